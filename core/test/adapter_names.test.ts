@@ -10,7 +10,7 @@ import * as nest from '@grantd/core/nest';
 import * as next from '@grantd/core/next';
 import * as node from '@grantd/core/node';
 
-/** The types that each has: where one is missing, the compiler says so. */
+/** The types of each adapter. The compiler reports a missing one. */
 export type Options = [
   [express.AdapterOptions<never>, express.MountOptions<never>, express.Operation],
   [fastify.AdapterOptions<never>, fastify.MountOptions<never>, fastify.Operation],

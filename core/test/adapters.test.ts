@@ -23,7 +23,7 @@ const LIMIT = 64 * 1024;
 
 // ── node:http ─────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A listener on loopback that goes away with the test; what it has accepted stays in sight. */
+/** A listener on loopback that ends with the test and shows its accepted connections. */
 async function listen(t: TestContext, listener: RequestListener, options: ServerOptions = {}) {
   const sockets: Socket[] = [];
   const server = createServer(options, listener);
@@ -83,14 +83,14 @@ function send(
   });
 }
 
-/** What comes back over a bare connection until it ends. */
+/** Everything that arrives over a raw connection until it ends. */
 function received(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
     });
-    socket.on('error', () => {}); // a reset is an end as well
+    socket.on('error', () => {}); // a reset counts as an end
     socket.on('close', () => resolve(text));
   });
 }
@@ -133,7 +133,7 @@ test('grantd §1.3 node: a form that the host has parsed is taken as it is', asy
   for (const [body, status, expected] of parsed) {
     const mounted = nodeAdapter.mount(server);
     const { port } = await listen(t, async (request, response) => {
-      for await (const _ of request); // as a parser of the host does
+      for await (const _ of request); // like a parser of the host
       await mounted(Object.assign(request, { body }), response);
     });
     const answer = await send(port, { headers: AS_API, body: 'token=something+else' });
@@ -150,7 +150,7 @@ test('RFC 6749 §3.2 node: where the host has kept what its parser has read, tha
     [Buffer.from('token=x&token=y'), 400, repeated],
     ['token=x&token.a=y', 200, INACTIVE],
     ['', 400, MISSING],
-    [true, 200, INACTIVE], // nothing that was kept
+    [true, 200, INACTIVE], // nothing was kept
   ];
   for (const [rawBody, status, expected] of kept) {
     const { port } = await listen(t, async (request, response) => {
@@ -333,7 +333,7 @@ for (const framing of ['Content-Length: 1000000000', 'Transfer-Encoding: chunked
       await new Promise((resolve) => socket.write(chunk, () => setImmediate(resolve)));
     }
     const text = await answer;
-    if (text !== '') assert.match(text, /^HTTP\/1\.1 413 [\s\S]*\r\nconnection: close\r\n/i); // a reset may overtake it
+    if (text !== '') assert.match(text, /^HTTP\/1\.1 413 [\s\S]*\r\nconnection: close\r\n/i); // a reset may arrive first
     assert.ok(written < 64 * 1024 * 1024, 'the server hung up');
     assert.ok((sockets[0]?.bytesRead ?? Infinity) < 16 * LIMIT, `${sockets[0]?.bytesRead} bytes were read`);
     const next = await send(port, { headers: AS_API, body: 'token=x' });
@@ -549,7 +549,7 @@ test('grantd §1.3 node: whatever an operation throws becomes a response, and a 
 
 const ADDRESS = 'https://as.example/token/introspect';
 
-/** A body that comes in chunks, and remembers how much of it was asked for. */
+/** A body in chunks, which counts how many were read. */
 function streamOf(chunks: Iterable<Uint8Array>) {
   const iterator = chunks[Symbol.iterator]();
   const seen = { pulled: 0, isCancelled: false };
@@ -603,7 +603,7 @@ test('grantd §3.4 fetch: a body of exactly 64 KiB is read, one byte more is 413
   assert.equal((await answer(posted(body))).status, 200);
   const longer = await answer(posted(`${body}x`));
   assert.deepEqual([longer.status, await longer.text()], [413, TOO_LARGE]);
-  // A byte order mark of three bytes, in a first chunk that goes just past the limit.
+  // A byte order mark of three bytes, in a first chunk that slightly exceeds the limit.
   const marked = new TextEncoder().encode(`\ufeff${body.slice(2)}`);
   assert.equal(marked.length, LIMIT + 1);
   const { stream } = streamOf([marked, new TextEncoder().encode('&token=y')]);
@@ -704,7 +704,7 @@ test('grantd §1.3 fetch and next: what the runtime’s server hands over second
   };
   const info: Info = { peer: '192.0.2.7', read: 'token=x' };
   for (const answer of [fetchAdapter.handler(operation, options), nextAdapter.handler(operation, options)]) {
-    assert.equal(answer.length, 2); // Deno hands over no more than that
+    assert.equal(answer.length, 2); // Deno passes no more than that
     const response = await answer(new Request(ADDRESS, { method: 'POST' }), info);
     assert.equal(response.headers.get('x-asked'), 'POST by 192.0.2.7');
   }

@@ -13,7 +13,7 @@ import { basic, ISSUER, openWorld } from './harness/world.ts';
 
 const NOTHING = { status: 200, headers: { 'cache-control': 'no-store' }, body: 'of the server' };
 
-/** A question of HTTP/2, without its body. */
+/** An HTTP/2 request without its body. */
 const QUESTION = {
   ':method': 'POST',
   ':path': '/token/introspect',
@@ -23,7 +23,10 @@ const QUESTION = {
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** A server on loopback that goes away with the test. @returns its port, and what its listener has rejected with */
+/**
+ * A server on loopback that ends with the test.
+ * @returns its port, and the errors that its listener rejected with
+ */
 async function listen(t: TestContext, listener: Listener) {
   const rejected: unknown[] = [];
   const server = createServer((request, response) => {

@@ -60,7 +60,7 @@ const HOSTS: readonly Host[] = [
   NEST_ON_FASTIFY_HOST,
 ];
 
-/** Their parsers make arrays and objects of names with brackets. */
+/** Their parsers turn names with brackets into arrays and objects. */
 const KNOWING_BRACKETS: ReadonlySet<Host> = new Set([EXPRESS_4_HOST, NEST_ON_EXPRESS_HOST]);
 
 /** Their parsers refuse more than a thousand parameters. */
@@ -74,14 +74,14 @@ function get(port: number, path: string, method = 'GET') {
   return sendHttp(port, { method, path, headers: {} });
 }
 
-/** What comes back over a bare connection until it ends. */
+/** Everything that arrives over a raw connection until it ends. */
 function received(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
     socket.on('data', (chunk) => {
       text += chunk.toString('latin1');
     });
-    socket.on('error', () => {}); // a reset is an end as well
+    socket.on('error', () => {}); // a reset counts as an end
     socket.on('close', () => resolve(text));
   });
 }
@@ -167,7 +167,7 @@ for (const host of HOSTS) {
     }
     const others = Array.from({ length: 999 }, (_, index) => `p${index}=1`).join('&');
     assert.equal(await answerTo(`token=x&${others}`), INACTIVE);
-    // Parsers of Express take no more than a thousand, and pass an error of their own on.
+    // Express parsers accept at most a thousand parameters, and forward their own error.
     assert.equal(await answerTo(`token=x&${others}&token=y`), COUNTING.has(host) ? HANDLED.body : REPEATED);
   });
 
@@ -315,7 +315,7 @@ for (const host of HOSTS) {
         await new Promise<void>((resolve) =>
           socket.write(`${head('/token/introspect', framing, 'Expect: 100-continue')}`, () => resolve()),
         );
-        await new Promise((resolve) => socket.once('data', resolve)); // the server has begun
+        await new Promise((resolve) => socket.once('data', resolve)); // the server has started to respond
         socket.write('3\r\ntok\r\n', () => part(socket));
         await closed;
       }
@@ -346,7 +346,7 @@ test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection
     [413, TOO_LARGE],
     [200, INACTIVE],
   ]);
-  assert.deepEqual(warnings, []); // Node says so of such a header, and drops it
+  assert.deepEqual(warnings, []); // Node reports such a header and drops it
 });
 
 test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {

@@ -13,7 +13,7 @@ import { ON_EVERY_STORE } from './harness/places.ts';
 import { errorOf, INACTIVE, OPEN_JSON_HEADERS, OUTAGE } from './harness/responses.ts';
 import { ISSUER, openWorld, SECRET, specification, type World } from './harness/world.ts';
 
-/** What a host knows of people, and changes while tokens live. */
+/** The host's knowledge of users, which changes while tokens live. */
 const GROUPS: Record<string, readonly string[]> = {};
 
 function declared(

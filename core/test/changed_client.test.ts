@@ -18,7 +18,7 @@ import { errorOf, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { addClient } from './harness/token_endpoint.ts';
 import { basic, CLIENTS, openWorld, VERIFIER, type World, type WorldOptions } from './harness/world.ts';
 
-/** What a client is told and may do is decided at one step, also where it is registered anew before the next one. */
+/** Identifiers and permissions are fixed in one step, even if the client is registered anew before the next step. */
 
 const OPTIONS: WorldOptions = { pairwiseSecret: 'the secret of pairwise subjects, which never changes' };
 const PAIRWISE = { subject_type: 'pairwise' } as const;
@@ -46,7 +46,7 @@ async function openApp(t: TestContext, client: Partial<NewClient> = {}, options:
   return world;
 }
 
-/** As a client does by `PUT` (RFC 7592 §2.2): its secret stays, everything else is as it is said here. */
+/** Like a client's `PUT` (RFC 7592 §2.2): the secret stays, everything else is replaced. */
 async function registerAnew({ storage }: World, client: Partial<NewClient>): Promise<void> {
   const before = await storage.clients.get('app');
   assert.ok(before);

@@ -1,4 +1,4 @@
-// scripts/check_citations.ts against a tree with planted breaches.
+// Runs scripts/check_citations.ts against a tree with planted violations.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 
-/** Planted text has `$` instead of the section sign and `&` instead of `RFC`, since this file is checked as well. */
+/** Planted text has `$` instead of the section sign and `&` instead of `RFC`, because this file is checked too. */
 const SOUND: Readonly<Record<string, string>> = {
   'docs/specification.md': [
     '$ refers to this document.',

@@ -16,7 +16,7 @@ import { SettableClock } from './harness/settable_clock.ts';
 const URI = 'https://client.example/jwks';
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 
-/** A key pair of a client, and what its key set says of it. */
+/** A key pair of a client, with its entry in the key set. */
 async function newKey(algorithm: string, members: JWK | object = {}, options: object = {}) {
   const pair = await generateKeyPair(algorithm, { extractable: true, ...options });
   const jwk: JWK = { ...(await exportJWK(pair.publicKey)), ...members };
@@ -26,7 +26,7 @@ async function newKey(algorithm: string, members: JWK | object = {}, options: ob
 const inline = (...keys: readonly JWK[]) => ({ id: 'signer', metadata: { jwks: { keys } } });
 const remote = { id: 'signer', metadata: { jwks_uri: URI } };
 
-/** A site that answers with whatever it is set to, and counts. */
+/** A site with a settable response, which counts requests. */
 function site(first: FetchedDocument | DocumentError) {
   const clock = new SettableClock();
   const state = { answer: first, asked: 0 };

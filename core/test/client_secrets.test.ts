@@ -10,7 +10,7 @@ import { basic, openWorld, SECRET, secretOf, World } from './harness/world.ts';
 const NEW_SECRET = 'a new secret of the tests with more than 32 characters';
 const HOUR = 60 * 60;
 
-/** Whether each of the secrets authenticates the client `machine`. */
+/** Whether each secret authenticates the client `machine`. */
 async function admitted(world: World, ...secrets: readonly string[]): Promise<readonly boolean[]> {
   const statuses: boolean[] = [];
   for (const secret of secrets) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commonjsDoor } from '../../scripts/packaging/commonjs_door.ts';
 
-/** What a module exports under the name of a class that others have as well. */
+/** The export of a module under a class name that other modules share. */
 class Cache {}
 
 const DECLARATIONS = new Map([

@@ -24,7 +24,7 @@ async function assertNotFetched(
   });
 }
 
-// ── What is answered ──────────────────────────────────────────────────────────────────────────────────────
+// ── Responses ─────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a document comes with status, media type and text', async (t) => {
   const site = await openRemoteSite(t, (_, response) => {
@@ -136,7 +136,7 @@ test('where a redirect leads to is checked like what was asked for', async (t) =
     await assertNotFetched(fetchAnywhere(`${site.origin}/${index}`), 'refused', message);
 });
 
-// ── Where requests may go ─────────────────────────────────────────────────────────────────────────────────
+// ── Allowed targets ───────────────────────────────────────────────────────────────────────────────────────
 
 test('a URL that is not https, or carries credentials, or is none, is refused', async () => {
   for (const [url, message] of [
@@ -408,7 +408,7 @@ test('more than 64 requests at once fail at once, and the next ones have their p
   await assertNotFetched(fetchDocument('https://slow.example/'), 'failed', 'the host name has no IP address');
 });
 
-// ── What cannot be registered ─────────────────────────────────────────────────────────────────────────────
+// ── Refused registrations ─────────────────────────────────────────────────────────────────────────────────
 
 test('findings A14: a URL that the server never asks for cannot be registered, by the client or the operator', async (t) => {
   const pairwiseSecret = 'a secret of pairwise subjects with more than 32 characters';

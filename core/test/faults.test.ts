@@ -52,18 +52,18 @@ const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
 const ONCE = ['oneTimeIdentifiers.take'];
 const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
 
-/** A request that asks storage, in a world of its own. */
+/** A request that uses storage, in a world of its own. */
 interface Scene {
   readonly sentence: string;
-  /** Everything that it asks; each of them is made to fail in turn. */
+  /** Every method that it calls. Each is made to fail in turn. */
   readonly asks: readonly string[];
-  /** The status without any failure, and again once storage is back. */
+  /** The status without a failure, and again when storage is back. */
   readonly status: number;
-  /** The status of a retry after a write that was done though it failed, where that is another one. */
+  /** The status of a retry after a write that happened although it failed, if that differs. */
   readonly statusOnceDone?: number;
   readonly outage: TestResponse;
   readonly options?: WorldOptions;
-  /** @returns what sends the request */
+  /** @returns a function that sends the request */
   arrange(world: World): Promise<() => Promise<TestResponse>>;
 }
 
@@ -389,7 +389,7 @@ const SCENES: readonly Scene[] = [
   },
 ];
 
-/** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
+/** Methods that no request calls: those of the operator, and those that only a start or an operator calls for keys. */
 const NEVER_ASKED = [
   'clients.list',
   'clients.replaceSecrets',
@@ -398,10 +398,10 @@ const NEVER_ASKED = [
   'keys.rotate',
 ];
 
-/** A host that has every method of the contract, the optional one included. */
+/** A host that implements every method of the contract, optional ones too. */
 const [WHOLE_HOST] = HOSTS_BY_REVOCATION;
 
-/** Opens the world of a scene and breaks a method of its store just before the request. */
+/** Opens the world of a scene and breaks a method of its store right before the request. */
 async function play(t: TestContext, scene: Scene, broken?: { method: string; failure: Failure }) {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
@@ -410,7 +410,7 @@ async function play(t: TestContext, scene: Scene, broken?: { method: string; fai
   store.asked.clear();
   if (broken !== undefined) store.break(broken.method, broken.failure);
   const response = await request();
-  // Of the request alone: uses of secrets are written behind the answer.
+  // Only the request's own calls: last uses of secrets are written after the response.
   const asked = new Set(store.asked);
   return { store, world, request, response, asked };
 }
@@ -713,7 +713,7 @@ test('grantd §3.1 a body that the host has parsed is a form by its media type t
   assert.equal((await post(undefined, body))?.status, 200);
 });
 
-/** A server over other storage, at the time of a world. */
+/** A server over other storage, with the clock of a world. */
 function serverOn({ clock }: World, storage: AuthorizationServerOptions['storage']): AuthorizationServer {
   const oidc = { getUserClaims: () => ({}) };
   return new AuthorizationServer({
@@ -748,7 +748,7 @@ function parametersOf(clientId: 'web') {
   };
 }
 
-/** What a host makes of a step of the authorization endpoint. */
+/** The response of a host to a step of the authorization endpoint. */
 async function asResponse(step: Promise<HttpResponse | object>): Promise<TestResponse> {
   const answer = await step.catch(errorResponse);
   if (!('status' in answer && 'headers' in answer)) return { status: 200, headers: {}, body: '' };

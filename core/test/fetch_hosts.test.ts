@@ -33,7 +33,7 @@ const posted = (body: BodyInit, headers: Readonly<Record<string, string>> = AS_A
   duplex: 'half',
 });
 
-/** A body that fails as soon as it is read. */
+/** A body that fails when it is read. */
 function failing(pull: (controller: ReadableStreamDefaultController<Uint8Array>) => void) {
   return new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
 }

@@ -7,7 +7,7 @@ import { FORMER_SECRET, FormerServer, formerJwt } from './harness/former_server.
 import { INACTIVE, REVOKED } from './harness/responses.ts';
 import { openWorld, type World } from './harness/world.ts';
 
-/** A world with a former server, and a pair that it issued. */
+/** A world with a previous server, and a pair that it issued. */
 async function formerWorld(t: TestContext, keys?: FormerTokens['keys'], issuer?: string) {
   const former = new FormerServer(keys);
   const formerTokens = issuer === undefined ? former : Object.assign(former, { issuer });
@@ -25,7 +25,7 @@ function encoded(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-/** That texts are no tokens: nowhere active, and without effect when they are revoked. */
+/** Checks that texts are no tokens: inactive everywhere, and revoking them has no effect. */
 async function assertWorthless(world: World, texts: readonly string[]): Promise<void> {
   for (const text of texts) {
     assert.deepEqual(await world.introspect(text), INACTIVE, text);
@@ -58,10 +58,10 @@ test('RFC 8725 §3.1 a former key checks by its own algorithm, whatever the toke
       `${head}.${payload}.`,
       `${head}.${payload}`,
       `${token}.${signature}`,
-      // What must be understood is not (RFC 7515 §4.1.11).
+      // A critical header is not understood (RFC 7515 §4.1.11).
       signedByHmac(token, { ...header, crit: ['exp'], exp: 1 }, FORMER_SECRET),
       signedByHmac(token, { ...header, crit: ['b64'], b64: true }, FORMER_SECRET),
-      // Under a key of this server: with the right secret, and with what everybody knows of that key.
+      // With a key of this server: with the right secret, and with its public part.
       signedByHmac(token, { ...header, kid: own.kid }, FORMER_SECRET),
       signedByHmac(token, { ...header, kid: own.kid }, JSON.stringify(own.publicJwk)),
       signedByHmac(token, { ...header, kid: own.kid, alg: own.algorithm, typ: 'at+jwt' }, FORMER_SECRET),

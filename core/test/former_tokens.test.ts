@@ -33,7 +33,7 @@ const PARALLEL = 10;
 
 type Run = (world: World, former: FormerServer, t: TestContext) => Promise<void>;
 
-/** Runs a test in a world with a former server, on each store and with each kind of host. */
+/** Runs a test in a world with a previous server, on each store and with each kind of host. */
 function formerly(sentence: string, run: Run, options: WorldOptions = {}, stores = EVERYWHERE): void {
   for (const store of stores) {
     test(sentence, async (t) => {
@@ -47,7 +47,7 @@ function formerly(sentence: string, run: Run, options: WorldOptions = {}, stores
 
 const EVERYWHERE = [...STORES, ...HOSTS_BY_REVOCATION];
 
-/** What introspection answers about a live token. */
+/** The introspection response for a live token. */
 function active(members: Readonly<Record<string, unknown>>): TestResponse {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ active: true, ...members }) };
 }
@@ -56,7 +56,7 @@ async function reasonOf({ server }: World, token: string): Promise<string | unde
   return (await server.explainToken(token)).reason;
 }
 
-/** Of the former pair and of whatever it was exchanged for, whether introspection calls it active. */
+/** Whether introspection calls the old pair and its successors active. */
 function living(world: World, pair: FormerPair, ...issued: readonly GrantedTokens[]) {
   const tokens = issued.flatMap(({ access_token, refresh_token }) => [access_token, refresh_token]);
   return world.alive(pair.access, pair.refresh, ...new Set(tokens));
@@ -72,7 +72,7 @@ function assertServedOrRefused(responses: readonly TestResponse[]): void {
       assert.deepEqual(response, response.body === OVERTAKEN.body ? OVERTAKEN : REFUSED);
 }
 
-// ── What is asked about them ──────────────────────────────────────────────────────────────────────────────
+// ── Requests about them ───────────────────────────────────────────────────────────────────────────────────
 
 formerly('a former access token is introspected and read at UserInfo', async (world, former) => {
   const { access, accessId } = await former.issue(world.clock);
@@ -268,10 +268,10 @@ formerly(
     assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
   },
   {},
-  EVERYWHERE.filter(({ name }) => !name.includes('deletes')), // there nothing is left that could tell it
+  EVERYWHERE.filter(({ name }) => !name.includes('deletes')), // there no data is left to show it
 );
 
-// ── Clients and people ────────────────────────────────────────────────────────────────────────────────────
+// ── Clients and users ─────────────────────────────────────────────────────────────────────────────────────
 
 formerly(
   'a former token is dead while its client or person is disabled, and stays so',

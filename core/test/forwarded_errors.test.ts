@@ -1,4 +1,4 @@
-// What becomes of an error that a host has forwarded, in the error handling of each framework.
+// Forwarded errors in each framework's own error handling.
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import type { Server } from 'node:http';
@@ -29,7 +29,7 @@ import { openWorld } from './harness/world.ts';
 
 const FORWARD = { errors: 'forward' } as const;
 
-/** A refusal that a client needs headers of: nobody has authenticated. */
+/** A refusal whose headers the client needs: no caller is authenticated. */
 const REFUSED = errorOf(401, 'invalid_client', 'client authentication failed', {
   ...JSON_HEADERS,
   'www-authenticate': CLIENT_CHALLENGE,
@@ -74,7 +74,7 @@ async function listenNest(
   return overHttp(portOf(app.getHttpServer()));
 }
 
-/** They look for status and headers at whatever is thrown. */
+/** These frameworks use status and headers of any thrown error. */
 const BY_THEMSELVES: Readonly<Record<string, Open>> = {
   'Express 5': async (t, server) =>
     overHttp(await listen(t, express().set('env', 'test').use(expressAdapter.mount(server, FORWARD)))),
@@ -96,7 +96,7 @@ const BY_THEMSELVES: Readonly<Record<string, Open>> = {
   },
 };
 
-/** With a handler of the host's own, as docs/hosts.md has them. */
+/** With an error handler of the host, as in docs/hosts.md. */
 const BY_HANDLERS: Readonly<Record<string, Open>> = {
   'Express 5': async (t, server) => {
     const answer: ErrorRequestHandler = (error, request, response, _next) =>

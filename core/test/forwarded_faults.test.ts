@@ -1,4 +1,4 @@
-// What becomes of an outage that a host has forwarded, in frameworks that answer errors by status and headers.
+// Forwarded outages in frameworks that respond to errors by status and headers.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { DocumentError, type HttpResponse, StorageFault } from '@grantd/core';

@@ -11,7 +11,7 @@ const TEXTS = [
   'e\u0301 is not \u00e9',
   '\u0000\u007f\n',
   '\ud800 is half a character',
-  'x'.repeat(55), // the padding of SHA-256 begins another block after this
+  'x'.repeat(55), // the padding of SHA-256 needs another block from here on
   'x'.repeat(56),
   'x'.repeat(64),
   'ä'.repeat(100_000),

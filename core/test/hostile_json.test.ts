@@ -9,11 +9,11 @@ import { STORES } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
 import { CLIENTS, ISSUER, openWorld, type World } from './harness/world.ts';
 
-/** Whatever a stranger writes as JSON is taken or refused; it never makes the server fail. */
+/** Any JSON from outside is accepted or refused. It never causes an unexpected error. */
 
 const nested = (depth: number): unknown => JSON.parse('['.repeat(depth) + ']'.repeat(depth));
 
-/** Values of every type that JSON has, with what trips those who convert, join, compare or store them. */
+/** Values of every JSON type, with values that break conversions, joins, comparisons or storage. */
 const VALUES: readonly unknown[] = [
   ...[null, true, false, 0, -1, 0.5, 1e308, Number.MAX_SAFE_INTEGER + 2],
   ...[
@@ -53,7 +53,7 @@ function assertHandled(
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** A JWT of these texts: what is in them is none of a library's business. */
+/** A JWT of these texts, which no library would produce. */
 async function signed(header: object, claims: object): Promise<string> {
   const { privateKey } = await clientKey('ES256');
   const text = [header, claims].map((part) => base64url.encode(bytesOf(JSON.stringify(part)))).join('.');
@@ -61,7 +61,7 @@ async function signed(header: object, claims: object): Promise<string> {
   return `${text}.${base64url.encode(new Uint8Array(signature))}`;
 }
 
-/** A client whose key that is, with the header and claims of what it signs. */
+/** A client with this key, and the header and claims that it signs. */
 async function addSigner({ storage, clock }: World) {
   const { publicJwk } = await clientKey('ES256');
   const metadata = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicJwk] } } as const;
@@ -73,7 +73,7 @@ async function addSigner({ storage, clock }: World) {
   };
 }
 
-/** What the authorization endpoint makes of a request. */
+/** The result of a request to the authorization endpoint. */
 async function authorized({ server }: World, parameters: Readonly<Record<string, string>>) {
   const request = { ...exactly({}), method: 'POST', url: '/authorize' };
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };

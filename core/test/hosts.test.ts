@@ -18,7 +18,7 @@ import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey } from './harness/stolen_key.ts';
 import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
-/** The world's storage as a host would have it whose look-ups answer something else than plain records. */
+/** The world's storage as a host's, with lookups that return other objects than plain records. */
 async function hostOf(world: World, present: (record: TokenRecord) => unknown): Promise<World> {
   const { tokens } = world.storage;
   const find = (look: typeof tokens.getByAccessToken) => async (id: string) => {
@@ -120,7 +120,7 @@ test('grantd §10.2 a record without a member that the contract requires is a fa
   assert.equal(response.status, 503);
 });
 
-/** A JWT of the host's own over the server's key, with a record of the usual lifetime. */
+/** A JWT that the host signed with the server's key, with a record of the usual lifetime. */
 async function hostsOwnJwt(world: World, claims: Readonly<Record<string, unknown>>): Promise<string> {
   const jti = crypto.randomUUID();
   const token = await forgedWithStolenKey(world, { jti, ...claims });
@@ -579,12 +579,12 @@ test('grantd §10.4 getUserClaims may be a method that needs its object', async 
   assert.deepEqual(await world.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
 });
 
-/** What a fault of storage came from. */
+/** The original cause of a storage fault. */
 function causeOf(error: unknown): string | undefined {
   return error instanceof StorageFault && error.cause instanceof Error ? error.cause.message : undefined;
 }
 
-/** An object as an ORM makes one: a null of its own, and getters on its prototype for everything else. */
+/** An object like an ORM's: null for absent members, and getters on its prototype for the others. */
 function rowOf(record: TokenRecord): unknown {
   class Row {
     readonly note = null;
@@ -595,7 +595,7 @@ function rowOf(record: TokenRecord): unknown {
   return new Row();
 }
 
-/** `jti` of a JWT, as it is. */
+/** The unverified `jti` of a JWT. */
 function idOf(token: string): string {
   return JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'))).jti;
 }

@@ -1,4 +1,4 @@
-/** What went wrong at other authorization servers, and must not here; each title begins with its public name. */
+/** Incidents of other authorization servers, which must not happen here. Each title begins with its public name. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +42,7 @@ const REFRESH_REFUSED = errorOf(400, 'invalid_grant', 'the refresh token is not 
 const CODE_REFUSED = errorOf(400, 'invalid_grant', 'the authorization code is not valid', OPEN_JSON_HEADERS);
 const SCOPE_REFUSED = errorOf(400, 'invalid_scope', 'a scope is not allowed', OPEN_JSON_HEADERS);
 
-/** What happened elsewhere, on both stores. */
+/** The incidents, on both stores. */
 function incident(
   title: string,
   run: (world: World, t: TestContext) => Promise<void>,
@@ -499,7 +499,7 @@ incident(
     assert.equal(successors.size, 1);
     assert.deepEqual(await world.alive(refresh_token, ...successors), [false, true]);
 
-    // Once it is spent for good, whoever brings it back ends the family.
+    // After the grace period, any reuse ends the family.
     world.clock.advance(60);
     assert.deepEqual(await world.refresh(refresh_token), REFRESH_REFUSED);
     assert.deepEqual(await world.alive(...successors, bodies[0]?.access_token), [false, false]);
@@ -593,7 +593,7 @@ incident('CVE-2026-37977: no CORS origin is taken from a JWT that has not been v
     assert.equal(response.status, 401);
     assert.deepEqual(openedTo(response), undefined);
   }
-  // A verified token of one client opens nothing to the pages of another.
+  // A page of one client cannot read a response for another client's token.
   const headers = { origin: 'https://web.example', authorization: `Bearer ${spa.access_token}` };
   const response = await world.send({ method: 'GET', path: '/userinfo', headers });
   assert.deepEqual([response.status, openedTo(response)], [200, undefined]);
@@ -730,7 +730,7 @@ test('Secrets are compared in a time that does not depend on where they differ',
 });
 
 test('An unknown client is not answered faster than a wrong secret', async (t) => {
-  // Many accepted server secrets and a long client secret: the comparison outweighs the rest of the request.
+  // Many accepted server secrets and a long client secret, so that the comparison dominates the time of the request.
   const secret = [SECRET, ...Array.from({ length: 49 }, (_, i) => `${SECRET} number ${i}`)];
   const world = await openWorld(t, { secret });
   const ask = (client_id: string) =>
@@ -817,7 +817,7 @@ function isActive({ status, body }: TestResponse): boolean {
   return JSON.parse(body).active;
 }
 
-/** Nothing takes the tokens any more. */
+/** All endpoints refuse the tokens. */
 async function assertOver(world: World, accessToken: string, refreshToken: string): Promise<void> {
   assert.deepEqual(await world.introspect(accessToken), INACTIVE);
   assert.deepEqual(await world.introspect(refreshToken), INACTIVE);
@@ -834,7 +834,7 @@ async function lastSequence({ storage }: World): Promise<number> {
   return (await storage.eventsAfter(0, 1000)).at(-1)?.sequence ?? 0;
 }
 
-/** The record of a token that a test has signed, as if it had been issued. */
+/** The record of a token that a test has signed, as if the server had issued it. */
 async function recordOf(token: string, id: string, { clock }: World): Promise<NewToken> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token)));
   const expiresAt = clock.seconds + 3600;
@@ -856,7 +856,7 @@ function changedAt(text: string, index: number): string {
   return text.slice(0, index) + (text[index] === 'A' ? 'B' : 'A') + text.slice(index + 1);
 }
 
-/** application/x-www-form-urlencoded, as RFC 6749 §2.3.1 wants both parts of Basic credentials. */
+/** application/x-www-form-urlencoded, as RFC 6749 §2.3.1 requires for both parts of Basic credentials. */
 function formEncoded(text: string): string {
   return new URLSearchParams({ x: text }).toString().slice('x='.length);
 }
@@ -865,7 +865,7 @@ function openedTo(response: TestResponse): string | undefined {
   return response.headers['access-control-allow-origin'];
 }
 
-/** Milliseconds of the fastest of some runs. */
+/** Milliseconds of the fastest of several runs. */
 function fastest(run: () => unknown): number {
   const times = Array.from({ length: 10 }, () => {
     const startedAt = performance.now();
@@ -885,7 +885,7 @@ async function fastestOf(run: () => Promise<unknown>): Promise<number> {
   return least;
 }
 
-/** A SQLite store whose file a second connection looks at. */
+/** An SQLite store with a second connection to its file. */
 function sqliteInFile(t: TestContext): { database: DatabaseSync; place: Place } {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-test-'));
   const path = join(folder, 'grantd.db');

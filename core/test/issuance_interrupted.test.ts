@@ -15,7 +15,7 @@ import {
 } from './harness/token_endpoint.ts';
 import { openWorld, secretOf, specification, type World, type WorldOptions } from './harness/world.ts';
 
-/** What may come in between a check and the write that rests upon it. */
+/** An event between a check and the write that depends on it. */
 const INTERFERENCES: readonly (readonly [string, (storage: AdministrableStorage) => unknown])[] = [
   ['the client is disabled', ({ setDisabled }) => setDisabled('client', 'web', true)],
   ['the person is disabled', ({ setDisabled }) => setDisabled('subject', 'alice', true)],
@@ -33,7 +33,7 @@ const INTERFERENCES: readonly (readonly [string, (storage: AdministrableStorage)
   ['the session is ended', ({ revokeAll }) => revokeAll({ principal: 'session', id: 'session of alice' })],
 ];
 
-/** The same storage, to which something happens right before it stores tokens for the first time. */
+/** The same storage, with an event right before it first stores tokens. */
 function interruptedBeforeIssuing(
   storage: AdministrableStorage,
   happen: () => unknown,

@@ -28,7 +28,7 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 const NEW_SECRET = 'the secret that follows it, with more than 32 characters';
 const STORES = [MEMORY, SQLITE];
 
-/** Empty storage, and services over it as several processes would have them. */
+/** Empty storage, with services over it as in several processes. */
 function openStore(t: TestContext, store = MEMORY) {
   const clock = new SettableClock();
   const { storage, dispose } = store.open(ISSUER, clock.read);
@@ -44,13 +44,13 @@ function encoded(part: unknown): string {
   return base64url.encode(JSON.stringify(part));
 }
 
-/** What JWKS says at this moment. */
+/** The current JWKS. */
 async function keySetOf(world: World): Promise<JSONWebKeySet> {
   const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
   return JSON.parse(body);
 }
 
-/** Whether a client that reads JWKS at this moment finds the signature in order. */
+/** Whether a client that reads JWKS now can verify the signature. */
 async function verifies(world: World, token: string): Promise<boolean> {
   const options = { currentDate: new Date(world.clock.nowMs) };
   return jwtVerify(token, createLocalJWKSet(await keySetOf(world)), options).then(
@@ -358,7 +358,7 @@ for (const store of STORES) {
     world.clock.advance(1);
     assert.deepEqual(await world.alive(refresh_token, successor.refresh_token), [false, true]);
 
-    world.clock.advance(24 * 60 * 60); // a store may keep it to the end of that day
+    world.clock.advance(24 * 60 * 60); // a store may keep it until the end of that day
     await sweepAll();
     assert.equal(await isThere(), false);
     assert.deepEqual(await world.alive(successor.refresh_token), [true]);

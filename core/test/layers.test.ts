@@ -1,4 +1,4 @@
-// scripts/check_layers.ts against a tree with planted breaches.
+// Runs scripts/check_layers.ts against a tree with planted violations.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

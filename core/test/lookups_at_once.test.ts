@@ -6,13 +6,13 @@ import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './ha
 import { secondServer } from './harness/second_server.ts';
 import { basic, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
-/** Milliseconds after which a question is given up that no other goes along with. */
+/** Milliseconds that a lookup waits for the other one before the test fails. */
 const PATIENCE_MS = 2000;
 
-/** What comes before storage is asked. */
+/** Checks before any use of storage. */
 type Hold = () => Promise<void>;
 
-/** The same storage, whose look-ups of a client, and of a token or code, are held. */
+/** The same storage, with delayed lookups of a client, and of a token or code. */
 function held(storage: AdministrableStorage, client: Hold, token: Hold): AdministrableStorage {
   const { clients, tokens, authorizationCodes } = storage;
   const after =
@@ -35,7 +35,7 @@ function held(storage: AdministrableStorage, client: Hold, token: Hold): Adminis
   };
 }
 
-/** Two holds of which each ends once the other has begun, and fails where that takes too long. */
+/** Two delays, each of which ends when the other has begun, and fails if that takes too long. */
 function meeting(): readonly [Hold, Hold] {
   const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const meet = (mine: typeof one, theirs: typeof one) => async (): Promise<void> => {
@@ -48,7 +48,7 @@ function meeting(): readonly [Hold, Hold] {
 
 const OPAQUE = { accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true } as const;
 
-/** Requests that name something to be looked up, of the client `web`. */
+/** Requests with something to look up, by the client `web`. */
 const REQUESTS: readonly {
   readonly what: string;
   readonly path: '/token/introspect' | '/token/revoke';

@@ -11,7 +11,7 @@ import { rawPost, sendRaw } from './harness/raw_http.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Next.js builds inside an application's folder, and finds packages only above it. */
 const FOLDER = join(ROOT, '.test-results', 'next_app');
-/** What is built is the example, with a base path and routes of the tests beside its own: a build takes long. */
+/** The example with a base path and additional routes. There is only one build, because it takes long. */
 const PARTS = [join(ROOT, 'examples', 'next_application'), join(import.meta.dirname, 'next_app')];
 const NEXT = join(ROOT, 'node_modules', 'next', 'dist', 'bin', 'next');
 const ENV = {

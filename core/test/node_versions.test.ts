@@ -10,14 +10,14 @@ const ROOT = join(import.meta.dirname, '..', '..');
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** The oldest version that a manifest admits, such as `22.18`. */
+/** The oldest version in a manifest, such as `22.18`. */
 function engineOf(manifest: string): string {
   const [, version] = /^>=([\d.]+)$/.exec(JSON.parse(read(manifest)).engines.node) ?? [];
   assert.ok(version, `${manifest} has no engines of the form >=N`);
   return version;
 }
 
-/** Where each version is said; `engines` of the manifest decides. */
+/** The places of each version. `engines` of the manifest decides. */
 const SAID: readonly (readonly [string, readonly (readonly [string, (version: string) => string])[]])[] = [
   [
     'package.json',

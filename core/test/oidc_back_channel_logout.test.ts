@@ -17,10 +17,10 @@ import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness
 
 const ENDED = { clientId: 'app', sub: 'alice', sid: 'session of alice' };
 
-/** As in development: applications are on the same machine. */
+/** As in development: applications run on the same machine. */
 const fetchDocument = documentFetcher({ allowPrivateAddresses: true });
 
-/** A client that is told of ended sessions at its own site. */
+/** A client that receives logout tokens at its own site. */
 async function addListener(
   world: World,
   t: TestContext,
@@ -33,7 +33,7 @@ async function addListener(
   return site;
 }
 
-/** The one logout token that arrived. */
+/** The only logout token that arrived. */
 function logoutTokenOf({ requests }: Awaited<ReturnType<typeof openRemoteSite>>): string {
   const [request, ...others] = requests;
   assert.ok(request !== undefined && others.length === 0, 'one request');
@@ -87,7 +87,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
         ],
       );
       assert.ok(sub !== 'alice' && sid !== 'session of alice');
-      // It has moved to another host since; what it was told is what it knows.
+      // It has moved to another host since, but knows only the identifiers that it received.
       await world.storage.clients.replace({ ...app, redirectUris: ['https://elsewhere.example/cb'] }, app);
       const { outcome } = await world.server.notifyLogout({ clientId: 'app', sub, sid });
       assert.equal(outcome, 'delivered');

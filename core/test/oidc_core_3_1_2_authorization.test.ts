@@ -47,7 +47,7 @@ async function approved(
   return server.completeAuthorization(request, { subject: 'alice', ...approval });
 }
 
-/** The record of the code that the browser takes along. */
+/** The record of the code in the redirect. */
 async function recordOf(world: World, response: HttpResponse) {
   return world.storage.authorizationCodes.get(await sha256(codeIn(response)));
 }
@@ -63,7 +63,7 @@ const UNMET = redirected(
   'the requested authentication context cannot be met',
 );
 
-// ── What a request may ask ─────────────────────────────────────────────────────────────────────────────────
+// ── Allowed requests ───────────────────────────────────────────────────────────────────────────────────────
 
 test('§3.1.2.1 max_age is the request’s, else what the client registered; 0 is a sign-in now', async (t) => {
   const world = await worldWith(t, { default_max_age: 600 });
@@ -153,7 +153,7 @@ test('§3.1.2.5 by fragment, the parameters stand behind the redirect URI and it
   assert.deepEqual(response, error);
 });
 
-// ── Whom it means ──────────────────────────────────────────────────────────────────────────────────────────
+// ── The requested user ─────────────────────────────────────────────────────────────────────────────────────
 
 specification('Whom an authorization request means (OpenID Connect Core §3.1.2.1)', ON_MEMORY, (spec) => {
   spec(

@@ -33,7 +33,7 @@ function claims(body: string): TestResponse {
 }
 
 specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
-  // ── Where the token is ─────────────────────────────────────────────────────────────────────────────────
+  // ── Places of the token ────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
     'grantd §7.2 the claims of the person are answered to a token in the header, by GET and by POST',
@@ -169,7 +169,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  // ── What is answered ───────────────────────────────────────────────────────────────────────────────────
+  // ── Responses ──────────────────────────────────────────────────────────────────────────────────────────
 
   spec(
     'grantd §7.6 the granted scopes decide which claims are answered, and sub is always there, last',
@@ -321,7 +321,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     { accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true },
   );
 
-  // ── Tokens that are none ───────────────────────────────────────────────────────────────────────────────
+  // ── Other texts and tokens ─────────────────────────────────────────────────────────────────────────────
 
   spec('grantd §7.3 a refresh token, an ID token and a code are no access tokens', async (world) => {
     const { refresh_token, id_token } = await world.grant();
@@ -403,7 +403,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  // ── Tokens that are dead ───────────────────────────────────────────────────────────────────────────────
+  // ── Dead tokens ────────────────────────────────────────────────────────────────────────────────────────
 
   spec('grantd §2.6 a token is accepted until the very millisecond of its stored expiry', async (world) => {
     const { access_token } = await world.grant();
@@ -574,7 +574,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
         assert.deepEqual(await world.alive(alice?.accessToken ?? '', bob?.accessToken ?? ''), [false, true]);
         assert.equal((await world.userInfo(bob?.accessToken ?? '')).status, 200);
       },
-      // A host in plain JavaScript may answer with null.
+      // A host in plain JavaScript may return null.
       { getSubjectState: (subject) => (subject === 'bob' ? 'active' : (state ?? JSON.parse('null'))) },
     );
   }
@@ -588,7 +588,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     { getSubjectState: () => Promise.reject(new Error('down')) },
   );
 
-  // ── Whether it is there ────────────────────────────────────────────────────────────────────────────────
+  // ── Availability ───────────────────────────────────────────────────────────────────────────────────────
 
   spec('grantd §7.1 the metadata name the endpoint, below the issuer', async (world) => {
     assert.equal(world.server.serverMetadata.userinfo_endpoint, 'https://as.example/userinfo');
@@ -663,7 +663,7 @@ function withHeader(world: World, authorization: string): Promise<TestResponse> 
   return world.send({ method: 'GET', path: '/userinfo', headers: { authorization } });
 }
 
-/** Hosts differ in what they remember of a revoked token; the bearer learns that it is of no use. */
+/** Hosts store revocations in different ways. The bearer only learns that the token does not work. */
 async function assertRevoked(world: World, token: string): Promise<void> {
   const response = await world.userInfo(token);
   const revoked = bearerError(401, 'invalid_token', 'the access token is revoked');

@@ -30,12 +30,12 @@ const ALICE = {
 
 const oidc: OidcOptions = { getUserClaims: () => ALICE };
 
-/** What the claims parameter asks for, beside what the client asks for anyway. */
+/** Adds the claims parameter to the client's usual request. */
 function asking(claims: ClaimsRequest, scope = 'openid profile email'): Granting {
   return { request: { claims: JSON.stringify(claims), scope } };
 }
 
-/** Claims of an ID token besides those that every one has. */
+/** Claims of an ID token, except those that every ID token has. */
 function aboutPerson(idToken: string) {
   const { iss, sub, aud, iat, exp, at_hash, auth_time, sid, ...rest } = decodeJwt(idToken);
   assert.deepEqual([iss, sub, aud, sid], [ISSUER, 'alice', 'app', 'session of alice']);

@@ -27,7 +27,7 @@ const SHOP: NewClient = {
 };
 const BANK: NewClient = { ...CLIENTS.web, id: 'bank', metadata, redirectUris: ['https://bank.example/cb'] };
 
-/** Everything that tells a client or an API who a person is. */
+/** Everything that identifies a user to a client or an API. */
 async function toldBy(world: World, { access_token, refresh_token, id_token }: GrantedTokens) {
   const of = async (token: string) => JSON.parse((await world.introspect(token)).body);
   return {
@@ -97,7 +97,7 @@ specification('Pairwise subjects (OpenID Connect Core §8)', ON_EVERY_STORE, (sp
     async (world) => {
       await addClient(world, SHOP);
       const { refresh_token, id_token } = await grantTo(world, 'shop');
-      await world.server.flush(); // the use of its secret, which changes the client's row
+      await world.server.flush(); // the last use of its secret changes the client's row
       const read = await world.storage.clients.get('shop');
       assert.ok(read?.secrets);
       const { secrets } = read;

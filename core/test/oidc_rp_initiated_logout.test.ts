@@ -34,7 +34,7 @@ function asked(world: World, parameters: Parameters, method: 'GET' | 'POST' = 'G
   );
 }
 
-/** What a request is answered with that is not put to the person. */
+/** The response to a request that needs no page. */
 async function refusalOf(world: World, parameters: Parameters): Promise<HttpResponse> {
   return asked(world, parameters).then(() => assert.fail('it was accepted'), errorResponse);
 }

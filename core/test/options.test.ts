@@ -38,7 +38,7 @@ const FORMER = { keys: [HS256], identify: () => undefined, find: () => undefined
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
 const INACTIVE = '{"active":false}';
 
-// ── The matrix of what the specification names ────────────────────────────────────────────────────────────
+// ── The options of the specification ──────────────────────────────────────────────────────────────────────
 
 interface Combination {
   readonly authenticateIntrospect: boolean;
@@ -70,7 +70,7 @@ const COMBINATIONS: readonly Combination[] = BOTH.flatMap((authenticateIntrospec
   ),
 );
 
-/** The server of a combination, asked at the paths below its issuer. */
+/** The server of a combination, with requests to the paths below its issuer. */
 class CombinedServer {
   readonly world: World;
   readonly base: string;
@@ -113,18 +113,18 @@ class CombinedServer {
     return JSON.parse(body);
   }
 
-  /** What introspection says about a live token: `active`, `inactive` or the status of a refusal. */
+  /** The introspection result for a live token: `active`, `inactive` or the status of an error. */
   async introspected(token: string, credentials: Readonly<Record<string, string>>, authorization?: string) {
     const { status, body } = await this.ask('/token/introspect', { token, ...credentials }, authorization);
     return status === 200 ? (body === INACTIVE ? 'inactive' : 'active') : status;
   }
 
-  /** Whether a token still is alive, asked without HTTP. */
+  /** Whether a token is still alive, without HTTP. */
   async isAlive(token: string): Promise<boolean> {
     return (await this.world.server.introspectToken(token)).active;
   }
 
-  /** What becomes of a token when somebody asks for its revocation. */
+  /** The effect of a revocation request on a token. */
   async revoked(token: string, credentials: Readonly<Record<string, string>>, authorization?: string) {
     const { status } = await this.ask('/token/revoke', { token, ...credentials }, authorization);
     return [status, (await this.isAlive(token)) ? 'alive' : 'dead'];
@@ -176,7 +176,7 @@ for (const combination of COMBINATIONS) {
     assert.deepEqual(await server.revoked(ofPublicClient.refresh_token, { client_id: 'spa' }), [200, 'dead']);
     assert.equal(await server.isAlive(access_token), true);
 
-    // grantd §7.1 UserInfo is there with OpenID Connect, and what was revoked has no claims
+    // grantd §7.1 UserInfo exists with OpenID Connect, and a revoked token gets no claims
     assert.equal(world.server.serves(`${server.base}/userinfo`), isOidc);
     if (isOidc) {
       const userInfo = await server.ask('/userinfo', {}, `Bearer ${access_token}`);
@@ -260,7 +260,7 @@ test('every option that is left out has its default', () => {
 
 const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(341)}`, e: 'AQAB' };
 
-/** Values that do not fit, and the name that the error gives. */
+/** Invalid values, and the name in the error. */
 const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...[
     '',
@@ -410,7 +410,7 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
 
 test('a value that does not fit is refused with the name of its option and what was expected', () => {
   for (const [option, values] of BAD) {
-    // What TypeScript would not let through comes from JavaScript and from configuration files.
+    // Values that TypeScript would reject can come from JavaScript and from configuration files.
     const given = { ...REQUIRED, ...values } as AuthorizationServerOptions;
     assert.throws(
       () => new AuthorizationServer(given),
@@ -426,7 +426,7 @@ test('a value that does not fit is refused with the name of its option and what 
   }
 });
 
-/** Misspelt names, with the message that each one gets. */
+/** Misspelt names, with the message for each. */
 const UNKNOWN: readonly (readonly [object, string])[] = [
   [{ accessTokenLifetme: 60 }, 'accessTokenLifetme: no such option. Did you mean accessTokenLifetime?'],
   [
@@ -460,7 +460,7 @@ test('findings A11: an option with an unknown name is refused at construction, w
       `${message} was accepted`,
     );
   }
-  // A host's own class may have members of its own.
+  // A host's own class may have additional members.
   class Former {
     readonly pool = 'of the host';
     readonly keys = [HS256];
@@ -557,7 +557,7 @@ test('findings B5: storage without a required method is refused at construction,
       );
     }
   }
-  // What other options need.
+  // Options that others require.
   const registration = { openTo: 'anyone' } as const;
   const { oneTimeIdentifiers: _, ...reusable } = storage;
   new AuthorizationServer({ ...REQUIRED, storage: reusable });
@@ -629,7 +629,7 @@ test('a host with a JwtService of its own needs no repository of keys', async (t
   await assert.rejects(server.rotateSigningKey('RS256'), /host’s own JwtService/);
 });
 
-// ── What becomes of the caller's object ───────────────────────────────────────────────────────────────────
+// ── The caller's object ───────────────────────────────────────────────────────────────────────────────────
 
 function deepFrozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {

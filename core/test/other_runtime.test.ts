@@ -9,7 +9,7 @@ import { titlesOnPinnedNode } from './runtimes/outcomes.ts';
 
 const WHERE = 'through the function on memory';
 
-/** Runs, in a process of its own, the tests of all specifications at the place that needs nothing of Node. */
+/** Runs the tests of all specifications in another process, at the place that needs nothing of Node. */
 async function runSpecifications(): Promise<{ readonly status: unknown; readonly output: string }> {
   const folder = import.meta.dirname;
   const others = globSync(join(folder, '*.test.ts')).filter((file) => file !== import.meta.filename);
@@ -28,7 +28,7 @@ test('every specification holds with what the package has for runtimes other tha
   const { status, output } = await runSpecifications();
   const failures = output.match(/^ *not ok .*/gm) ?? [];
   assert.deepEqual([status, failures], [0, []]);
-  // What the tests of the runtimes count by is what Node's own runner finds.
+  // The names by which the runtime tests count must equal those of Node's own runner.
   const titles = await titlesOnPinnedNode(t, 'places.ts');
   const here = titles.filter((title) => title.includes(WHERE));
   assert.equal(Number(/^# pass (\d+)$/m.exec(output)?.[1]), here.length);

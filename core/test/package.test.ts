@@ -1,4 +1,4 @@
-// What npm would publish, used as strangers use it. Takes about 25 seconds of one core.
+// Uses the packages as npm would publish them. Takes about 25 seconds of one core.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ const ENTRY_POINTS = ['core', 'protect'].flatMap((name) =>
   ),
 );
 
-/** The oldest one that the package is for, one in between, and the pinned one. */
+/** The oldest supported version, one in between, and the pinned one. */
 const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', name)), ROOT].map((place) => ({
   version: String(manifestOf(place).devDependencies.node),
   node: join(place, 'node_modules', 'node', 'bin', 'node'),
@@ -61,7 +61,7 @@ describe('the package', () => {
   for (const name of ['core', 'protect'] as const) {
     test(`the types of ${name} are those of the code in every way to resolve them`, () => {
       const attw = join(ROOT, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js');
-      // Node 10 ignores `exports` and runs nothing of this. TypeScript 7 no longer resolves as it did.
+      // Node 10 ignores `exports` and cannot run the package. TypeScript 7 no longer supports its resolution.
       const { stdout } = run(
         process.execPath,
         [attw, archives[name].file, '--profile', 'node16', '--format', 'json'],
@@ -141,7 +141,7 @@ function manifestOf(folder: string) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-/** Files and folders at the top of an archive. */
+/** The top-level files and folders of an archive. */
 function topLevel({ contents }: Archive): readonly string[] {
   return [...new Set(contents.map((path) => path.split('/', 1).join()))].sort();
 }

@@ -36,7 +36,7 @@ function entriesOf(body: string | ParsedForm, contentType?: string): readonly (r
   return [...readForm(requestWith(body, contentType))];
 }
 
-/** What a function refuses with: status, code, description. */
+/** The error of a function: status, code, description. */
 function refusalOf(run: () => unknown): readonly [number, string, string] {
   try {
     run();
@@ -196,7 +196,8 @@ test('RFC 6749 §3.2 a form that the host has parsed is held to the same rules',
       REPEATED,
     );
   }
-  // What parsers that know brackets make of `a[]=1`, `a[]=`, `a[][]=1` and `a[x]=1`, which are no parameter `a`.
+  // The results of parsers that interpret brackets in `a[]=1`, `a[]=`, `a[][]=1` and `a[x]=1`, none of which is a
+  // parameter `a`.
   for (const value of [['1'], [''], [], [['1']], { x: '1' }]) {
     assert.deepEqual(
       refusalOf(() => entriesOf({ a: value, b: '1' })),
@@ -365,7 +366,7 @@ test('OpenID Connect Core §5.4 names that every object has are neither scopes n
   assert.deepEqual(permittedClaims(attributes, scopes, STANDARD_CLAIMS_BY_SCOPE), {});
   assert.deepEqual(permittedClaims(attributes, scopes, {}), {});
 
-  // A host may name its claims as it likes: they stay members, and change no prototype.
+  // A host may use any claim names. They stay members and change no prototype.
   const own = permittedClaims(attributes, ['odd'], { odd: ['__proto__', 'constructor'] });
   assert.deepEqual(Object.keys(own), ['__proto__', 'constructor']);
   assert.equal(Object.getPrototypeOf(own), Object.prototype);
@@ -547,7 +548,7 @@ test('RFC 6749 §5.2 every code of the catalogue has a status of an error', () =
   }
 });
 
-/** Every call that makes a refusal, with its text up to the closing parenthesis. */
+/** Every call that creates an error, with its text up to the closing parenthesis. */
 function refusalsInSource(): readonly string[] {
   const root = join(import.meta.dirname, '../src');
   const start =
@@ -572,7 +573,7 @@ test('RFC 6749 §5.2 every description in the source has only the characters tha
   const texts = literals.map(([, quoted, template]) => quoted ?? template ?? '');
   assert.ok(texts.filter((text) => text.includes(' ')).length > 40, 'the walk through the source finds them');
   for (const text of texts) {
-    const withoutNames = text.replaceAll(/\$\{(?:name|[A-Z_]+)\}/g, 'name'); // in capitals: a constant
+    const withoutNames = text.replaceAll(/\$\{(?:name|[A-Z_]+)\}/g, 'name'); // a constant, in capitals
     assert.match(withoutNames, /^[\x20-\x21\x23-\x5B\x5D-\x7E]*$/, text);
     assert.equal(withoutNames.includes('${'), false, `no data of a request: ${text}`);
   }

@@ -12,7 +12,7 @@ const PARALLEL = 100;
 const REFUSED = errorOf(400, 'invalid_grant', 'the refresh token is not valid', OPEN_JSON_HEADERS);
 const OVERTAKEN = errorOf(400, 'invalid_grant', 'the grant is no longer valid', OPEN_JSON_HEADERS);
 
-/** The stores of the races, each with the formats of refresh tokens that it runs with. */
+/** The stores of the races, each with its formats of refresh tokens. */
 const FIELDS = [
   ...[...STORES, distant(MEMORY), distant(SQLITE)].flatMap((store) => [
     { store, useOpaqueRefreshTokens: false },
@@ -21,7 +21,7 @@ const FIELDS = [
   ...HOSTS_BY_REVOCATION.map((store) => ({ store, useOpaqueRefreshTokens: false })),
 ];
 
-/** Runs a race on every field, over HTTP. */
+/** Runs a race on every combination, over HTTP. */
 function race(
   sentence: string,
   run: (world: World, t: TestContext) => Promise<void>,
@@ -48,7 +48,7 @@ race(
     assert.ok(next);
     assert.deepEqual(await world.alive(first.refresh_token, next.refresh_token), [false, true]);
 
-    // One revocation ends them all: they are of one pair.
+    // One revocation ends them all, because they are one pair.
     assert.deepEqual(await world.revoke(next.access_token), REVOKED);
     assert.deepEqual(await liveOf(world, issued), []);
   },
@@ -79,7 +79,8 @@ race('grantd §2.7 two generations that are refreshed at once never make two lin
     ),
   );
   for (const response of responses) assert.ok(response.status === 200 || isRefusal(response), response.body);
-  // The first token is older than the predecessor once the second was rotated: the family is dead, or one.
+  // The first token is older than the predecessor once the second was rotated. The family is dead, or has one live
+  // token.
   const refreshTokens = new Set(successesOf(responses).map((tokens) => tokens.refresh_token));
   const alive = await world.alive(...refreshTokens);
   assert.ok(alive.filter(Boolean).length <= 1);
@@ -175,7 +176,7 @@ function parallel(world: World, refreshToken: string, count = PARALLEL): Promise
   return Promise.all(Array.from({ length: count }, () => world.refresh(refreshToken)));
 }
 
-/** Refreshes with something else in their midst. */
+/** Refreshes with another operation among them. */
 function amid<T>(world: World, refreshToken: string, act: () => Promise<T>) {
   const refreshes = Array.from({ length: PARALLEL }, () => () => world.refresh(refreshToken));
   return together(refreshes, PARALLEL / 2, act);
@@ -210,7 +211,7 @@ function successesOf(responses: readonly TestResponse[]): readonly GrantedTokens
   return responses.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body));
 }
 
-/** Those tokens that introspection calls active. */
+/** The tokens that introspection calls active. */
 async function liveOf(world: World, tokens: readonly GrantedTokens[]): Promise<readonly string[]> {
   const texts = [...new Set(tokens.flatMap((one) => [one.access_token, one.refresh_token]))];
   const alive = await world.alive(...texts);

@@ -1,4 +1,4 @@
-// What the events of refusals tell an operator about the request that was refused.
+// The details of refused requests in events for operators.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutBearers } from '@grantd/core';

@@ -35,7 +35,7 @@ const USUAL: Parameters = {
   code_challenge_method: 'S256',
 };
 
-/** A request with the usual parameters but for those given; `undefined` leaves one out. */
+/** A request with the usual parameters and changes; `undefined` omits one. */
 function requestOf(parameters: Parameters = {}): HttpRequest {
   return { method: 'GET', url: `/authorize?${queryOf({ ...USUAL, ...parameters })}`, headers: {} };
 }
@@ -47,12 +47,12 @@ function queryOf(parameters: Parameters): URLSearchParams {
   return new URLSearchParams(given);
 }
 
-/** What the first step makes of a request. */
+/** The result of the first step for a request. */
 function validate(world: World, parameters: Parameters = {}): Promise<AuthorizationRequest> {
   return world.server.validateAuthorizationRequest(requestOf(parameters));
 }
 
-/** The response to a request that must not be put to the person. */
+/** The response to a request that needs no page. */
 function refusal(world: World, request: HttpRequest): Promise<HttpResponse> {
   return world.server.validateAuthorizationRequest(request).then(
     () => assert.fail(`the request was accepted: ${request.url}`),
@@ -63,7 +63,7 @@ function refusal(world: World, request: HttpRequest): Promise<HttpResponse> {
   );
 }
 
-/** A refusal that the browser takes back to the client. */
+/** An error that the browser takes to the client. */
 function redirected(
   error: string,
   description: string,
@@ -79,7 +79,7 @@ function redirected(
   };
 }
 
-/** A refusal that stays at the server. */
+/** An error that stays at the server. */
 function shown(
   description: string,
   status = 400,
@@ -105,7 +105,7 @@ async function worldWith(
   return world;
 }
 
-/** Members of the response that goes back to the client. */
+/** Parameters of the response to the client. */
 function returned({ headers }: HttpResponse): {
   readonly target: string;
   readonly parameters: Record<string, string>;
@@ -607,7 +607,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
   } satisfies NewClient;
   const OF_STRANGER = { client_id: 'stranger', redirect_uri: EVIL, scope: 'openid' };
 
-  /** What is answered to a request in error, to `prompt=none`, and to a person who denies. */
+  /** The response to an invalid request, to `prompt=none`, and after the user denied. */
   async function refusals(world: World, headers: HttpRequest['headers'] = {}, parameters: Parameters = {}) {
     const asked = (more: Parameters) => ({
       ...requestOf({ ...OF_STRANGER, ...parameters, ...more }),

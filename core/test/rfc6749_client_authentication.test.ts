@@ -37,7 +37,7 @@ const REPEATED = JSON.stringify({
 });
 const NEW_SECRET = 'the secret that follows it, with more than 32 characters';
 
-/** The same parameters at every endpoint that authenticates clients; a client that gets in is answered with 200. */
+/** The same parameters at every endpoint that authenticates clients. An authenticated client gets 200. */
 async function everywhere(
   world: World,
   parameters: Readonly<Record<string, string>>,
@@ -65,7 +65,7 @@ function assertRefused(responses: readonly TestResponse[], body = FAILED, messag
   assert.deepEqual(responses, expected, message);
 }
 
-/** A client with a secret of its own, that may introspect, revoke and act for itself. */
+/** A client with its own secret that may introspect, revoke and use client_credentials. */
 async function addClient(world: World, id: string, secret: string): Promise<void> {
   const secrets = [await world.server.hashClientSecret(secret)];
   await world.storage.clients.add({ ...CLIENTS.machine, id, secrets });
@@ -84,7 +84,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-/** As RFC 6749 §2.3.1 wants identifier and secret to be encoded. */
+/** The encoding of identifier and secret by RFC 6749 §2.3.1. */
 function formEncoded(text: string): string {
   return new URLSearchParams([['', text]]).toString().slice(1);
 }
@@ -123,7 +123,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
       world.events.length = 0;
       assertAdmitted(await everywhere(world, {}, `Basic ${base64(`${id}:${secret}`)}`), secret);
       const told = world.events.filter(({ type }) => type === 'client_secret_not_decoded');
-      const isChanged = secret !== 'a%20b+%'; // that one is no form encoding at all, so there is nothing to decode
+      const isChanged = secret !== 'a%20b+%'; // it is not valid form encoding, so it is not decoded
       assert.deepEqual(
         told.map(({ clientId }) => clientId),
         isChanged ? [id, id, id] : [],
@@ -202,7 +202,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
         'Basic =',
         `Basic ${base64('no colon')}`,
         'Basic machine:secret',
-        `Basic ${btoa('machine:\u00ff')}`, // no UTF-8
+        `Basic ${btoa('machine:\u00ff')}`, // not UTF-8
         `Basic ${base64('machine:x')} y`,
         'Bearer x',
         'Digest username="machine"',
@@ -301,7 +301,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
       const changing = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
       assertAdmitted(await everywhere(changing, {}, basic('machine')));
 
-      // New hashes are made under the first one. Without the former one the signing keys do not open: nothing is issued.
+      // New hashes use the first secret. Without the previous one the signing keys do not open, so no token is issued.
       await addClient(changing, 'newcomer', 'x');
       const changed = await secondServer(world, { secret: NEW_SECRET });
       const statusOf = async (server: World, authorization: string) =>
@@ -316,7 +316,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   );
 });
 
-/** Counts what authentication costs: look-ups in storage, and hashing. */
+/** Counts the lookups and hashes of an authentication. */
 async function costsOf(
   world: World,
   attempts: readonly (() => Promise<unknown>)[],

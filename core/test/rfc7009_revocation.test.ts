@@ -21,7 +21,7 @@ function badRequest(error: string, description: string): TestResponse {
 }
 
 specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
-  // ── What goes along ────────────────────────────────────────────────────────────────────────────────────
+  // ── Tokens that end together ───────────────────────────────────────────────────────────────────────────
 
   spec.http('grantd §6.4 a revoked access token takes its refresh token along', async (world) => {
     const { access_token, refresh_token } = await world.grant();
@@ -226,7 +226,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
   });
 
-  // ── What is ignored ────────────────────────────────────────────────────────────────────────────────────
+  // ── Ignored tokens ─────────────────────────────────────────────────────────────────────────────────────
 
   spec('grantd §6.3 a forged JWT is ignored, and what it imitates stays alive', async (world) => {
     const { access_token, refresh_token } = await world.grant();
@@ -578,7 +578,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  // ── Pages of other origins ─────────────────────────────────────────────────────────────────────────────
+  // ── CORS ───────────────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
     'grantd §3.6 a page reads the answer where its origin is that of a redirect URI of the client',
@@ -642,7 +642,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
 
 const CODE_REFUSED = badRequest('invalid_grant', 'the authorization code is not valid');
 
-/** No endpoint takes either of them any more. */
+/** All endpoints refuse both of them. */
 async function assertDead(world: World, accessToken: string, refreshToken: string): Promise<void> {
   assert.deepEqual(await world.alive(accessToken, refreshToken), [false, false]);
   assert.equal((await world.userInfo(accessToken)).status, 401);
@@ -668,7 +668,7 @@ async function imitations(
   ];
 }
 
-/** The token's claims without a signature, by the algorithm `none` (RFC 7518 §3.6). */
+/** The token's claims without a signature, with the algorithm `none` (RFC 7518 §3.6). */
 function unsigned(token: string): string {
   const header = JSON.stringify({ alg: 'none', typ: 'at+jwt' });
   return `${btoa(header).replaceAll('=', '')}.${token.split('.')[1]}.`;

@@ -47,7 +47,7 @@ const FAILED = '{"error":"invalid_client","error_description":"client authentica
 const REPEATED =
   '{"error":"invalid_request","error_description":"the request carries more than one client credential"}';
 
-/** A client that signs its assertions with the key of this algorithm, among its others. */
+/** A client that signs its assertions with the key of this algorithm, and has others. */
 async function addSigner(
   { storage }: Pick<World, 'storage'>,
   id = 'signer',
@@ -68,7 +68,7 @@ async function addSigner(
   });
 }
 
-/** The same parameters at every endpoint that authenticates clients; a client that gets in is answered with 200. */
+/** The same parameters at every endpoint that authenticates clients. An authenticated client gets 200. */
 async function everywhere(
   world: World,
   parametersFor: () => Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>,
@@ -128,7 +128,7 @@ function rightClaims(world: World): Readonly<Record<string, unknown>> {
   return { iss: 'signer', sub: 'signer', aud: ISSUER, iat, exp: iat + 60, jti: crypto.randomUUID() };
 }
 
-/** A JWS of anything, signed by anything: what no decent library would make. */
+/** A JWS with any content and signature, which no correct library would produce. */
 function roughJws(header: object, claims: object, signer: (input: Buffer) => Buffer): string {
   const input = [header, claims]
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
@@ -380,7 +380,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       const responses = await assertedEverywhere(world, { claims: { iss } });
       assertRefused(world, responses, 'assertion_subject_wrong', String(iss));
     }
-    // The client is found by sub; whoever names another one has to have its key.
+    // sub identifies the client. A sender that names another client needs that client's key.
     for (const [sub, reason] of [
       ['other', 'assertion_key_unknown'],
       ['machine', 'client_method_wrong'],
@@ -759,9 +759,9 @@ specification('Assertions count once (RFC 7523 §3)', ON_EVERY_STORE, (spec) => 
     const assertion = await assertionOf(world, 'signer', 'ES256');
     const use = (server: World) => server.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
     assert.equal((await use(world)).status, 200);
-    world.clock.advance(61); // here it is over, and swept
+    world.clock.advance(61); // here it has expired and is swept
     while ((await world.storage.sweep(100)) > 0);
-    world.clock.advance(-30); // and there it would be good still
+    world.clock.advance(-30); // and there it would still be accepted
     assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
   });
 

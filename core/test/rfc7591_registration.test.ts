@@ -60,7 +60,7 @@ async function publicJwk(algorithm = 'ES256', members: object = {}) {
 }
 
 specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => {
-  // ── §3.1, §3.2.1 request and answer ─────────────────────────────────────────────────────────────────────
+  // ── §3.1, §3.2.1 request and response ───────────────────────────────────────────────────────────────────
 
   spec(
     'findings F2: clients that register themselves may leave out PKCE only if the option says so, and never public ones',
@@ -70,7 +70,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         const { client_id, metadata } = await register(world, {
           redirect_uris: [CALLBACK],
           token_endpoint_auth_method: method,
-          insecure_allow_missing_pkce: true, // not theirs to say
+          insecure_allow_missing_pkce: true, // not for the client to set
         });
         const client = await world.storage.clients.get(client_id);
         assert.equal(client?.metadata?.insecure_allow_missing_pkce, metadata.insecure_allow_missing_pkce);
@@ -300,7 +300,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     OPEN,
   );
 
-  // ── §3.2.2 what is refused ──────────────────────────────────────────────────────────────────────────────
+  // ── §3.2.2 errors ───────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
     '§3.2.2 a body that is no JSON object is invalid_request',
@@ -868,7 +868,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     OPEN,
   );
 
-  // ── What a stranger does not get ────────────────────────────────────────────────────────────────────────
+  // ── Limits of unchecked clients ─────────────────────────────────────────────────────────────────────────
 
   spec(
     '§5 a client that registered itself introspects its own tokens alone, until the operator makes it an API',

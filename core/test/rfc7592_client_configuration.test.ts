@@ -30,7 +30,7 @@ const REFUSED = publicErrorOf(401, 'invalid_token', 'expected the registration a
 const unfit = (member: string, problem: string) =>
   publicErrorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
 
-/** The client with the members that an answer about it has, but for a secret that nobody has sent. */
+/** The client with the members of its own response, without an unsent secret. */
 function answerTo(
   { client_secret: _, client_secret_expires_at: __, ...rest }: Registered,
   metadata: Members,
@@ -38,7 +38,7 @@ function answerTo(
   return { ...rest, metadata };
 }
 
-/** A token that the client got for itself. */
+/** A client_credentials token of the client. */
 async function tokenOf(world: World, { client_id, client_secret }: Registered): Promise<string> {
   const response = await world.post('/token', { grant_type: 'client_credentials' }, null, {
     authorization: basic(client_id, client_secret),
@@ -501,11 +501,11 @@ test('RFC 7592 §3 below an issuer with a path the configuration endpoint is bel
   assert.equal(read?.status, 200);
 });
 
-// ── Changes at the same time ──────────────────────────────────────────────────────────────────────────────
+// ── Concurrent changes ────────────────────────────────────────────────────────────────────────────────────
 
 const SECTOR = 'https://app.example/sector.json';
 
-/** A client that replaces its registration, which makes the server fetch a document; meanwhile something happens. */
+/** A client that replaces its registration. The server fetches a document, and meanwhile the action happens. */
 async function replacing(
   t: TestContext,
   meanwhile: (world: World, clientId: string, attempt: number) => Promise<unknown>,

@@ -419,7 +419,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 });
 
-/** A JWT that the server's own key has signed, though the server never issued it. */
+/** A JWT with a valid signature of the server's own key, which the server never issued. */
 async function signedLike(world: World, claims: Record<string, string>): Promise<string> {
   const { kid, privateKey } = await stolenKey(world);
   const now = world.clock.seconds;
@@ -454,7 +454,7 @@ test('grantd §9.1 a caller that was answered is reported with the identifier of
   ]);
 });
 
-/** Tokens of a sign-in of which more is known than the harness says otherwise. */
+/** Tokens of a sign-in with more details than the harness has by default. */
 async function signedIn(
   world: World,
   { auth_time, acr, amr }: { auth_time: number; acr: string; amr: readonly string[] },

@@ -19,12 +19,12 @@ const JSON_HEADERS = { 'content-type': 'application/json', ...PUBLIC_HEADERS };
 
 const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
 const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-/** What clients may sign with; Ed25519 is another name of EdDSA. */
+/** The signature algorithms for clients. Ed25519 is another name of EdDSA. */
 const ACCEPTED = [...SIGNING, 'Ed25519'];
 const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
 const CONTENT_ENCRYPTION = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'];
 
-/** The whole document of a server with default options, but for OpenID Connect. */
+/** The whole document of a server with default options and OpenID Connect. */
 const OAUTH_DOCUMENT = {
   issuer: 'https://as.example',
   authorization_endpoint: 'https://as.example/authorize',
@@ -93,7 +93,7 @@ const DOCUMENT = {
   prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
 };
 
-/** A document but for the members of these names. */
+/** A document without the members of these names. */
 function without(document: object, names: RegExp): object {
   return Object.fromEntries(Object.entries(document).filter(([name]) => !names.test(name)));
 }
@@ -106,7 +106,7 @@ function get(
   return world.send({ method: 'GET', path, headers });
 }
 
-/** The document as a client reads it, with everything that the response says about itself. */
+/** The document as a client reads it, with the relevant response headers. */
 async function documentAt(world: World, path = OAUTH): Promise<Record<string, unknown>> {
   const { status, headers, body } = await get(world, path);
   assert.deepEqual([status, headers], [200, JSON_HEADERS]);

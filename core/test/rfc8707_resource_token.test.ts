@@ -18,7 +18,7 @@ const UNKNOWN = 'https://unknown.example';
 const NOT_GRANTED = refused('invalid_target', 'a resource is not part of the grant');
 const NOT_KNOWN = refused('invalid_target', 'a resource is not registered, or not for this client');
 
-/** A client, and the API beside that of the world. */
+/** A client, and a second API next to that of the world. */
 async function addParties(world: World, client: Partial<NewClient> = {}): Promise<void> {
   await addClient(world, { ...CLIENTS.web, id: 'app', ...client });
   await addClient(world, { id: 'mail', grantTypes: [], scopes: [], redirectUris: [], resource: MAIL });

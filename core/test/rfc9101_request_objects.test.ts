@@ -23,7 +23,7 @@ import { openRemoteSite } from './harness/remote_site.ts';
 import { CHALLENGE, ISSUER, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 const SIGNED = { ...USUAL, client_id: 'signer', state: 'signed' };
-/** What OpenID Connect Core §6.1 wants outside as well. */
+/** The parameters that OpenID Connect Core §6.1 also requires outside. */
 const OUTSIDE = { client_id: 'signer', response_type: 'code', scope: 'openid', redirect_uri: CALLBACK };
 
 interface Stage extends SigningClient {
@@ -43,7 +43,7 @@ function ask({ world }: Stage, parameters: Parameters) {
   return world.server.validateAuthorizationRequest(exactly({ client_id: 'signer', ...parameters }));
 }
 
-/** How a request object is refused that comes with a redirect URI of the client outside. */
+/** The refusal of a request object, with a redirect URI of the client outside. */
 function refusedObject({ world }: Stage, request: string): Promise<HttpResponse> {
   return refusalOf(world, { request }, OUTSIDE);
 }
@@ -181,7 +181,7 @@ test('findings E5: an object without signature is invalid_request_object, whatev
   assert.deepEqual(response, invalid('the request object is not signed'));
   assert.equal(stage.world.lastReason, 'request_object_malformed');
 
-  // A signature taken away, or the word written otherwise.
+  // No signature, or `none` in another spelling.
   const [header = '', payload = ''] = (await stage.sign(SIGNED)).split('.');
   assert.deepEqual(await refusedObject(stage, `${header}.${payload}.`), WRONG_SIGNATURE);
   for (const alg of ['None', 'NONE', 'nOnE', '', 'HS256', 'RS512', 'ES256K']) {
@@ -409,7 +409,7 @@ test('§7 without a redirect URI outside, a refused object is told at the server
   const forged = `${await stage.sign(SIGNED)}A`;
   const here = shown('invalid_request_object', 'the signature of the request object is wrong');
   assert.deepEqual(await refused(ask(stage, { request: forged })), here);
-  // What an object says counts only once it is verified: no open redirect, not even within the client.
+  // Parameters of an object count only after verification: no open redirect, not even to another URI of the client.
   const evil = await stage.sign({ ...SIGNED, redirect_uri: 'https://evil.example/' });
   const mismatch = shown('invalid_request', 'the redirect_uri is not registered for this client');
   assert.deepEqual(await refused(ask(stage, { request: evil, redirect_uri: CALLBACK })), mismatch);

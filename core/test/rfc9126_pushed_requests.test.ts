@@ -303,7 +303,7 @@ test('§5, §6 where requests must be pushed, others are refused, also when they
   const plain = { scope: 'read' };
   assert.deepEqual(await refusalOf(everyone, plain), mustPush);
   const { parameters } = await taken(everyone, await pushed(everyone, plain));
-  // The host goes on with what was pushed, page after page.
+  // The host resumes the pushed request, page after page.
   assert.deepEqual((await everyone.server.resumeAuthorizationRequest(parameters)).scopes, ['read']);
 });
 

@@ -5,7 +5,7 @@ import type { HttpResponse, ResponseMode } from '@grantd/core';
 import { accepted, CALLBACK, postedBy, refusalOf } from './harness/authorization_endpoint.ts';
 import { ISSUER, openWorld } from './harness/world.ts';
 
-/** What the client reads of a response in one of the modes. */
+/** The parameters of a response in one of the modes, as the client reads them. */
 const READERS: Readonly<Record<ResponseMode, (response: HttpResponse) => Readonly<Record<string, string>>>> =
   {
     query: ({ headers }) => {

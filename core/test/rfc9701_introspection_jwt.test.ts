@@ -24,7 +24,7 @@ const MEDIA_TYPE = 'application/token-introspection+jwt';
 const JWT_HEADERS = { 'content-type': MEDIA_TYPE, 'cache-control': 'no-store' };
 const NO_KEY = errorOf(400, 'invalid_request', 'the client has no key that the answer can be encrypted to');
 
-/** The answer to a client that asks for a JWT. */
+/** The response to a client that asks for a JWT. */
 function introspectAsJwt(
   world: World,
   token: string,
@@ -34,7 +34,7 @@ function introspectAsJwt(
   return world.post('/token/introspect', { token, ...parameters }, as, { accept: MEDIA_TYPE });
 }
 
-/** Whether an answer is a JWT; it is JSON otherwise. */
+/** Whether a response is a JWT. Otherwise it is JSON. */
 function isJwt({ status, headers }: TestResponse): boolean {
   assert.equal(status, 200);
   return headers['content-type'] === MEDIA_TYPE;

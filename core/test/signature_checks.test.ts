@@ -11,7 +11,7 @@ const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING };
 
 type Signing = readonly [digest: string | null, how: Omit<SignKeyObjectInput, 'key'>];
 
-/** How RFC 7518 §3 and RFC 8037 §3.1 want an algorithm to sign, and ways that they do not. */
+/** The right parameters of each algorithm by RFC 7518 §3 and RFC 8037 §3.1, and wrong ones. */
 const SIGNING: Readonly<
   Record<SigningAlgorithm, { readonly right: Signing; readonly wrong: Readonly<Record<string, Signing>> }>
 > = {
@@ -42,7 +42,7 @@ const SIGNING: Readonly<
   EdDSA: { right: [null, {}], wrong: {} },
 };
 
-/** What an attacker, or an accident, makes of a signature. */
+/** Changes to a signature by an attacker or by accident. */
 function spoiled(signature: Uint8Array): Readonly<Record<string, Uint8Array>> {
   const flipped = (at: number) => signature.map((byte, index) => (index === at ? byte ^ 1 : byte));
   return {

@@ -28,7 +28,8 @@ suite('signatures', () => {
           const verifies = await verifierOf(publicJwk, algorithm);
           assert.equal(await verifies(signingInput, bytes), true);
           assert.equal(await verifies(`${signingInput}A`, bytes), false);
-          // Each character by another with the same low byte: what one port cut, the other would refuse.
+          // Replaces each character with another of the same low byte, which one port might truncate and the other
+          // refuse.
           const alike = signingInput.replace('e', String.fromCharCode(0x100 + 'e'.charCodeAt(0)));
           assert.equal(await verifies(alike, bytes), false);
         }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { TextTable } from '../src/cache.ts';
 
-/** Texts that are told apart by what is not hashed, or by little. */
+/** Texts that differ only in parts that are not hashed, or only slightly. */
 const ALIKE = ['', 'a', 'aa', 'b', 'same-ending', 'other-same-ending', 'x'.repeat(100), `y${'x'.repeat(99)}`];
 
 test('a table answers what was set last under a text, as a Map does, however many there are', () => {

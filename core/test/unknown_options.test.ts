@@ -23,7 +23,7 @@ import * as nestApi from '@grantd/protect/nest';
 import * as nodeApi from '@grantd/protect/node';
 import { ISSUER, SECRET } from './harness/world.ts';
 
-/** Calls it as JavaScript does, without a compiler that would notice. */
+/** Calls it without type checks, as in JavaScript. */
 function called(make: unknown, ...given: readonly unknown[]): unknown {
   assert.ok(typeof make === 'function');
   return 'prototype' in make && /^class/.test(String(make))
@@ -50,7 +50,7 @@ const ADAPTERS = {
   nodeAdapter,
 };
 
-/** What is called, with what, and the message. */
+/** The function, its argument, and the message. */
 const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
   ...(
     [

@@ -1,4 +1,4 @@
-/** Credentials of a client, as RFC 6749 §2.3.1 has them. */
+/** Encodes the credentials of a client, as in RFC 6749 §2.3.1. */
 export function basic(id: string, secret: string): { readonly authorization: string } {
   return { authorization: `Basic ${btoa(`${encodeURIComponent(id)}:${encodeURIComponent(secret)}`)}` };
 }
@@ -14,7 +14,7 @@ export function post(
   return fetch(url, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' });
 }
 
-/** The JSON object of an answer. */
+/** The JSON object in a response. */
 export async function json(answer: Response): Promise<Readonly<Record<string, unknown>>> {
   return Object.fromEntries(Object.entries(await answer.json()));
 }

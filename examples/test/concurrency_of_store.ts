@@ -7,18 +7,18 @@ import { type Host, stocked } from './serving.ts';
 
 type Outcome = IssueOutcome | 'superseded';
 
-/** A grant, and what was done to it at once. */
+/** A grant, and the concurrent operations on it. */
 interface Contested {
   readonly first: Pair;
-  /** Of this one only the access token was to be issued. */
+  /** Only the access token of this pair was requested. */
   readonly beside: Pair;
   readonly successors: readonly { readonly pair: Pair; readonly rotation: Promise<Outcome> }[];
   readonly others: readonly Promise<unknown>[];
-  /** What must be dead in the end. */
+  /** The tokens that must be dead in the end. */
   readonly doomed: boolean;
 }
 
-/** Ends a grant, or the family that is all of it; `undefined` for a grant that does not end. */
+/** Ends a grant, or its only family; `undefined` for a grant that does not end. */
 const ENDS: readonly (((storage: Storage, pair: Pair) => unknown) | undefined)[] = [
   undefined,
   ({ tokens }, { refresh }) => tokens.revoke(refresh),
@@ -27,7 +27,7 @@ const ENDS: readonly (((storage: Storage, pair: Pair) => unknown) | undefined)[]
 
 const ROTATIONS = 4;
 
-/** Through two connections in turn: rotations of the first refresh token, an issuance beside it, and an end. */
+/** Over two connections in turn: rotations of the first refresh token, a concurrent issuance, and an ending. */
 function contest(storages: readonly [Storage, Storage], first: Pair, end: (typeof ENDS)[number]): Contested {
   const successors = Array.from({ length: ROTATIONS }, (_, index) => {
     const pair = pairIn(first.refresh);
@@ -42,8 +42,8 @@ function contest(storages: readonly [Storage, Storage], first: Pair, end: (typeo
 }
 
 /**
- * That nobody waits for each other for ever, nor is told that something is dead that lives on, when servers and their
- * host do everything at once to a few grants.
+ * Checks that concurrent operations of servers and their host on a few grants never deadlock, and never report a live
+ * token as dead.
  */
 export function testConcurrency(name: string, store: () => ExampleStore, host: Host): void {
   test(`${name}: rotations, issuances, revocations, removals and sweeps at once: one rotation wins, what was ended is dead, and nothing is rejected`, async () => {
@@ -102,7 +102,7 @@ export function testConcurrency(name: string, store: () => ExampleStore, host: H
   });
 }
 
-/** Another token for the same. */
+/** Another token with the same content. */
 function renamed(token: NewToken): NewToken {
   return { ...token, id: `${token.id}, again` };
 }

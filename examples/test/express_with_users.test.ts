@@ -11,7 +11,7 @@ import { assertLoopbackAlone } from './loopback.ts';
 import { started } from './started.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'express_with_users');
-/** Within the repository, so that what the example imports is found. */
+/** Inside the repository, so that the example's imports resolve. */
 const COPIES = join(import.meta.dirname, '..', '..', '.test-results');
 
 const REDIRECT_URI = 'http://localhost:8080/callback';
@@ -41,7 +41,7 @@ function copyThatParses(): string {
   return copy;
 }
 
-/** What the application sends the browser to. */
+/** The authorization request of the application. */
 function asking(parameters: Readonly<Record<string, string>> = {}): string {
   const asked = new URLSearchParams({
     client_id: APP.id,
@@ -56,7 +56,7 @@ function asking(parameters: Readonly<Record<string, string>> = {}): string {
   return `${url}/authorize?${asked}`;
 }
 
-/** What the browser is shown, and what it sends along then. */
+/** The page that the browser shows, and the cookies that it sends next. */
 async function shown(
   parameters: Readonly<Record<string, string>> = {},
   headers: Readonly<Record<string, string>> = {},
@@ -73,7 +73,7 @@ function kept(page: string, name: string): string {
   return value.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 }
 
-/** What the application sends when the browser has come back to it. */
+/** The token request of the application after the browser has returned. */
 function redemptionOf(back: URL): Readonly<Record<string, string>> {
   const code = back.searchParams.get('code') ?? '';
   return {

@@ -14,7 +14,7 @@ const FOLDER = join(import.meta.dirname, '..', 'hono_on_workerd');
 const BIN = join(FOLDER, '..', '..', 'node_modules', '.bin');
 const WORKERD: string = createRequire(import.meta.url)('workerd').default;
 
-/** The commands that the example names at its top. */
+/** The commands at the top of the example. */
 const COMMANDS = readFileSync(join(FOLDER, 'worker.capnp'), 'utf8')
   .split('\n')
   .flatMap((line) => (line.startsWith('# npx ') ? [line.slice('# npx '.length).split(' ')] : []));
@@ -54,7 +54,7 @@ test('a request that could not open the server of examples/hono_on_workerd leave
   assert.deepEqual([await asked('too short'), await asked(SECRET), await asked(SECRET)], [500, 200, 200]);
 });
 
-/** Serves as the command says, but on a port that is free. */
+/** Runs the example's command, but on a free port. */
 async function served(t: TestContext, args: readonly string[]): Promise<string> {
   const place = ['--socket-addr', 'http=127.0.0.1:0', '--control-fd=1'];
   const workerd = spawn(WORKERD, [...args, ...place], {

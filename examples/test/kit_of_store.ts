@@ -2,14 +2,14 @@ import { after, test } from 'node:test';
 import type { AdministrableStorage, Awaitable, NewClient, Storage } from '@grantd/core';
 import { storageKit } from '@grantd/core/kit';
 
-/** A connection to an example store, as one process of the host has it. */
+/** A connection to an example store, as in a process of the host. */
 export interface Connection {
   /** Sweeps, if rows do not expire by themselves. */
   readonly storage: Storage & Partial<Pick<AdministrableStorage, 'sweep'>>;
   saveClient(client: NewClient): Promise<unknown>;
   /** Adds a user to the host's own table, if it is missing. */
   addUser(id: string): Promise<unknown>;
-  /** Nothing can be asked through it afterwards. */
+  /** It cannot be used afterwards. */
   end(): Promise<unknown>;
 }
 
@@ -18,14 +18,14 @@ export interface ExampleStore {
   empty(): Promise<unknown>;
   /**
    * @param clock milliseconds
-   * @param settings of a session, as PostgreSQL takes them on its command line; of no interest to others
+   * @param settings of a PostgreSQL session, as on its command line; other stores ignore them
    */
   connect(clock: () => number, settings?: string): Awaitable<Connection>;
 }
 
 /**
- * Runs the kit, but for the group `administration`: these stores have the part of the contract that serves requests, and
- * leave administration to the host, in whose tables clients and people are.
+ * Runs the kit without the group `administration`: these stores implement only the part of the contract that serves
+ * requests, since the host's own tables hold clients and users.
  */
 export function testByKit(name: string, store: () => ExampleStore): void {
   const clock = { nowMs: 0 };
@@ -65,7 +65,7 @@ export function testByKit(name: string, store: () => ExampleStore): void {
   }
 }
 
-/** The kit invents users; a host has them before it issues tokens. */
+/** The kit invents users, but a host stores them before it issues tokens. */
 function withPeople({ storage, addUser }: Connection): Storage {
   const { tokens, authorizationCodes } = storage;
   return {

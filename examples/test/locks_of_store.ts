@@ -6,10 +6,10 @@ import type { ExampleStore } from './kit_of_store.ts';
 import { aliveOf, type Pair, pairIn, pairOf } from './pairs.ts';
 import { type Host, stocked } from './serving.ts';
 
-/** What a server may be doing to a grant while the host does something else. */
+/** An operation of a server on a grant, while the host does something else. */
 const OPERATIONS: readonly {
   readonly title: string;
-  /** To a grant with this first pair, and a code of the same grant that waits. */
+  /** Called with the grant's first pair and with an unredeemed code of the grant. */
   readonly start: (storage: Storage, pair: Pair, codeId: string) => unknown;
   readonly outcome: unknown;
 }[] = [
@@ -52,11 +52,14 @@ const OPERATIONS: readonly {
   },
 ];
 
-/** What sessions of the server are to begin with, instead of PostgreSQL's defaults. */
+/** Session settings of the server, instead of PostgreSQL's defaults. */
 const SERIALIZABLE = '-c default_transaction_isolation=serializable';
 const IMPATIENT = '-c lock_timeout=2000';
 
-/** That an example store on PostgreSQL locks in one order, sees what it has waited for, and sweeps around locks. */
+/**
+ * Checks that an example store on PostgreSQL takes locks in one order, sees the changes that it waited for, and sweeps
+ * around locked rows.
+ */
 export function testLocks(
   name: string,
   store: () => ExampleStore,
@@ -70,7 +73,7 @@ export function testLocks(
     throw new Error('nothing has waited for a lock');
   };
 
-  /** The store with a pair that was issued to Alice, and another connection of certain settings. */
+  /** The store with a pair of Alice, and another connection with these settings. */
   const prepared = async (settings: string) => {
     const first = await stocked(store());
     const other = await store().connect(Date.now, settings);

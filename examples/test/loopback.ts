@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 const LONGEST_ANSWER_MS = 5000;
 
 /**
- * That an example is there for this machine alone. Where all of 127.0.0.0/8 is the loopback interface, as on Linux,
- * whoever listens on every address answers at this one as well.
+ * Checks that an example listens on loopback only. On Linux, all of 127.0.0.0/8 is loopback, so a server that listens
+ * on every address also responds at this one.
  */
 export async function assertLoopbackAlone(url: string): Promise<void> {
   const elsewhere = new URL(url);

@@ -35,7 +35,7 @@ export function hostTables(path: string) {
   return tables;
 }
 
-/** Such a host, its old server and grantd over the same tables, put together as in `host.ts`. */
+/** This host with its old server and grantd over the same tables, composed as in `host.ts`. */
 export async function moved({
   oldKey = HS256,
   jwt,
@@ -84,7 +84,7 @@ export async function moved({
       await endpoints(new Request(ISSUER + path, { method: 'POST', body: new URLSearchParams(fields) })),
     );
 
-  /** The tokens of a code that the old server gave for Alice. */
+  /** The tokens for a code of the old server for Alice. */
   const issueOld = async (scope = 'openid email', lifetime?: string) => {
     const verifier = randomBytes(32).toString('base64url');
     const query = new URLSearchParams({

@@ -13,7 +13,7 @@ function forged(token: string, header: object, key: string | Buffer, changes: ob
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
 }
 
-/** Asserts that a text is not a token: inactive everywhere, useless, and without effect in a revocation. */
+/** Asserts that a text is not a token: it is inactive and refused everywhere, and revoking it has no effect. */
 async function assertWorthless(host: Awaited<ReturnType<typeof moved>>, texts: readonly string[]) {
   for (const token of texts) {
     assert.deepEqual(await host.ask('/token/introspect', { ...APP, token }), {
@@ -42,7 +42,7 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
       `${none}.${payload}.${signature}`,
       token.slice(0, -2),
       forged(token, { ...header, alg: 'RS256' }, OLD_SECRET),
-      // Under a key of grantd's, with its public part as the secret, and with the right secret.
+      // With a key of grantd, with its public part as the secret, and with the right secret.
       forged(token, { ...header, kid: current.kid }, OLD_SECRET),
       forged(token, { ...header, kid: current.kid }, JSON.stringify(current)),
       forged(token, { ...header, kid: current.kid, typ: 'at+jwt' }, OLD_SECRET, { iss: ISSUER }),
@@ -55,7 +55,7 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
   assert.equal(await reasonOf(forged(access, { ...header, kid: 'unknown' }, OLD_SECRET)), 'unknown_key');
   assert.equal(await reasonOf('no.token'), 'malformed');
 
-  // Signed by the right secret, and yet no token: a code, what was never issued, another issuer's, no claims at all.
+  // Signed with the right secret, but not tokens: a code, an unknown identifier, another issuer, no claims at all.
   await assertWorthless(host, [
     code,
     forged(access, header, OLD_SECRET, { jti: 'never-issued' }),
@@ -92,7 +92,7 @@ test('the old key signs nothing new: a token that grantd issued is none under it
   assert.equal(await host.isActive(fresh), true);
 });
 
-/** A host that signed with a key of its own and set its `kid`. */
+/** A host that signed with its own key and set its `kid`. */
 function rs256Service(privateKey: KeyObject, publicKey: KeyObject): JwtInterface {
   return {
     sign: (payload) =>

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { NewToken, Storage, TokenRecord } from '@grantd/core';
 
-/** The client of all of them. */
+/** The client of all these pairs. */
 export const CLIENT_ID = 'app';
 
-/** A refresh token with an access token, as they are given to a store. */
+/** A refresh token with an access token, in the form that a store receives. */
 export interface Pair {
   readonly refresh: NewToken;
   readonly access: NewToken;
@@ -42,7 +42,7 @@ export function pairIn(
   return { refresh: tokenOf('refresh_token', ties, nowMs), access: tokenOf('access_token', ties, nowMs) };
 }
 
-/** Identifiers of the tokens that are alive. */
+/** Identifiers of the live tokens. */
 export async function aliveOf({ tokens }: Storage, ...pairs: readonly Pair[]): Promise<readonly string[]> {
   const alive: string[] = [];
   for (const { refresh, access } of pairs) {

@@ -1,13 +1,13 @@
 import { createRequire } from 'node:module';
 
-// Imported, the generator lacks files of its own, and what exports `getGenerators` does not name it in time.
+// Imports of the generator fail: it lacks files, and the module with `getGenerators` does not export it in time.
 const require = createRequire(import.meta.url);
 const generator: typeof import('@prisma/client-generator-ts') = require('@prisma/client-generator-ts');
 const internals: typeof import('@prisma/internals') = require('@prisma/internals');
 
 /**
- * Does what `prisma generate` does. The command line would download an engine first, which only migrations need.
- * @param schema path of a schema with a generator `prisma-client`; what it makes replaces what was there
+ * Runs the generator of `prisma generate`. The command line would download an engine first, which only migrations need.
+ * @param schema path of a schema with a generator `prisma-client`; previous output is replaced
  */
 export async function generateClient(schema: string): Promise<void> {
   const generators = await internals.getGenerators({

@@ -20,7 +20,7 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-/** A server of its own on loopback that keeps what it has answered, as the example asks for. */
+/** A separate server on loopback with the durability settings that the example requires. */
 export async function startRedis(): Promise<RedisServer> {
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), 'grantd-redis-'));

@@ -22,7 +22,7 @@ export async function stocked(store: ExampleStore): Promise<Connection> {
   return connection;
 }
 
-/** A server over such a store. */
+/** A server over this store. */
 export async function serving(store: ExampleStore) {
   const connection = await stocked(store);
   const { storage } = connection;
@@ -45,7 +45,7 @@ export async function serving(store: ExampleStore) {
   return { ...connection, server, tokenOf, recordOf, isActive };
 }
 
-/** That a server over the store signs with keys that it keeps there, and that what is revoked is dead. */
+/** Checks that a server over the store signs with the stored keys, and that revoked tokens are dead. */
 export function testServing(name: string, store: () => ExampleStore): void {
   test(`${name}: tokens that are signed by keys in the store are active until they are revoked`, async () => {
     const { server, tokenOf, isActive, end } = await serving(store());
@@ -82,14 +82,14 @@ export function testServing(name: string, store: () => ExampleStore): void {
   });
 }
 
-/** What a host does with its users and its database besides grantd. */
+/** The host's own operations on its users and its database. */
 export interface Host {
   setDisabled(userId: string, isDisabled: boolean): Promise<unknown>;
   signOut(userId: string): Promise<unknown>;
   removeClient(clientId: string): Promise<unknown>;
   /** If users are in the same database. */
   removeUser?(userId: string): Promise<unknown>;
-  /** If there are transactions: runs `work` in one of the host's. */
+  /** Present if there are transactions: runs `work` in one of the host's. */
   transaction?(
     work: (
       storage: Storage,
@@ -97,9 +97,9 @@ export interface Host {
       remove: (userId: string) => Promise<unknown>,
     ) => Promise<void>,
   ): Promise<unknown>;
-  /** If there are transactions: whether one of them waits for a lock. */
+  /** Present if there are transactions: whether one of them waits for a lock. */
   isWaiting?(): Promise<boolean>;
-  /** If rows do not expire by themselves. */
+  /** Present if rows do not expire by themselves. */
   sweep?(now: Date): Promise<unknown>;
 }
 
@@ -156,7 +156,7 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     assert.deepEqual([await aliveOf(storage, before), await origins()], [[], [false, false]]);
     assert.equal((await clients.get(CLIENT.id)) ?? undefined, undefined);
     assert.equal(await tokens.issue([later.access], {}), 'refused');
-    // If its identifier can be used again, no token comes back with it.
+    // If an identifier can be used again, its old tokens stay dead.
     await Promise.allSettled([saveClient(CLIENT)]);
     assert.deepEqual(await aliveOf(storage, before), []);
     await end();

@@ -40,7 +40,7 @@ test('each host is less than 60 lines with the server that it mounts', () => {
   assert.deepEqual(long, []);
 });
 
-// The others of the folder are the host as it was, which is no part of the move.
+// The other files are the old host, which is not part of the move.
 test('the move from @jmondi/oauth2-server is less than 60 lines', () => {
   const folder = 'migration_from_oauth2_server';
   const own = globSync(`${folder}/${SOURCES}`, { cwd: EXAMPLES }).filter(

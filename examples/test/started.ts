@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 const EXAMPLES = join(import.meta.dirname, '..');
 const LONGEST_START_MS = 20_000;
 
-/** A server secret, as a reader would make one up. */
+/** A server secret, as in the README. */
 export const SECRET = 's'.repeat(32);
 
 export interface Started {
@@ -20,10 +20,10 @@ export interface Started {
 }
 
 /**
- * Starts an example as a reader would, with databases of its own.
+ * Starts an example as a reader would, with new databases.
  * @param t ends it: a test, when it is over
  * @param file below `examples/`, or an absolute path
- * @returns once it answers
+ * @returns when it responds
  */
 export async function started(
   t: { after(cleanUp: () => Promise<void>): void },

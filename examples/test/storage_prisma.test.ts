@@ -21,7 +21,7 @@ await generateClient(join(FOLDER, 'schema.prisma'));
 const { PrismaClient } = await import('../storage/prisma/generated/client.ts');
 const { prismaStorage, saveClient } = await import('../storage/prisma/storage.ts');
 
-// `npm test` checks no types of what imports the client, since it need not be there.
+// `npm test` does not check the types of files that import the client, because the client may be missing.
 test('Prisma: the types of the example are right, with the client as it was generated', () => {
   const { status, stdout, stderr } = spawnSync(process.execPath, [COMPILER, '-p', FOLDER], {
     encoding: 'utf8',
@@ -35,7 +35,7 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
   let db: InstanceType<typeof PrismaClient>;
   let end: () => Promise<void>;
 
-  // After `$disconnect`, Prisma connects again by itself; over a pool that has ended it cannot.
+  // After `$disconnect`, Prisma reconnects by itself. Over an ended pool it cannot.
   const connect = (options = '') => {
     const pool = new Pool({ connectionString: url, max: 4, options });
     const client = new PrismaClient({ adapter: new PrismaPg(pool) });
@@ -63,7 +63,7 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
 
   before(async () => {
     url = await disposableDatabase(await sharedPostgres());
-    // `prisma migrate deploy` would do it; it needs an engine that is not in npm.
+    // `prisma migrate deploy` would do this, but needs an engine that is not on npm.
     const client = new Client({ connectionString: url });
     await client.connect();
     await client.query('CREATE TABLE users (id text PRIMARY KEY, email text)');

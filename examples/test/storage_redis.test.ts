@@ -14,16 +14,16 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
   let server: RedisServer;
   let redis: Redis;
   const openClient = () => createClient({ url: server.url });
-  /** For what is no operation of a store. */
+  /** For commands that are not operations of the store. */
   let client: ReturnType<typeof openClient>;
-  /** Whatever a test leaves open is closed in the end. */
+  /** Closes everything that a test leaves open. */
   const opened: Redis[] = [];
   const open = async (options: RedisOptions) => {
     const own = await connectRedis(server.url, options);
     opened.push(own);
     return own;
   };
-  // Longer than the defaults: other test files keep the machine busy.
+  // Longer than the defaults, because other test files keep the machine busy.
   const PATIENT = { connectMs: 20_000, answerMs: 20_000 };
 
   const store: ExampleStore = {
@@ -85,7 +85,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
   test('Redis: a one-time identifier is kept beyond its expiry, as clocks differ', async () => {
     const { storage, end } = await stocked(store);
     const until = Math.floor(Date.now() / 1000) - 60;
-    // To a caller whose clock is behind, it is not over yet.
+    // For a caller whose clock is behind, it has not expired yet.
     const behind = redisStorage(redis, () => (until - 60) * 1000);
     assert.equal(await storage.oneTimeIdentifiers?.take('one', until), true);
     assert.equal(await behind.oneTimeIdentifiers.take('one', until), false);
@@ -120,7 +120,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
     server.pause();
     try {
       const begun = performance.now();
-      // All at once, and again when it is known that nothing is answered.
+      // All at once, and again when it is known that the server does not respond.
       for (let times = 0; times < 2; times++) {
         const outcomes = await Promise.allSettled(asked.map(async (ask) => ask()));
         assert.deepEqual(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
@@ -137,7 +137,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
   });
 });
 
-/** What is answered once there is a connection again, within 10 seconds. */
+/** The result when there is a connection again, within 10 seconds. */
 async function answered<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {

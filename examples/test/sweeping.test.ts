@@ -13,7 +13,7 @@ const EXAMPLES = join(import.meta.dirname, '..');
 const ISSUER = 'http://localhost:3000';
 const LONGEST_WAIT_MS = 20_000;
 
-/** A minute is over at once; and a module that only makes a server stays, as in a host that listens. */
+/** Timers of one minute fire at once. A module that only creates a server keeps running, like a host that listens. */
 const HASTE = `const { setInterval } = globalThis;
 globalThis.setInterval = (work, milliseconds) => setInterval(work, milliseconds / 1000);
 setInterval(() => {}, 1000);`;

@@ -14,7 +14,10 @@ const tokens: AccessTokens = {
   verify: () => Promise.reject(new OAuthError('invalid_token', 'the access token is not active')),
 };
 
-/** Protected APIs. @returns their port */
+/**
+ * Protected APIs.
+ * @returns their port
+ */
 const HOSTS: Readonly<Record<string, (t: TestContext) => Promise<number>>> = {
   Express: (t) => {
     const app = express();
@@ -31,7 +34,7 @@ const HOSTS: Readonly<Record<string, (t: TestContext) => Promise<number>>> = {
   Koa: (t) => {
     const app = new Koa();
     app.use((context, next) => {
-      context.type = 'json'; // as a host that answers nothing else may say of every answer
+      context.type = 'json'; // like a host that sends it with every response
       return next();
     });
     app.use(protectKoa({ tokens }));
@@ -49,7 +52,7 @@ async function listening(t: TestContext, listener: RequestListener): Promise<num
   return portOf(server);
 }
 
-/** What is answered to a request of which only the head is sent, by a client that would go on with the connection. */
+/** The response to a request of which only the head is sent, by a client that would reuse the connection. */
 async function answered(t: TestContext, port: number, method: string, headers: Record<string, string>) {
   const agent = new Agent({ keepAlive: true });
   t.after(() => agent.destroy());
@@ -58,7 +61,7 @@ async function answered(t: TestContext, port: number, method: string, headers: R
   else sent.flushHeaders();
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     sent.on('response', resolve);
-    sent.on('error', reject); // after the answer nobody asks why the body was not taken
+    sent.on('error', reject); // after the response the body's error does not matter
   });
   let body = '';
   for await (const chunk of response.setEncoding('utf8')) body += chunk;

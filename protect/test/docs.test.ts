@@ -16,7 +16,7 @@ const ROOT = dirname(dirname(import.meta.dirname));
 const PAGE = readFileSync(join(ROOT, 'protect', 'README.md'), 'utf8');
 const AUDIENCE = 'https://api.example.com';
 
-/** The first block of code under each heading that has one. */
+/** The first code block under each heading that has one. */
 const BLOCKS = new Map(
   PAGE.split(/^## /m).flatMap((section) => {
     const [, code] = /^```ts\n(.*?)^```$/ms.exec(section) ?? [];
@@ -57,7 +57,7 @@ async function openAuthorizationServer(t: TestContext) {
   const issuer = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
   const world = await openWorld(t, { issuer });
   answer = mount(world.server);
-  world.clock.nowMs = Date.now(); // the API goes by the system's clock
+  world.clock.nowMs = Date.now(); // the API uses the system's clock
   await addClient(world, { ...CLIENTS.api, id: 'my-api', resource: AUDIENCE });
   await changeClient(world, 'machine', { metadata: { apis: [AUDIENCE] } });
   const [good, narrow] = [await apiToken(world, 'read', AUDIENCE), await apiToken(world, 'write', AUDIENCE)];
@@ -66,7 +66,7 @@ async function openAuthorizationServer(t: TestContext) {
 
 type Get = (headers: Readonly<Record<string, string>>) => Promise<Response>;
 
-/** Runs an API: one that listens in a process of its own, one that is exported in this. */
+/** Runs an API: one that listens runs in another process, an exported one runs in this. */
 async function openApi(t: TestContext, code: string): Promise<Get> {
   const port = await freePort();
   const file = join(ROOT, '.test-results', `resource_server_${port}.ts`);

@@ -18,7 +18,7 @@ import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/reso
 const INTROSPECTION = '/token/introspect';
 const METADATA = '/.well-known/oauth-authorization-server';
 
-/** An API that asks a world's server about each token. */
+/** An API that introspects each token at a world's server. */
 async function openApi(t: TestContext, options: Partial<AccessTokenIntrospectorOptions> = {}) {
   const world = await openWorld(t);
   const asked = new AskedServer(world);

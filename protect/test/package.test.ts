@@ -1,4 +1,4 @@
-// The package as npm would publish it, alone and beside the core. Takes about 15 seconds of one core.
+// The package as npm would publish it, alone and together with the core. Takes about 15 seconds of one core.
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const archives = packedPackages();
 const alone = installedProtect(archives);
 const beside = installedLibraries(archives);
 
-/** What a program prints as JSON; its imports are written as each module system has them. */
+/** A program's JSON output. Its imports are written for each module system. */
 function printed(
   folder: string,
   node: string,

@@ -18,7 +18,7 @@ import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/reso
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 
-/** A protected API in one host, with the server that it asks. */
+/** A protected API in one host, with its authorization server. */
 async function openApi(t: TestContext, host: ProtectedHost, options: Partial<ProtectionOptions> = {}) {
   const world = await openWorld(t);
   const asked = new AskedServer(world);
@@ -37,7 +37,7 @@ async function openApi(t: TestContext, host: ProtectedHost, options: Partial<Pro
   return { world, asked, get, withToken };
 }
 
-/** A refusal as it must be answered, in any framework. */
+/** The right response to a refusal, in any framework. */
 function refused(status: number, error: string, description: string, further = ''): TestResponse {
   const challenge = `Bearer realm="api", error="${error}", error_description="${description}"${further}`;
   return {
@@ -60,7 +60,7 @@ const UNAVAILABLE: TestResponse = {
 const MALFORMED = refused(400, 'invalid_request', 'the Authorization header carries no bearer token');
 const REPEATED = refused(400, 'invalid_request', 'the access token was sent in more than one way');
 
-/** What frameworks say about an empty body is theirs. */
+/** Frameworks differ in their headers for an empty body. */
 function bare({ status, headers: { 'content-type': _, ...headers }, body }: TestResponse): TestResponse {
   return { status, headers, body };
 }
@@ -257,7 +257,7 @@ test('a host that cannot listen changes no answer', async (t) => {
   assert.deepEqual(lines, ['onFault failed Error: the log is full']);
 });
 
-/** What is written to `console.error` from now on until the test is over. */
+/** The output to `console.error` until the test is over. */
 function linesOfConsole(t: TestContext): readonly string[] {
   const lines: string[] = [];
   const { error } = console;
@@ -328,7 +328,7 @@ test('Nest: of two Authorization lines neither counts, on either platform; what 
     });
   await answered({ method: 'GET', url: '/', ...lines });
   await answered({ method: 'GET', url: '/', raw: lines });
-  await new Promise((resolve) => setTimeout(resolve)); // whatever the guard says has been heard then
+  await new Promise((resolve) => setTimeout(resolve)); // all reports of the guard have arrived then
   assert.deepEqual([statuses, outcomes], [[400, 400], []]);
 });
 

@@ -16,7 +16,7 @@ import { API, AskedServer, apiToken, OUTAGES } from './harness/resource_server.t
 const JWKS = '/jwks';
 const METADATA = '/.well-known/oauth-authorization-server';
 
-/** An API that checks tokens by the keys of a world's server. */
+/** An API that verifies tokens with the keys of a world's server. */
 async function openApi(t: TestContext, options: Partial<AccessTokenVerifierOptions> = {}) {
   const world = await openWorld(t);
   const asked = new AskedServer(world);
@@ -30,7 +30,7 @@ async function openApi(t: TestContext, options: Partial<AccessTokenVerifierOptio
   return { world, asked, tokens };
 }
 
-/** An issuer of its own, whose tokens a test makes as it likes. */
+/** An issuer with arbitrary tokens. */
 async function openForge(changes: Partial<AccessTokenVerifierOptions> = {}) {
   const { privateKey, publicJwk } = await clientKey('ES256');
   const now = 1_767_268_800;

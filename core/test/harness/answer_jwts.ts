@@ -13,14 +13,14 @@ export interface SignedAnswer {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** What an answer says whose signature verifies by the keys that the server publishes. */
+/** The payload of a response that verifies with the server's published keys. */
 export async function signedAnswer(world: World, answer: string): Promise<SignedAnswer> {
   const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
   const { payload, protectedHeader } = await compactVerify(answer, createLocalJWKSet(JSON.parse(body)));
   return { header: protectedHeader, claims: JSON.parse(new TextDecoder().decode(payload)) };
 }
 
-/** What an answer contains that was encrypted to a key. */
+/** The content of a response that was encrypted to a key. */
 export async function decryptedAnswer(
   answer: string,
   key: CryptoKey,

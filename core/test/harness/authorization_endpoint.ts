@@ -24,7 +24,7 @@ export const USUAL = {
   code_challenge_method: 'S256',
 } as const;
 
-/** A form; `undefined` leaves a parameter out, a list repeats it. */
+/** A form. `undefined` omits a parameter, a list repeats it. */
 export function formOf(parameters: Parameters): URLSearchParams {
   return new URLSearchParams(
     Object.entries(parameters).flatMap(([name, value]) =>
@@ -38,18 +38,18 @@ export function exactly(parameters: Parameters): HttpRequest {
   return { method: 'GET', url: `/authorize?${formOf(parameters)}`, headers: {} };
 }
 
-/** What a request asks for, without the identifier that the server adds, which is always another one. */
+/** The content of a request, without the server's random identifier. */
 export function asked({ parameters, ...request }: AuthorizationRequest): AuthorizationRequest {
   const { authorization_request_id: _, ...sent } = parameters;
   return { ...request, parameters: sent };
 }
 
-/** What the first step makes of the usual request with other parameters. */
+/** The result of the first step for the usual request with other parameters. */
 export function accepted({ server }: World, parameters: Parameters = {}): Promise<AuthorizationRequest> {
   return server.validateAuthorizationRequest(exactly({ ...USUAL, ...parameters }));
 }
 
-/** The response to a request that must not be put to the person. */
+/** The response to a request that needs no page. */
 export async function refusalOf(
   { server }: World,
   parameters: Parameters,
@@ -69,7 +69,7 @@ export function refused(step: Promise<unknown>): Promise<HttpResponse> {
   );
 }
 
-/** A refusal that the browser takes back to the client in its address. */
+/** An error that the browser takes to the client by redirect. */
 export function redirected(
   error: string,
   description: string,
@@ -84,7 +84,7 @@ export function redirected(
   return { status: 303, headers, body: '' };
 }
 
-/** A refusal that stays at the server. */
+/** An error that stays at the server. */
 export function shown(error: string, description: string, status = 400): HttpResponse {
   return {
     status,
@@ -93,13 +93,13 @@ export function shown(error: string, description: string, status = 400): HttpRes
   };
 }
 
-/** The code in the address that the browser is sent to. */
+/** The code in the redirect. */
 export function codeIn({ headers }: HttpResponse): string {
   const { searchParams, hash } = new URL(String(headers.location));
   return searchParams.get('code') ?? new URLSearchParams(hash.slice(1)).get('code') ?? '';
 }
 
-/** What the browser would post, and where to, from a page of OAuth 2.0 Form Post Response Mode. */
+/** The request that a page of OAuth 2.0 Form Post Response Mode makes the browser send. */
 export function postedBy({ body }: HttpResponse): {
   readonly action: string;
   readonly fields: Readonly<Record<string, string>>;
@@ -118,7 +118,7 @@ function decoded(text: string): string {
 export interface SigningClient {
   readonly publicKey: CryptoKey;
   readonly privateKey: CryptoKey;
-  /** Signs claims as a request object, with the usual header and claims about itself where they are not given. */
+  /** Signs claims as a request object. Missing claims and headers get their usual values. */
   sign(
     claims: Readonly<Record<string, unknown>>,
     header?: Readonly<Record<string, unknown>>,

@@ -4,7 +4,7 @@ import type { OpenStore, StoreKind } from './stores.ts';
 export const FAILURES = ['rejects', 'throws', 'rejects as a thenable', 'rejects after it was done'] as const;
 export type Failure = (typeof FAILURES)[number];
 
-/** What the driver of a database would say; nobody outside may read it. */
+/** The driver's error message, which no response may contain. */
 export const DRIVER_MESSAGE = 'connect ECONNREFUSED 10.0.0.5:5432 as grantd:hunter2';
 
 const PARTS = [
@@ -17,12 +17,12 @@ const PARTS = [
 ] as const;
 type Part = (typeof PARTS)[number];
 
-/** A real store of which one method at a time can be made to fail, and which remembers what it was asked. */
+/** A real store that can fail one method at a time, and records its calls. */
 export class BreakableStore implements StoreKind {
   readonly name: string;
   /** `part.method` of every call. */
   readonly asked = new Set<string>();
-  /** `part.method` of every method that the store has. */
+  /** Every method of the store, as `part.method`. */
   readonly methods = new Set<string>();
   readonly #kind: StoreKind;
   #broken: { readonly method: string; readonly failure: Failure } | undefined;

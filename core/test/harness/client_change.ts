@@ -1,10 +1,10 @@
 import type { NewClient } from '@grantd/core';
 import type { World } from './world.ts';
 
-/** A write behind an answer, such as the last use of a secret, can come in between. */
+/** A write after a response, such as the last use of a secret, can happen in between. */
 const MOST_ATTEMPTS = 5;
 
-/** Registers a client of the tests anew, with all that it was and a change. */
+/** Registers a client of the tests again with a change. */
 export async function changeClient(
   { storage }: World,
   clientId: string,

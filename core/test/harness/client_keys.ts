@@ -10,7 +10,7 @@ export interface ClientKey {
 
 const made = new Map<string, Promise<ClientKey>>();
 
-/** A key pair of a client; the same each time in one process, since making them takes long. */
+/** A key pair of a client. Cached per process, because creating one takes long. */
 export function clientKey(
   algorithm: string,
   kid = `${algorithm} key`,
@@ -33,7 +33,7 @@ async function newClientKey(algorithm: string, kid: string, modulusLength: numbe
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** How an assertion differs from a right one; `undefined` takes a member away. */
+/** Changes to a valid assertion; `undefined` omits a member. */
 export interface AssertionChanges {
   readonly claims?: Readonly<Record<string, unknown>>;
   readonly header?: Readonly<Record<string, unknown>>;
@@ -42,7 +42,7 @@ export interface AssertionChanges {
 
 let issued = 0;
 
-/** An assertion of a client that is as it should be, but for the changes (RFC 7523 §3). */
+/** A valid assertion of a client (RFC 7523 §3), with changes. */
 export async function assertionOf(
   world: World,
   clientId: string,
@@ -69,7 +69,7 @@ function withoutAbsent(members: Readonly<Record<string, unknown>>): Readonly<Rec
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** The parameters that a request carries an assertion in. */
+/** The parameters of a request with an assertion. */
 export function asParameters(assertion: string): Readonly<Record<string, string>> {
   return { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion };
 }

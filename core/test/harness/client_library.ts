@@ -2,14 +2,14 @@ import { mount } from '@grantd/core/fetch';
 import * as oauth from 'oauth4webapi';
 import { ISSUER, type World } from './world.ts';
 
-/** What a call of oauth4webapi sends. */
+/** The request of an oauth4webapi call. */
 interface Sent {
   readonly method: string;
   readonly headers: Record<string, string>;
   readonly body?: URLSearchParams | undefined | null;
 }
 
-/** How oauth4webapi reaches a server of the tests, and what time it is there. */
+/** Connects oauth4webapi to a server of the tests, with its clock. */
 export function libraryOptions(world: World) {
   const answer = mount(world.server);
   return {
@@ -19,7 +19,7 @@ export function libraryOptions(world: World) {
   };
 }
 
-/** The server as the library knows it from its metadata. */
+/** The server, from its metadata. */
 export async function discovered(
   options: ReturnType<typeof libraryOptions>,
 ): Promise<oauth.AuthorizationServer> {

@@ -1,7 +1,7 @@
 import type { ClientMetadata } from '@grantd/core';
 import { CLIENTS, type ClientId, type World } from './world.ts';
 
-/** Gives a client of the tests more metadata; everything else of it stays. */
+/** Adds metadata to a client of the tests. */
 export async function setMetadata(
   { storage }: World,
   clientId: ClientId,

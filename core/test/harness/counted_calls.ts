@@ -1,4 +1,4 @@
-/** The same repository, whose methods tell their names whenever they are called. */
+/** The same repository, with methods that record their names. */
 export function counted<T extends object>(repository: T, tell: (method: string) => void): T {
   return new Proxy(repository, {
     get(target, name) {

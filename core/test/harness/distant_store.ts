@@ -3,8 +3,8 @@ import type { AdministrableStorage } from '@grantd/core';
 import type { StoreKind } from './stores.ts';
 
 /**
- * A store as over a network: every question and every answer is some turns of the event loop on its way, so that
- * requests overtake each other between any two of their steps. Which ones do is the same at every run.
+ * A store as over a network: every call and every result takes some ticks of the event loop, so requests overtake each
+ * other between any two steps. The order is the same in every run.
  */
 export function distant(kind: StoreKind): StoreKind {
   return {
@@ -42,7 +42,7 @@ async function pass(turns: number): Promise<void> {
   for (let turn = 0; turn < turns; turn++) await nextTurn();
 }
 
-/** Whole numbers from 0 up to a limit, the same ones at every run (a linear congruential generator). */
+/** Whole numbers from 0 up to a limit, the same in every run (a linear congruential generator). */
 function pseudoRandom(limit: number): () => number {
   let state = 20260101;
   return () => {

@@ -9,7 +9,7 @@ export const FORMER_ACCESS_LIFETIME = 3600;
 /** Seconds. */
 export const FORMER_REFRESH_LIFETIME = 30 * 24 * 3600;
 
-/** A pair as its client has it, and the identifiers by which the rows are found. */
+/** A pair as its client has it, with the identifiers of its rows. */
 export interface FormerPair {
   readonly access: string;
   readonly refresh: string;
@@ -17,17 +17,17 @@ export interface FormerPair {
   readonly refreshId: string;
 }
 
-/** Over which a pair is issued otherwise than usual. */
+/** Changes to the usual pair. */
 type Order = Partial<Pick<FormerToken, 'clientId' | 'scopes'>> & { readonly claims?: Claims };
 
-/** A server that was there before, with rows of its own, and with JWTs that name no key and no issuer. */
+/** A previous server with its own rows. Its JWTs name no key and no issuer. */
 export class FormerServer implements FormerTokens {
   readonly keys: FormerTokens['keys'];
   /** By kind and identifier. */
   readonly rows = new Map<string, FormerToken>();
-  /** The methods that were asked, in turn. */
+  /** The called methods, in order. */
   readonly asked: ('find' | 'revoke')[] = [];
-  /** What cannot be asked at the moment. */
+  /** The methods that currently fail. */
   outage: 'find' | 'revoke' | undefined;
   #issued = 0;
 
@@ -57,14 +57,14 @@ export class FormerServer implements FormerTokens {
     }
   }
 
-  /** Whether rows of a pair are revoked: of its access token, of its refresh token. */
+  /** Whether the rows of a pair are revoked: access token, refresh token. */
   revoked({ accessId, refreshId }: FormerPair): readonly boolean[] {
     return [`access_token ${accessId}`, `refresh_token ${refreshId}`].map(
       (name) => this.rows.get(name)?.expiresAtMs === 0,
     );
   }
 
-  /** Lets the rows of a pair be as if they had never been revoked. */
+  /** Resets the rows of a pair, as if they had never been revoked. */
   resurrect({ accessId, refreshId }: FormerPair, { nowMs }: SettableClock): void {
     for (const name of [`access_token ${accessId}`, `refresh_token ${refreshId}`]) {
       const row = this.rows.get(name);
@@ -72,7 +72,7 @@ export class FormerServer implements FormerTokens {
     }
   }
 
-  /** A pair for Alice, at the client `web` with `openid` and `email` unless said otherwise. */
+  /** A pair for Alice. Default: at the client `web` with `openid` and `email`. */
   async issue(clock: SettableClock, order: Order = {}): Promise<FormerPair> {
     const { clientId = 'web', scopes = ['openid', 'email'], claims = {} } = order;
     const [accessId, refreshId] = [`access-${++this.#issued}`, `refresh-${this.#issued}`];
@@ -97,7 +97,7 @@ export class FormerServer implements FormerTokens {
   }
 }
 
-/** A JWT as the former server signs, unless another header or secret is given. */
+/** A JWT in the previous server's format. Default: with its header and secret. */
 export function formerJwt(
   claims: Claims,
   header: Readonly<Record<string, unknown>> = {},

@@ -6,14 +6,14 @@ import { basic, type GrantedTokens, VERIFIER, type World } from './world.ts';
 /** Parameters of a form, of which some may be repeated. */
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
 
-/** What is asked for, how a person approves it, and how the code is redeemed. */
+/** The request, the user's approval, and the redemption. */
 export interface Granting {
   readonly request?: Fields;
   readonly approval?: Partial<Approval>;
   readonly redemption?: Fields;
 }
 
-/** A grant to a confidential client of a test's own, by code; alice approves all scopes of the client. */
+/** A grant by code to a confidential client of the test. alice approves all scopes of the client. */
 export async function grantTo(
   world: World,
   clientId: string,
@@ -24,7 +24,7 @@ export async function grantTo(
   return JSON.parse(response.body);
 }
 
-/** The same, whatever is answered to the redemption. */
+/** The same, returning any response to the redemption. */
 export async function redeemed(
   world: World,
   clientId: string,
@@ -36,7 +36,7 @@ export async function redeemed(
   return askForTokens(world, clientId, { grant_type: 'authorization_code', ...fields });
 }
 
-/** The code that alice's approval leads to. */
+/** The code after alice's approval. */
 export async function approvedCode(
   world: World,
   clientId: string,
@@ -63,7 +63,7 @@ export async function approvedCode(
   return new URL(String(headers.location)).searchParams.get('code') ?? '';
 }
 
-/** A request to the token endpoint, the client authenticated by Basic. */
+/** A request to the token endpoint with Basic authentication. */
 export function askForTokens(world: World, clientId: string, fields: Fields): Promise<TestResponse> {
   return world.send({
     method: 'POST',

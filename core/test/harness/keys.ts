@@ -5,10 +5,10 @@ import { ISSUER, SECRET } from './world.ts';
 
 let generated: Promise<readonly KeyRecord[]> | undefined;
 
-/** Milliseconds that the keys are older than the world, so that they can be rotated at once. */
+/** The age of the keys in milliseconds, so that they can be rotated at once. */
 const AGE_MS = 60 * 60 * 1000;
 
-/** The same signing keys for every world of a process: making them would be most of the tests' time. */
+/** Shared signing keys for all worlds of a process, because creating them would take most of the tests' time. */
 export async function seedKeys(storage: AdministrableStorage, clock: SettableClock): Promise<void> {
   generated ??= generate(clock);
   await storage.keys.initialize(await generated);

@@ -1,4 +1,4 @@
-/** For `--import`: whatever the package brings for Node, it is without, as on any other runtime. */
+/** For `--import`: hides the package's modules for Node, as on any other runtime. */
 import { registerHooks } from 'node:module';
 
 registerHooks({

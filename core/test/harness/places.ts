@@ -11,7 +11,7 @@ import { NEXT } from './transports/next.ts';
 import { NODE } from './transports/node.ts';
 import type { Transport } from './transports/transport.ts';
 
-/** Where a spec suite runs: how requests arrive, and what remembers. */
+/** A place to run a suite: a transport and a store. */
 export interface Place {
   readonly transport: Transport;
   readonly store: StoreKind;
@@ -26,7 +26,10 @@ const ADAPTERS: readonly Transport[] = [
 const onEach = (stores: readonly StoreKind[]): readonly Place[] =>
   stores.map((store) => ({ transport: FUNCTION, store }));
 
-/** Every adapter on every store: too many pairs for every run, so `scripts/test.ts --every-pair` asks for them. */
+/**
+ * Every adapter on every store. There are too many pairs for every run, so only `scripts/test.ts --every-pair` runs
+ * them.
+ */
 const PAIRS: readonly Place[] | undefined =
   process.env.TEST_EVERY_PAIR === 'yes'
     ? [
@@ -35,19 +38,19 @@ const PAIRS: readonly Place[] | undefined =
       ]
     : undefined;
 
-/** Mutants of the core are judged on the store in memory, without an adapter. */
+/** Mutants of the core run on the memory store, without an adapter. */
 const IS_MEMORY_ALONE = process.env.TEST_ON_MEMORY_ALONE === 'yes';
 
 /** For rules that no store can break. */
 export const ON_MEMORY: readonly Place[] = PAIRS ?? onEach([MEMORY]);
 
-/** For rules that rest upon what a store keeps, and how. */
+/** For rules that depend on stored data. */
 export const ON_EVERY_STORE: readonly Place[] = PAIRS ?? onEach(IS_MEMORY_ALONE ? [MEMORY] : STORES);
 
-/** For rules about what is dead: a host may revoke by a flag, by deletion or by an expiry of zero. */
+/** For rules about dead tokens. A host may revoke by a flag, by deletion or by an expiry of zero. */
 export const ON_EVERY_HOST: readonly Place[] =
   PAIRS ?? onEach(IS_MEMORY_ALONE ? [MEMORY] : [...STORES, ...HOSTS_BY_REVOCATION]);
 
-/** For rules of HTTP, which an adapter can break; besides the places of their specification. */
+/** For rules of HTTP, which an adapter can break. They run in addition to the places of their specification. */
 export const THROUGH_EVERY_ADAPTER: readonly Place[] =
   PAIRS || IS_MEMORY_ALONE ? [] : ADAPTERS.map((transport) => ({ transport, store: MEMORY }));

@@ -14,7 +14,7 @@ import { ENVIRONMENT, runProgram } from './postgres_programs.ts';
 import { removeWithServers } from './postgres_remains.ts';
 import { ask, OWNER, type PostgresServer, type Row } from './postgres_server.ts';
 
-/** Parameters of postgresql.conf. `fsync` is on unless they say otherwise. */
+/** Parameters of postgresql.conf. `fsync` is on by default. */
 export type PostgresSettings = Readonly<Record<string, string | number | boolean>>;
 
 export interface PostgresOptions {
@@ -24,16 +24,16 @@ export interface PostgresOptions {
 const SETTINGS: PostgresSettings = {
   listen_addresses: '127.0.0.1',
   unix_socket_directories: '',
-  // In the data folder, so that it goes with it.
+  // In the data folder, so that it is deleted with it.
   dynamic_shared_memory_type: 'mmap',
-  // A standby that was away for a while finds what it missed.
+  // A standby that was away for a while finds the missing log.
   wal_keep_size: '256MB',
-  // The primary gives up a paused standby, and a standby asks a primary again, in seconds rather than a minute.
+  // The primary gives up a paused standby, and a standby reconnects, within seconds instead of a minute.
   wal_sender_timeout: '5s',
   wal_retrieve_retry_interval: '200ms',
 };
 
-/** @returns a new server that answers, with the roles `postgres`, a superuser, and `grantd` */
+/** @returns a new running server with the roles `postgres`, a superuser, and `grantd` */
 export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<PostgresCluster> {
   const account = await unprivilegedAccount();
   const folder = await serverFolder('cluster', account);
@@ -58,7 +58,7 @@ export interface ClusterPlace {
   readonly port: number;
 }
 
-/** A server with a data folder of its own, which ends with this process at the latest. */
+/** A server with its own data folder, which ends with this process at the latest. */
 export class PostgresCluster implements PostgresServer {
   readonly place: ClusterPlace;
   readonly url: string;
@@ -73,7 +73,7 @@ export class PostgresCluster implements PostgresServer {
     this.#log = join(place.folder, 'log');
   }
 
-  /** Of the postmaster. */
+  /** Process of the postmaster. */
   get pid(): number {
     const { pid } = this.#postmaster ?? {};
     if (pid === undefined) throw new Error('this PostgreSQL is not running');
@@ -90,7 +90,7 @@ export class PostgresCluster implements PostgresServer {
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
       '--encoding=UTF8',
-      // A language's order, not that of bytes, so that a test notices who relies on the latter.
+      // A language's order instead of byte order, so that tests notice code that relies on byte order.
       '--locale=C',
       '--locale-provider=icu',
       '--icu-locale=en-US',
@@ -100,7 +100,7 @@ export class PostgresCluster implements PostgresServer {
     this.configure('postgresql.conf', settings);
   }
 
-  /** Adds to a file of settings, which is read at the next start. */
+  /** Adds to a settings file, which is read at the next start. */
   configure(file: 'postgresql.conf' | 'postgresql.auto.conf', settings: PostgresSettings): void {
     const lines = Object.entries(settings).map(
       ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`,
@@ -108,19 +108,22 @@ export class PostgresCluster implements PostgresServer {
     appendFileSync(join(this.dataFolder, file), lines.join(''));
   }
 
-  /** Starts on the data that are there. @throws with the log if it does not answer within 60 seconds */
+  /**
+   * Starts on the existing data.
+   * @throws with the log if it does not respond within 60 seconds
+   */
   async start(): Promise<void> {
     if (this.#postmaster) throw new Error('this PostgreSQL is running already');
     const { folder, installation, port } = this.place;
     const log = openSync(this.#log, 'a');
-    // Every process of the server has its name in its title; whoever removes the folder finds them by it.
+    // Every process of the server has the folder in its title, so cleanup can find them.
     const name = `cluster_name=${basename(dirname(folder))}/${basename(folder)}`;
     const args = ['-D', this.dataFolder, '-p', String(port), '-c', name];
     const postmaster = spawn(installation.postgres, args, {
       ...installation.account,
       cwd: folder,
       env: ENVIRONMENT,
-      // Ctrl-C is for the tests; the server is ended by who started it.
+      // Ctrl-C is for the tests. The test that started the server ends it.
       detached: true,
       stdio: ['ignore', log, log],
     });
@@ -141,7 +144,9 @@ export class PostgresCluster implements PostgresServer {
     if (ended) throw new Error(`PostgreSQL ended while it started:\n${this.logs()}`);
   }
 
-  /** `fast` ends connections and writes a checkpoint; `immediate` ends as in a crash, and recovers at the next start. */
+  /**
+   * `fast` ends connections and writes a checkpoint. `immediate` ends as in a crash, with recovery at the next start.
+   */
   async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
     const family = familyOf(this.pid);
     signal(family, 'SIGCONT');
@@ -149,7 +154,7 @@ export class PostgresCluster implements PostgresServer {
     await this.#untilEnded(family, 60_000);
   }
 
-  /** As if the machine's memory had run out: every process of the server ends at once, none can say a word. */
+  /** As if the machine had run out of memory: every process of the server is killed at once. */
   async kill(): Promise<void> {
     await this.pause();
     const family = familyOf(this.pid);
@@ -157,7 +162,7 @@ export class PostgresCluster implements PostgresServer {
     await this.#untilEnded(family, 10_000);
   }
 
-  /** A server that hangs: what is asked gets no answer, new connections get none either. */
+  /** A server that hangs: neither pending statements nor new connections get a response. */
   async pause(): Promise<void> {
     const { pid } = this;
     await until('PostgreSQL to be paused', 10_000, () => {
@@ -176,24 +181,24 @@ export class PostgresCluster implements PostgresServer {
     await until('PostgreSQL to resume', 10_000, () => familyOf(pid).every(({ stopped }) => !stopped));
   }
 
-  /** Asks as the superuser on a connection of its own. */
+  /** Runs a query as the superuser on a new connection. */
   ask(sql: string, values?: unknown[]): Promise<Row[]> {
     return ask(this, sql, values);
   }
 
-  /** The last lines that the server has written. */
+  /** The last lines of the server's log. */
   logs(lines = 40): string {
     if (!existsSync(this.#log)) return '';
     return readFileSync(this.#log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
   }
 
-  /** Ends the server however it is, and deletes its data. Repeatable. */
+  /** Ends the server in any state, and deletes its data. Can be repeated. */
   async remove(): Promise<void> {
     await removeWithServers(this.place.folder);
     this.#postmaster = undefined;
   }
 
-  /** The postmaster keeps its process id in the first line, its state in the eighth. */
+  /** The postmaster's file has its process ID in the first line and its state in the eighth. */
   #isReady(pid: number | undefined): boolean {
     const file = join(this.dataFolder, 'postmaster.pid');
     if (!existsSync(file)) return false;
@@ -202,7 +207,7 @@ export class PostgresCluster implements PostgresServer {
   }
 
   async #untilEnded(family: readonly { readonly pid: number }[], timeoutMs: number): Promise<void> {
-    // The exit of a child that is not waited for is still reported while something else is.
+    // Waits for Node to report the exit, which can be later than the end of the process.
     await until('PostgreSQL to end', timeoutMs, () => this.#postmaster === undefined).catch((cause) => {
       throw new Error(`PostgreSQL does not end:\n${this.logs()}`, { cause });
     });

@@ -11,7 +11,7 @@ const PREFIX = 'grantd-postgres-';
 let own: Promise<string> | undefined;
 
 /**
- * A new folder that belongs to the account and is gone soon after this process, with every server in it.
+ * A new folder owned by the account. It is removed soon after this process ends, with every server in it.
  * @param kind the beginning of its name
  */
 export async function serverFolder(kind: string, account: Account): Promise<string> {
@@ -30,7 +30,7 @@ async function guardedFolder(account: Account): Promise<string> {
   return folder;
 }
 
-/** root's TMPDIR may be closed to everyone else. */
+/** root's TMPDIR may be closed to other users. */
 function reachableTemporaryFolder(account: Account): string {
   const reached = spawnSync('/bin/sh', ['-c', 'cd "$0"', tmpdir()], { ...account, cwd: '/' });
   return reached.status === 0 ? tmpdir() : '/tmp';

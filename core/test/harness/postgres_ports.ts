@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * A free port on loopback, below those that systems give to outgoing connections: a server that is down for a while
- * finds it free again.
+ * A free loopback port below the range for outgoing connections, so that a server that was down finds it free again.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 50; attempt++) {

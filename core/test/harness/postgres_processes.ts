@@ -10,7 +10,7 @@ export interface RunningProcess {
   readonly command: string;
 }
 
-/** All processes of this machine that we may see; not those that have ended and only wait to be noticed. */
+/** All visible processes of this machine, without ended ones that wait for their parent. */
 export function runningProcesses(): readonly RunningProcess[] {
   return process.platform === 'linux' ? fromProc() : fromPs();
 }
@@ -41,7 +41,10 @@ export async function untilGone(
   );
 }
 
-/** Asks every few milliseconds. @throws if it has not come true in time */
+/**
+ * Polls every few milliseconds.
+ * @throws if the condition does not become true in time
+ */
 export async function until(
   what: string,
   timeoutMs: number,
@@ -58,7 +61,7 @@ function fromProc(): RunningProcess[] {
   return readdirSync('/proc').flatMap((name) => {
     if (!/^\d+$/.test(name)) return [];
     try {
-      // proc(5): the name in parentheses may hold anything, so what follows is found from its end.
+      // proc(5): the name in parentheses may contain anything, so fields are counted from its end.
       const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
       const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
       if (state === 'Z' || state === 'X') return [];

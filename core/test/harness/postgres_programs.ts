@@ -3,10 +3,13 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { PostgresInstallation } from './postgres_installation.ts';
 
-/** Without the PG… variables of whoever runs the tests. */
+/** Without the PG… variables of the environment. */
 export const ENVIRONMENT: NodeJS.ProcessEnv = { PATH: process.env.PATH, LC_ALL: 'C' };
 
-/** Runs a program as the servers' account. @throws with what it complained of, and after 60 seconds */
+/**
+ * Runs a program as the servers' account.
+ * @throws with its error output, or after 60 seconds
+ */
 export async function runProgram(
   { account }: PostgresInstallation,
   program: string,

@@ -5,12 +5,12 @@ import { type RunningProcess, runningProcesses, signal, untilGone } from './post
 
 const PROGRAMS: ReadonlySet<string> = new Set(['initdb', 'postgres', 'pgbouncer']);
 
-/** Ends every server that runs in a folder, paused ones too, and deletes it. Repeatable. */
+/** Ends every server that runs in a folder, including paused ones, and deletes it. Can be repeated. */
 export async function removeWithServers(folder: string): Promise<void> {
   const servers = serversIn(folder);
   const family = withChildren(servers);
   signal(family, 'SIGCONT');
-  // The immediate shutdown of PostgreSQL and of PgBouncer's likes: it still frees what the system holds for it.
+  // The signal for an immediate shutdown of PostgreSQL and PgBouncer, which still frees system resources.
   signal(servers, 'SIGQUIT');
   await untilGone(family, 5_000).catch(async () => {
     signal(withChildren(serversIn(folder)), 'SIGKILL');
@@ -21,7 +21,7 @@ export async function removeWithServers(folder: string): Promise<void> {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 
-/** Removes what processes left that were killed together with their watchdog. */
+/** Removes what was left by processes that were killed together with their watchdog. */
 export async function removeStale(parent: string, prefix: string): Promise<void> {
   const running = new Set(runningProcesses().map(({ pid }) => pid));
   for (const name of readdirSync(parent)) {
@@ -34,7 +34,9 @@ export async function removeStale(parent: string, prefix: string): Promise<void>
   }
 }
 
-/** By the folder's name: a postmaster has it in its arguments, its children in their title, also once it is dead. */
+/**
+ * By the folder's name: a postmaster has it in its arguments, and its children in their title, even after its death.
+ */
 function serversIn(folder: string): readonly RunningProcess[] {
   const name = basename(folder);
   return runningProcesses().filter(({ command }) => {
@@ -48,7 +50,9 @@ function withChildren(servers: readonly RunningProcess[]): readonly RunningProce
   return runningProcesses().filter(({ pid, parent }) => pids.has(pid) || pids.has(parent));
 }
 
-/** A postmaster that was killed leaves a few bytes of System V memory; its seventh line names them: key and id. */
+/**
+ * A killed postmaster leaves a few bytes of System V shared memory. The seventh line of its file has the key and ID.
+ */
 function freeSharedMemory(postmasterPid: string): void {
   const id = readFileSync(postmasterPid, 'utf8').split('\n')[6]?.trim().split(/\s+/)[1];
   if (id !== undefined && id !== '') spawnSync('ipcrm', ['-m', id], { timeout: 5_000 });

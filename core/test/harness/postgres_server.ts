@@ -1,24 +1,27 @@
 import { Client } from 'pg';
 
-/** A server that answers, whoever runs it. */
+/** A running server. */
 export interface PostgresServer {
-  /** Of its superuser, to the database `postgres`. */
+  /** URL for its superuser, to the database `postgres`. */
   readonly url: string;
 }
 
-/** The role that owns the databases of tests: not a superuser, as in production. Its password is the superuser's. */
+/** The owner of test databases: not a superuser, as in production. Its password is the superuser's. */
 export const OWNER = 'grantd';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Asks as the superuser on a connection of its own. @throws after 30 seconds without an answer */
+/**
+ * Runs a query as the superuser on a new connection.
+ * @throws after 30 seconds without a response
+ */
 export async function ask({ url }: PostgresServer, sql: string, values: unknown[] = []): Promise<Row[]> {
   const client = new Client({
     connectionString: url,
     connectionTimeoutMillis: 10_000,
     query_timeout: 30_000,
   });
-  // A connection that breaks rejects what was asked on it; it also emits this, which nobody else would hear.
+  // A broken connection rejects its queries. It also emits this event, which would be unhandled.
   client.on('error', () => {});
   try {
     await client.connect();

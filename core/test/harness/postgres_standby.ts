@@ -9,13 +9,13 @@ import { ask, type PostgresServer } from './postgres_server.ts';
 const REPLICATOR = 'replicator';
 
 export interface StandbyOptions {
-  /** The primary answers a commit only when this standby has it on its disk. */
+  /** The primary acknowledges a commit only when this standby has it on disk. */
   readonly synchronous: boolean;
 }
 
 /**
  * A streaming standby that has caught up. The primary is stopped while its data are copied, so its connections end
- * once; a primary that was synchronous already goes on with this standby alone.
+ * once. A primary that was synchronous before continues with this standby alone.
  */
 export async function startStandby(
   primary: PostgresCluster,
@@ -52,7 +52,7 @@ export async function startStandby(
 }
 
 export class PostgresStandby extends PostgresCluster {
-  /** Makes it a primary of its own that waits for nobody. The old one must not be written to any more. */
+  /** Promotes it to a primary without synchronous standbys. The old primary must not be written to afterwards. */
   async promote(): Promise<void> {
     const [row] = await this.ask('SELECT pg_promote(true, 30) AS promoted');
     if (row?.promoted !== true) throw new Error(`the standby was not promoted:\n${this.logs()}`);

@@ -3,28 +3,28 @@ import type { AdministrableStorage } from '@grantd/core';
 import { openPostgresStorage, type PostgresStorageOptions } from '@grantd/core/postgres';
 import { Pool, type PoolConfig } from 'pg';
 
-/** Stores over one database, each issuer's records apart. */
+/** Stores over one database, with separate records per issuer. */
 export class PostgresStores {
   readonly pool: Pool;
   readonly #issuers = new Map<AdministrableStorage, string>();
 
   constructor(url: string, options: PoolConfig = {}) {
     this.pool = new Pool({ connectionString: url, pipeline: true, ...options });
-    // A connection that breaks while nobody uses it is reported here, and replaced.
+    // A broken idle connection is reported here and replaced.
     this.pool.on('error', () => {});
   }
 
   /** A store without records, unless the issuer has some. */
   async open(options: Partial<PostgresStorageOptions> = {}): Promise<AdministrableStorage> {
     const issuer = options.issuer ?? `https://${randomUUID()}.example`;
-    // A machine that runs many tests at once is slow, not broken; what is about deadlines says its own.
+    // Generous limits, because a machine that runs many tests at once is slow. Tests of deadlines set their own.
     const patience = { connectionTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
     const storage = await openPostgresStorage({ pool: this.pool, issuer, ...patience, ...options });
     this.#issuers.set(storage, issuer);
     return storage;
   }
 
-  /** A second handle on the records of a store. */
+  /** A second handle on a store's records. */
   openAnother(storage: AdministrableStorage, options: Partial<PostgresStorageOptions> = {}) {
     return this.open({ ...options, issuer: this.issuerOf(storage) });
   }

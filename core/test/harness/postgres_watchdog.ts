@@ -1,6 +1,6 @@
 /**
- * Outlives the process that started it, however that ended, and removes the folder that it was told of, with the
- * servers in it. The folder comes by the input, not as an argument: it must not be taken for one of those servers.
+ * Outlives the process that started it, and then removes the given folder with the servers in it. The folder comes by
+ * standard input instead of an argument, because cleanup recognises servers by their arguments.
  */
 import { text } from 'node:stream/consumers';
 import { removeWithServers } from './postgres_remains.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** Sends these bytes to loopback and resolves to all that comes back before the connection ends, at most 10 s later. */
+/** Sends these bytes to loopback. Resolves to everything that comes back before the connection ends, within 10 s. */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');
   socket.setTimeout(10_000, () => socket.destroy(new Error('the server did not end the connection')));
@@ -9,7 +9,7 @@ export async function sendRaw(port: number, bytes: string): Promise<string> {
   return text(socket);
 }
 
-/** A form, and the connection closed after the answer. */
+/** A form, with the connection closed after the response. */
 export function rawPost(path: string, headers: readonly string[], body: string): string {
   const lines = [
     `POST ${path} HTTP/1.1`,

@@ -7,7 +7,7 @@ export type Members = Readonly<Record<string, unknown>>;
 
 export const CALLBACK = 'https://app.example/callback';
 
-/** What registration answers to a client that says nothing but where it is, besides what differs each time. */
+/** The registration response for minimal metadata, except for members that differ each time. */
 export const BY_DEFAULT = {
   redirect_uris: [CALLBACK],
   grant_types: ['authorization_code'],
@@ -19,7 +19,7 @@ export const BY_DEFAULT = {
   subject_type: 'public',
 };
 
-/** Members of an answer that differ each time. */
+/** Members of a response that differ each time. */
 export interface Credentials {
   readonly client_id: string;
   readonly client_id_issued_at: number;
@@ -29,12 +29,12 @@ export interface Credentials {
   readonly registration_client_uri: string;
 }
 
-/** What a client was told of itself. */
+/** The client's credentials from its registration. */
 export interface Registered extends Credentials {
   readonly metadata: Members;
 }
 
-/** The option with which anyone may register, and the server fetches what it is told to by `answers`. */
+/** The option for open registration, with a fetcher that returns `answers`. */
 export function openRegistration(
   more: Partial<RegistrationOptions> = {},
   answers: Readonly<Record<string, unknown>> = {},
@@ -66,7 +66,7 @@ export function postRegistration(
   });
 }
 
-/** Registers a client, which must go well. */
+/** Registers a client, which must succeed. */
 export async function register(
   world: World,
   members: Members = { redirect_uris: [CALLBACK] },
@@ -77,7 +77,7 @@ export async function register(
   return registeredIn(response);
 }
 
-/** What a client information response says, its parts told apart. */
+/** A client information response, split into its parts. */
 export function registeredIn({ body }: TestResponse): Registered {
   const {
     client_id,
@@ -98,7 +98,7 @@ export function registeredIn({ body }: TestResponse): Registered {
   };
 }
 
-/** A request to a client's own configuration endpoint, at the URI that it was told. A `GET` has no body. */
+/** A request to a client's configuration endpoint, at its `registration_client_uri`. A `GET` has no body. */
 export function configure(
   world: World,
   method: string,

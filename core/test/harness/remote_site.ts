@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import type { TestContext } from 'node:test';
 
-/** A site of somebody else's, on loopback. */
+/** An external site, on loopback. */
 export interface RemoteSite {
   readonly port: number;
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
-  /** What arrived, bodies included. */
+  /** The received requests with bodies. */
   readonly requests: readonly ArrivedRequest[];
 }
 
@@ -17,7 +17,7 @@ export interface ArrivedRequest {
   readonly body: string;
 }
 
-/** Opens a site that goes away with the test, whatever is still under way there. */
+/** Opens a site that ends with the test, including its pending requests. */
 export async function openRemoteSite(t: TestContext, answer: RequestListener): Promise<RemoteSite> {
   const requests: ArrivedRequest[] = [];
   const listener = createServer(async (request, response) => {

@@ -1,20 +1,20 @@
 import type { TestResponse } from './transports/transport.ts';
 import { ISSUER } from './world.ts';
 
-/** What every JSON answer carries. */
+/** The headers of every JSON response. */
 export const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 
-/** The same at the endpoints that pages of other origins may use. */
+/** The same for endpoints with CORS for registered origins. */
 export const OPEN_JSON_HEADERS = { ...JSON_HEADERS, vary: 'Origin' };
 
-/** The same at the endpoints that pages of all origins may use. */
+/** The same for endpoints with CORS for all origins. */
 export const PUBLIC_JSON_HEADERS = { ...JSON_HEADERS, 'access-control-allow-origin': '*' };
 
 export const CLIENT_CHALLENGE = `Basic realm="${ISSUER}", charset="UTF-8"`;
 
 export const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
 
-/** The one answer of the revocation endpoint. */
+/** The only success response of the revocation endpoint. */
 export const REVOKED: TestResponse = {
   status: 200,
   headers: { 'cache-control': 'no-store', vary: 'Origin' },
@@ -31,7 +31,7 @@ export function errorOf(
   return { status, headers, body: JSON.stringify({ error, error_description: description }) };
 }
 
-/** An error at an endpoint that pages of all origins may use. */
+/** An error at an endpoint with CORS for all origins. */
 export function publicErrorOf(
   status: number,
   error: string,
@@ -56,7 +56,7 @@ export function bearerError(
   });
 }
 
-/** The answer to a client that did not authenticate, at an endpoint that pages of other origins may use. */
+/** The response to failed client authentication, at an endpoint with CORS for registered origins. */
 export const CLIENT_REFUSED: TestResponse = errorOf(401, 'invalid_client', 'client authentication failed', {
   ...OPEN_JSON_HEADERS,
   'www-authenticate': CLIENT_CHALLENGE,
@@ -64,13 +64,13 @@ export const CLIENT_REFUSED: TestResponse = errorOf(401, 'invalid_client', 'clie
 
 export const OUTAGE_DESCRIPTION = 'the server cannot answer at the moment';
 
-/** Storage could not be asked. */
+/** Storage was not available. */
 export const OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
   ...JSON_HEADERS,
   'retry-after': '1',
 });
 
-/** The keys behind the `jwks_uri` of a client could not be fetched. */
+/** A client's `jwks_uri` could not be fetched. */
 export const DOCUMENT_OUTAGE: TestResponse = errorOf(
   503,
   'temporarily_unavailable',
@@ -78,7 +78,7 @@ export const DOCUMENT_OUTAGE: TestResponse = errorOf(
   { ...JSON_HEADERS, 'retry-after': '10' },
 );
 
-/** The answer, for a page of this origin to read. */
+/** The response with CORS headers for this origin. */
 export function opened(response: TestResponse, origin: string): TestResponse {
   const headers = {
     ...response.headers,

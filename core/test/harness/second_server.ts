@@ -3,8 +3,8 @@ import { FUNCTION } from './transports/function.ts';
 import { SECRET, World, type WorldOptions } from './world.ts';
 
 /**
- * Another server object over the storage and clock of a world, as a restart or a second process makes one. It has
- * none of the harness's options but the secret: OpenID Connect is off unless it is asked for.
+ * Another server object over a world's storage and clock, as after a restart or in a second process. Of the harness's
+ * options it has only the secret, so OpenID Connect is off by default.
  * @param storage the same records behind a wrapper
  */
 export async function secondServer(

@@ -1,6 +1,6 @@
-/** A clock that tests set: time passes only when they say so. */
+/** A clock that stands still unless a test sets it. */
 export class SettableClock {
-  /** Milliseconds. Not a whole second, so that rounding shows. */
+  /** Milliseconds. Not a whole second, so that rounding errors show. */
   nowMs = Date.UTC(2026, 0, 1, 12, 0, 0, 250);
 
   readonly read = (): number => this.nowMs;

@@ -2,7 +2,7 @@ import { ServerSecret } from '@grantd/core';
 import { type CryptoKey, compactDecrypt, importJWK, SignJWT } from 'jose';
 import { SECRET, type World } from './world.ts';
 
-/** The key that signs access tokens, in the hands of a thief who knows the server's secret and its database. */
+/** The key for access tokens, in the hands of a thief with the server's secret and database. */
 export async function stolenKey({ storage }: World): Promise<{ kid: string; privateKey: CryptoKey }> {
   const record = (await storage.keys.list()).find(
     (key) => key.status === 'current' && key.algorithm === 'RS256',
@@ -15,7 +15,7 @@ export async function stolenKey({ storage }: World): Promise<{ kid: string; priv
   return { kid: record.kid, privateKey };
 }
 
-/** A JWT that the server's own key has signed, though the server never issued it. */
+/** A JWT with a valid signature of the server's own key, which the server never issued. */
 export async function forgedWithStolenKey(
   world: World,
   claims: Readonly<Record<string, unknown>> = {},

@@ -18,7 +18,7 @@ export interface StoreKind {
   open(issuer: string, clock: () => number): Awaitable<OpenStore>;
 }
 
-/** One that is there at once. */
+/** A store that opens synchronously. */
 export interface LocalStoreKind extends StoreKind {
   open(issuer: string, clock: () => number): OpenStore;
 }
@@ -42,7 +42,7 @@ export const SQLITE: LocalStoreKind = {
 
 let postgresStores: Promise<PostgresStores> | undefined;
 
-/** One database for each test file; every store has an issuer of its own in it. */
+/** One database per test file. Every store has its own issuer in it. */
 const POSTGRES: StoreKind = {
   name: 'PostgreSQL',
   async open(issuer, clock) {
@@ -55,7 +55,7 @@ const POSTGRES: StoreKind = {
   },
 };
 
-/** The stores that come with the library. Where PostgreSQL cannot run, its own tests say so. */
+/** The stores of the library. If PostgreSQL cannot run, its own tests say so. */
 export const STORES: readonly StoreKind[] = [
   MEMORY,
   SQLITE,

@@ -27,7 +27,7 @@ export function issued(response: TestResponse): GrantedTokens & { readonly token
   return JSON.parse(response.body);
 }
 
-/** A client of a test's own, confidential unless it says otherwise. */
+/** A client of the test. Default: confidential. */
 export async function addClient(world: World, client: NewClient, isPublic = false): Promise<void> {
   const secrets = isPublic ? undefined : [await world.server.hashClientSecret(secretOf(client.id))];
   await world.storage.clients.add({ ...client, ...(secrets !== undefined && { secrets }) });
@@ -41,7 +41,7 @@ export function asClient(
   return world.post('/token', parameters, null, { authorization: basic(id) });
 }
 
-/** A code from an authorization request of the test's own; the person approves everything. */
+/** A code for an authorization request of the test. The user approves everything. */
 export async function codeFor(world: World, parameters: Readonly<Record<string, string>>): Promise<string> {
   const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
   const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
@@ -51,7 +51,7 @@ export async function codeFor(world: World, parameters: Readonly<Record<string, 
 
 export const PKCE = { code_challenge: CHALLENGE, code_challenge_method: 'S256' };
 
-/** The payload of a JWT that verifies against what JWKS publishes. */
+/** The payload of a JWT that verifies with the published JWKS. */
 export async function verified(
   world: World,
   token: string,

@@ -18,7 +18,7 @@ import type { OpenTransport, TestRequest, TestResponse } from './transports/tran
 export const ISSUER = 'https://as.example';
 export const SECRET = 'a secret of the tests with more than 32 characters';
 
-/** The people of the tests, with attributes for every standard scope and some that no scope permits. */
+/** The users of the tests, with attributes for every standard scope and some that no scope permits. */
 export const PEOPLE: Readonly<Record<string, Claims>> = {
   alice: {
     sub: 'somebody-else',
@@ -66,7 +66,7 @@ export function secretOf(clientId: string): string {
   return `the secret of ${clientId}`;
 }
 
-/** A whole server with its storage, clients and people, to which a test sends requests. */
+/** A whole server with its storage, clients and users. */
 export class World {
   readonly server: AuthorizationServer;
   readonly storage: AdministrableStorage;
@@ -92,7 +92,7 @@ export class World {
     return this.#transport.send(request);
   }
 
-  /** Posts a form, as the client by Basic unless `as` is `null`. */
+  /** Posts a form. Default: as the client with Basic authentication; without it if `as` is `null`. */
   post(
     path: string,
     parameters: Readonly<Record<string, string>>,
@@ -119,14 +119,14 @@ export class World {
     );
   }
 
-  /** Public clients name themselves in the body. */
+  /** Public clients send client_id in the form. */
   revoke(token: string, as: ClientId | null = 'web', hint?: string): Promise<TestResponse> {
     const parameters = { token, ...(hint !== undefined && { token_type_hint: hint }) };
     if (as === 'spa') return this.post('/token/revoke', { ...parameters, client_id: as });
     return this.post('/token/revoke', parameters, as);
   }
 
-  /** Of each token in turn, whether introspection calls it active. */
+  /** For each token, whether introspection calls it active. */
   async alive(...tokens: readonly string[]): Promise<readonly boolean[]> {
     const answers: boolean[] = [];
     for (const token of tokens) {
@@ -153,7 +153,7 @@ export class World {
     );
   }
 
-  /** Access and refresh token of a person, issued by code as a client would get them. */
+  /** Access and refresh token of a user, issued by code. */
   async grant(person = 'alice', clientId: 'web' | 'spa' = 'web', scope?: string): Promise<GrantedTokens> {
     const code = await this.code(person, clientId, scope);
     const response = await this.redeem(code, clientId);
@@ -161,7 +161,7 @@ export class World {
     return JSON.parse(response.body);
   }
 
-  /** An authorization code as the host gets it after the person has approved. */
+  /** An authorization code after the user's approval, as the host gets it. */
   async code(person = 'alice', clientId: 'web' | 'spa' = 'web', scope?: string): Promise<string> {
     const client = CLIENTS[clientId];
     const query = new URLSearchParams({
@@ -200,7 +200,7 @@ export class World {
     return this.post('/token', form, clientId === 'spa' ? null : clientId);
   }
 
-  /** The tokens that a refresh token is exchanged for. */
+  /** The tokens from a refresh. */
   async rotated(
     refreshToken: string,
     parameters: Readonly<Record<string, string>> = {},
@@ -210,7 +210,7 @@ export class World {
     return JSON.parse(response.body);
   }
 
-  /** An access token that a client has for itself. */
+  /** An access token of a client for itself. */
   async machineToken(scope = 'read'): Promise<string> {
     const response = await this.post('/token', { grant_type: 'client_credentials', scope }, 'machine');
     return JSON.parse(response.body).access_token;
@@ -240,13 +240,13 @@ export function basic(clientId: string, secret = secretOf(clientId)): string {
 
 export type WorldOptions = Partial<Omit<AuthorizationServerOptions, 'storage' | 'clock'>>;
 
-/** Given as the option `oidc`, it takes OpenID Connect away, which a world has otherwise. */
+/** As the option `oidc` it turns OpenID Connect off. It is on by default. */
 export const OIDC_OFF: OidcOptions = { getUserClaims: () => undefined };
 
-/** Where nothing else is asked for. */
+/** Defaults. */
 const PLAIN: Place = { transport: FUNCTION, store: MEMORY };
 
-/** Opens a world that goes away with the test. */
+/** Opens a world that ends with the test. */
 export async function openWorld(
   t: TestContext,
   options: WorldOptions = {},
@@ -279,7 +279,7 @@ function newServer(
   return new AuthorizationServer({
     issuer: ISSUER,
     secret: SECRET,
-    // What was answered well is every request's; the tests of events ask what went otherwise or ended.
+    // Successful responses are events of every request. The tests of events look at the others.
     onEvent: (event) => event.type !== 'answered' && events.push(event),
     ...(oidc !== OIDC_OFF && { oidc }),
     ...options,
@@ -288,7 +288,7 @@ function newServer(
   });
 }
 
-/** Declares the tests of a specification once, and runs each at these places, in a world of its own. */
+/** Declares the tests of a specification once. Each runs at these places, in a new world. */
 export function specification(title: string, places: readonly Place[], declare: (spec: Spec) => void): void {
   for (const place of places) declareAt(place, title, declare, () => true);
   for (const place of THROUGH_EVERY_ADAPTER) declareAt(place, title, declare, ({ isOfHttp }) => isOfHttp);
@@ -326,8 +326,8 @@ type Run = (world: World, t: TestContext) => Promise<void> | void;
 
 type Declaring = (sentence: string, run: Run, options?: WorldOptions) => void;
 
-/** One rule: a sentence that begins with its section, and what shows it. */
+/** A rule: a sentence that begins with its section, and its test. */
 export interface Spec extends Declaring {
-  /** A rule of HTTP: of method, media type, header, body or status. It runs through every adapter as well. */
+  /** A rule of HTTP: method, media type, header, body or status. It also runs through every adapter. */
   readonly http: Declaring;
 }

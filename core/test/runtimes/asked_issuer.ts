@@ -6,18 +6,18 @@ import { mount } from '@grantd/core/node';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** An authorization server on loopback, which an API in another runtime asks. */
+/** An authorization server on loopback, for an API in another runtime. */
 export interface AskedIssuer {
   readonly issuer: string;
   /** A token for the API. */
   readonly token: string;
-  /** Paths, in the order in which they were asked for. */
+  /** Requested paths, in order. */
   readonly paths: string[];
-  /** Stands in for the server while it is set. */
+  /** If set, it replaces the server. */
   outage: Answer | undefined;
 }
 
-/** Opens one that goes away with the test. */
+/** Opens one that ends with the test. */
 export async function openAskedIssuer(t: TestContext): Promise<AskedIssuer> {
   let answer: Answer = (_request, response) => response.writeHead(503).end();
   const listener = createServer((request, response) => answer(request, response));

@@ -6,15 +6,15 @@ import { WORKER_ENTRIES } from './workerd.ts';
 const TESTS = dirname(import.meta.dirname);
 const INSIDE = join(import.meta.dirname, 'inside');
 
-/** Besides the spec suites: what the adapters for every runtime do in their hosts. */
+/** In addition to the spec suites: the adapters for every runtime in their hosts. */
 const FURTHER = /^fetch_hosts\.test\.ts$/;
 
-/** How an API checks tokens. */
+/** An API that checks tokens. */
 const PROTECT = ['introspection', 'protection', 'verifier'].map((name) =>
   join(TESTS, '..', '..', 'protect', 'test', `${name}.test.ts`),
 );
 
-/** The suites that run on each runtime: whoever adds a specification adds it for all of them. */
+/** The suites for each runtime. Add every new specification here. */
 export const SUITES: readonly string[] = [
   ...globSync(join(TESTS, '*.test.ts')).filter(isForRuntimes).sort(),
   ...PROTECT,
@@ -29,7 +29,7 @@ function isForRuntimes(file: string): boolean {
 
 type Replacements = Readonly<Record<string, string>>;
 
-/** What stands, on another runtime, for a module or a file of the tests: a file of `inside`, or a module of a Worker. */
+/** Replacements on another runtime for a module or a test file: a file of `inside`, or a module of a Worker. */
 const REPLACED: Replacements = {
   'node:test': 'node_test.ts',
   'harness/hosts/fetch_hosts.ts': 'web_hosts.ts',
@@ -57,15 +57,15 @@ const WITHOUT_NODE: Replacements = {
 
 interface Bundled {
   readonly suites?: readonly string[];
-  /** Whether the runtime has the modules of Node. */
+  /** Whether the runtime has Node's modules. */
   readonly hasNode: boolean;
-  /** Where the suites run: by what the runtime has, unless given. */
+  /** The places of the suites. Default: by the runtime's modules. */
   readonly places?: 'places.ts' | 'node_places.ts';
-  /** The last lines of the bundle, in which `declareAll`, `declaredTitles` and `runDeclared` are known. */
+  /** The last lines of the bundle, which can use `declareAll`, `declaredTitles` and `runDeclared`. */
   readonly last: string;
 }
 
-/** Bundles suites into one file of a host folder; the packages themselves stay outside, for the runtime to resolve. */
+/** Bundles suites into one file of a host folder. The packages stay outside, for the runtime to resolve. */
 export async function bundleSuites(folder: string, file: string, bundled: Bundled): Promise<void> {
   const { suites = SUITES, hasNode, places, last } = bundled;
   const replaced = hasNode ? WITH_NODE : WITHOUT_NODE;
@@ -95,7 +95,7 @@ export async function bundleSuites(folder: string, file: string, bundled: Bundle
       '@grantd/protect/*',
       ...(hasNode ? ['jose', 'oauth4webapi'] : []),
     ],
-    // Told by the test run, also where the runtime has no environment.
+    // Set by the test run, because some runtimes have no environment.
     define: { 'process.env.TEST_EVERY_PAIR': JSON.stringify(process.env.TEST_EVERY_PAIR ?? '') },
     inject: hasNode ? [] : [join(INSIDE, 'buffer.ts')],
     plugins: [replacing({ ...replaced, ...(places !== undefined && { 'harness/places.ts': places }) })],

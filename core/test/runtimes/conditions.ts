@@ -5,10 +5,10 @@ import type { TestContext } from 'node:test';
 import { type Command, MARK, said } from './outcomes.ts';
 import { hostFolder, MANIFEST } from './package_under_test.ts';
 
-/** What the package imports by conditions, such as `#crypto`, with the file for each. */
+/** The package's conditional imports, such as `#crypto`, with the file of each. */
 export const CONDITIONAL = MANIFEST.imports;
 
-/** Makes a package with the same conditions, whose files say for which they are there. */
+/** Creates a package with the same conditions, whose files name their condition. */
 export function probe(t: TestContext, last: string): string {
   const folder = hostFolder(t);
   const inside = join(folder, 'node_modules', 'probe');
@@ -35,7 +35,7 @@ export function probe(t: TestContext, last: string): string {
   return folder;
 }
 
-/** Every conditional import takes this condition, by the runtime's own rules. */
+/** Every conditional import uses this condition, by the runtime's own rules. */
 export async function assertConditions(t: TestContext, command: Command, expected: string): Promise<void> {
   const folder = probe(t, `console.log('${MARK}' + JSON.stringify(taken));`);
   const taken = await said(folder, command, 'probe.mjs');

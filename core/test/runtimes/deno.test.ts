@@ -9,7 +9,7 @@ import { assertWritesWait } from './sqlite_lock.ts';
 const COMMAND = {
   program: DENO(),
   args: ['run', '-A', '--node-modules-dir=manual', '--no-lock', '--no-remote'],
-  // Its cache goes away with the folder that it runs in.
+  // Its cache is deleted with its folder.
   env: { DENO_DIR: '.deno', DENO_NO_UPDATE_CHECK: '1' },
 };
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 const root = dirname(dirname(dirname(import.meta.dirname)));
 const require = createRequire(import.meta.url);
 
-/** The program of a runtime: npm puts it where the package of this platform is, or its install script moves it. */
+/** The program of a runtime, in the platform's package, or at the place to which its install script moves it. */
 function executable(...candidates: readonly string[]): string {
   const found = candidates.map((candidate) => join(root, candidate)).find((path) => existsSync(path));
   if (found === undefined) throw new Error(`run npm ci: there is none of ${candidates.join(', ')}`);

@@ -9,29 +9,29 @@ import type { Outcome } from './inside/node_test.ts';
 import { hostFolder } from './package_under_test.ts';
 
 const LONGEST_RUN_MS = 240_000;
-/** Before what a bundle says of itself, among whatever else is printed. */
+/** Marks the bundle's line among other output. */
 export const MARK = 'the bundle says: ';
 
-/** How many tests are skipped on a runtime, by the reason. */
+/** The number of skipped tests on a runtime, by reason. */
 export type Skipped = Readonly<Record<string, number>>;
 
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
-  /** Besides what the tests themselves have. */
+  /** In addition to those of the tests themselves. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
 const REPLACES_AN_EXPORT =
   'rfc6749_client_authentication › §2.3.1 an unknown client costs as many look-ups and hashes as a wrong secret';
 
-/** The reason for which one test that counts calls is skipped outside Node; to be given to `runDeclared`. */
+/** The reason for which one test that counts calls is skipped outside Node. Pass it to `runDeclared`. */
 export const FIXED_EXPORTS = 'the exports of node:crypto cannot be replaced here';
 export const WITHOUT_REPLACING = { [REPLACES_AN_EXPORT]: FIXED_EXPORTS };
 
 /**
- * Runs every suite as a program of a runtime that has the modules of Node: on SQLite, and by two adapters on memory.
- * Each skipped test is reported as one; whatever else has not passed fails the test.
+ * Runs every suite as a program of a runtime with Node's modules: on SQLite, and through two adapters in memory.
+ * Reports skipped tests. Any other test that does not pass fails the run.
  */
 export async function assertSuitesHold(
   t: TestContext,
@@ -48,7 +48,7 @@ console.log(${JSON.stringify(MARK)} + JSON.stringify(await runDeclared(${JSON.st
   await assertOutcomes(t, outcomes, titles, canReplaceExports ? {} : { [FIXED_EXPORTS]: 1 });
 }
 
-/** Compares with what the pinned Node declares: no title is lost, none is new, and no more than said is skipped. */
+/** Compares with the pinned Node: no title is missing, none is new, and only the expected tests are skipped. */
 export async function assertOutcomes(
   t: TestContext,
   outcomes: readonly Outcome[],
@@ -66,7 +66,7 @@ export async function assertOutcomes(
   for (const { title, reason } of lacking) await t.test(title, { skip: reason ?? true });
 }
 
-/** The titles that the suites have on the Node that runs this. */
+/** The titles of the suites on the current Node. */
 export async function titlesOnPinnedNode(
   t: TestContext,
   places: 'places.ts' | 'node_places.ts',
@@ -78,7 +78,7 @@ console.log(${JSON.stringify(MARK)} + JSON.stringify(declaredTitles()));`;
   return said(folder, { program: process.execPath, args: [] }, 'titles.mjs');
 }
 
-/** Runs a program in a folder, and returns what its marked line says. */
+/** Runs a program in a folder. Returns the content of its marked line. */
 export async function said<T>(folder: string, command: Command, file: string): Promise<T> {
   const { program, args } = command;
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...inherited } = process.env;

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { type Command, said } from './outcomes.ts';
 import { hostFolder } from './package_under_test.ts';
 
-/** The second of two clients goes away in the middle of its body: it is answered 400, which nobody reads. */
+/** The second of two clients disconnects in the middle of its body. Its response, a 400, is lost. */
 export async function assertOwnServerTells(t: TestContext, command: Command): Promise<void> {
   const folder = hostFolder(t);
   copyFileSync(join(import.meta.dirname, 'inside', 'own_server.mjs'), join(folder, 'own_server.mjs'));

@@ -7,16 +7,16 @@ import { ROOT } from '../harness/package/packed.ts';
 
 const { installed } = packedPackages();
 
-/** The manifest of the core that the suites run with on each runtime, as it is published. */
+/** The core's published manifest, with which the suites run on each runtime. */
 export const MANIFEST: { readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>> } =
   JSON.parse(readFileSync(join(installed, 'node_modules', '@grantd', 'core', 'package.json'), 'utf8'));
 
-/** A folder that goes away with the test, in which npm has installed core and protect from their archives. */
+/** A folder that is removed after the test, in which npm has installed core and protect from their archives. */
 export function hostFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   cpSync(join(installed, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
-  // What the suites ask as a client is not the package's.
+  // The suites' client library is not part of the package.
   symlinkSync(join(ROOT, 'node_modules', 'oauth4webapi'), join(folder, 'node_modules', 'oauth4webapi'));
   const dependencies = { '@grantd/core': '*', '@grantd/protect': '*', jose: '*', oauth4webapi: '*' };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));

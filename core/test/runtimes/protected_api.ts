@@ -8,10 +8,10 @@ import { hostFolder } from './package_under_test.ts';
 
 const METADATA = '/.well-known/oauth-authorization-server';
 
-/** An API asks by the runtime's own fetch: once for many requests, and never where it is redirected to. */
+/** An API uses the runtime's own fetch: once for concurrent requests, and without following redirects. */
 export async function assertApiAsks(
   t: TestContext,
-  /** Runs a module of a folder, and returns what `answers` is in it. */
+  /** Runs a module in a folder. Returns its `answers`. */
   answersIn: (folder: string, module: string) => Promise<unknown>,
 ): Promise<void> {
   const asked = await openAskedIssuer(t);

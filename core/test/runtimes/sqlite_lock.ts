@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { type Command, said } from './outcomes.ts';
 import { hostFolder } from './package_under_test.ts';
 
-/** A write that meets a locked file is done once the lock is gone, and one that meets it for too long is refused. */
+/** A write to a locked file succeeds when the lock is released, and fails if that takes too long. */
 export async function assertWritesWait(t: TestContext, command: Command): Promise<void> {
   const folder = hostFolder(t);
   copyFileSync(join(import.meta.dirname, 'inside', 'sqlite_lock.mjs'), join(folder, 'lock.mjs'));

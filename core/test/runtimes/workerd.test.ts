@@ -11,12 +11,12 @@ import { hostFolder } from './package_under_test.ts';
 import { assertApiAsks } from './protected_api.ts';
 import { bundleHost, bundlePackage, serveWorker, WITH_NODE_MODULES, WITHOUT_NODE } from './workerd.ts';
 
-/** They make odd signatures and hashes with `node:crypto`, which the package itself never asks for here. */
+/** They create unusual signatures and hashes with `node:crypto`, which the package itself does not need here. */
 const NEED_NODE_CRYPTO = SUITES.filter((suite) =>
   /from 'node:(crypto|module)'/.test(readFileSync(suite, 'utf8')),
 );
 
-/** Runs suites as one request to a Worker, in which the package is a module of its own. */
+/** Runs suites as one request to a Worker, with the package as a separate module. */
 async function outcomesInWorker(
   t: TestContext,
   suites: readonly string[],
@@ -124,7 +124,7 @@ test('in a Worker a caller who goes away takes nothing along that others wait fo
     asked.outage = () => gone.abort();
     await assert.rejects(ask(path, gone.signal), { name: 'AbortError' });
     asked.outage = undefined;
-    // It shares what the caller who went away had asked for, which ends at its time.
+    // It shares the request of a caller that disconnected, which ends at its time limit.
     assert.equal(await ask(path), 503);
     await ask('/later');
     assert.equal(await ask(path), 200);

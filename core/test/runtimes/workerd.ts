@@ -6,13 +6,13 @@ import type { TestContext } from 'node:test';
 import { type BuildOptions, build } from 'esbuild';
 import { WORKERD } from './executables.ts';
 
-/** As those who deploy Workers bundle a package. */
+/** Bundles like a deployment of Workers. */
 const CONDITIONS = ['workerd', 'worker', 'browser'];
 
-/** From the compatibility date 2026-08-04 on a Worker has the modules of Node unless it refuses them. */
+/** From the compatibility date 2026-08-04 on, a Worker has Node's modules unless it opts out. */
 export const WITHOUT_NODE = ['no_nodejs_compat', 'no_nodejs_compat_v2'];
 
-/** They can be imported; none of their globals, such as `Buffer`, is there. */
+/** They can be imported, but their globals, such as `Buffer`, do not exist. */
 export const WITH_NODE_MODULES = ['no_nodejs_compat_v2'];
 
 /** The entry points that a Worker can use. */
@@ -30,7 +30,7 @@ export interface Worker {
   readonly origin: string;
 }
 
-/** Nothing may stay outside: a module of Node among what is imported ends the build. */
+/** No import may stay outside: a Node module among them fails the build. */
 const SELF_CONTAINED = {
   bundle: true,
   format: 'esm',
@@ -42,7 +42,7 @@ const SELF_CONTAINED = {
   logLevel: 'silent',
 } as const satisfies BuildOptions;
 
-/** Bundles the package by itself, as modules that a Worker imports. Returns the text of each by its name. */
+/** Bundles the package alone, as modules that a Worker imports. Returns the text of each by name. */
 export async function bundlePackage(folder: string): Promise<ReadonlyMap<string, string>> {
   const { outputFiles } = await build({
     ...SELF_CONTAINED,
@@ -55,7 +55,7 @@ export async function bundlePackage(folder: string): Promise<ReadonlyMap<string,
   return new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
 }
 
-/** Bundles a host with the package that is installed in the folder. Returns the text of the Worker's one module. */
+/** Bundles a host with the installed package. Returns the text of the Worker's only module. */
 export async function bundleHost(folder: string, file: string): Promise<string> {
   const { outputFiles } = await build({
     ...SELF_CONTAINED,
@@ -65,7 +65,7 @@ export async function bundleHost(folder: string, file: string): Promise<string> 
   return text;
 }
 
-/** Serves a Worker of these modules, the first of which is its main one, on loopback until the test ends. */
+/** Serves a Worker of these modules on loopback until the test ends. The first one is its main module. */
 export async function serveWorker(
   t: TestContext,
   folder: string,

@@ -17,7 +17,7 @@ interface TableColumns {
       { readonly name: string; readonly type: keyof typeof COLUMN_TYPES; readonly optional?: true }
     >
   >;
-  /** Columns that are no members of a record. */
+  /** Columns that are not members of a record. */
   readonly others: readonly string[];
 }
 
@@ -36,7 +36,7 @@ export interface FoundColumn {
   readonly isNullable: boolean;
 }
 
-/** Checks that migrations have made the columns that `columns.ts` states, and no others. */
+/** Checks that the migrations created exactly the columns in `columns.ts`. */
 export function assertColumns(
   table: string,
   database: 'sqlite' | 'postgres',

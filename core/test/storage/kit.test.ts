@@ -5,7 +5,7 @@ import type { AdministrableStorage, Storage, TokenRepository } from '../../src/s
 import { KitFailure, storageKit } from '../../src/storage/kit/kit.ts';
 import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';
 
-/** Stores as they have been seen in the wild, and a case that must find each of them. */
+/** Faulty stores, as seen in practice, each with a case that must detect it. */
 const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => Faults; foundBy: RegExp }[] = [
   {
     name: 'whose revocation does nothing',
@@ -149,7 +149,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
 
 type Faults = Partial<TokenRepository>;
 
-/** The same, of what is not about tokens alone. */
+/** The same for more than tokens. */
 const FAULTY_ADMINISTRATION: readonly {
   name: string;
   spoil: (sound: AdministrableStorage) => Partial<AdministrableStorage>;
@@ -334,7 +334,7 @@ for (const { name, spoil, foundBy } of FAULTY_STORES) {
 
 class Row {}
 
-/** Stores that say that their records are plain, and what they make of an access token. */
+/** Stores that declare plain records, with the access token that they return. */
 const NOT_PLAIN: Readonly<Record<string, (record: TokenRecord) => unknown>> = {
   'as an instance of a class': (record) => Object.assign(new Row(), record),
   'with an instance of a class in it': (record) => ({ ...record, claims: { when: new Date(0) } }),

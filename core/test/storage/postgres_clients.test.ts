@@ -20,7 +20,7 @@ describe('clients on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, (
   });
 
   /**
-   * What `act` comes to that begins while another process has done something, and has not committed it yet.
+   * The result of `act` when another process has uncommitted changes.
    * @param statements of that other process; there is one issuer
    */
   async function overtaking<T>(statements: readonly string[], act: () => T | Promise<T>): Promise<T> {
@@ -29,7 +29,7 @@ describe('clients on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, (
       await other.query('BEGIN');
       for (const statement of statements) await other.query(statement);
       const answer = Promise.resolve(act());
-      answer.catch(() => {}); // heard below
+      answer.catch(() => {}); // handled below
       const isWaiting = (await Promise.race([answer, wait(300, 'waiting')])) === 'waiting';
       assert.equal(isWaiting, true, 'it waits for the other process');
       await other.query('COMMIT');

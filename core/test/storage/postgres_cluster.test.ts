@@ -16,7 +16,7 @@ import { startStandby } from '../harness/postgres_standby.ts';
 
 const options = { skip: POSTGRES_ABSENCE, timeout: 60_000 };
 
-/** @returns whether it is still unanswered after 300 ms, which is far more than any of these answers takes */
+/** @returns whether it is still pending after 300 ms, far longer than any of these operations takes */
 async function isWaiting(answer: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([answer, wait(300, 'waiting')])) === 'waiting';
 }

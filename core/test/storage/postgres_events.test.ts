@@ -15,7 +15,7 @@ describe('the order of events on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout:
   test('a reader that was there first does not miss what began earlier and is committed later', async () => {
     const storage = await stores.open();
     for (const id of ['late', 'early', 'last']) await storage.clients.add(newClient(id));
-    // An event that has its row, and whose transaction goes on.
+    // An event with its row, in a transaction that is still open.
     const slow = await stores.pool.connect();
     await slow.query('BEGIN');
     await slow.query(

@@ -14,7 +14,7 @@ import { newToken } from './samples.ts';
 
 const ISSUER = 'https://issuer.example';
 const DEADLINES = { connectionTimeoutMs: 1000, statementTimeoutMs: 1000 };
-/** For a wait that is cut short: its own deadline must not pass before, however busy the machine is. */
+/** For a wait that must be cut short. Its own deadline must not pass earlier, however busy the machine is. */
 const PATIENT_DEADLINES = { ...DEADLINES, statementTimeoutMs: 20_000 };
 
 describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeout: 120_000 }, () => {
@@ -52,10 +52,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
   test('a connection that leads to a standby after the start is not believed, and not met again', async () => {
     const token = newToken('client', { id: 'seen-on-a-standby' });
     assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
-    // It confirms what is on its disk, and applies it a little later.
+    // It acknowledges what is on its disk, and applies it a little later.
     const applied = 'SELECT FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_flush_lsn()';
     await until('the standby to catch up', 30_000, async () => (await primary.ask(applied)).length === 1);
-    // As where one name stands for both servers: which of them the next connections lead to.
+    // As with one name for both servers: the target of the next connections.
     const leadsTo: PostgresStores[] = [];
     const pool: PostgresPool = { connect: (use) => (leadsTo.shift() ?? formerStores).pool.connect(use) };
     const mixed = await openPostgresStorage({ pool, issuer: ISSUER, ...DEADLINES });
@@ -86,7 +86,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await standby.pause();
     try {
       const issuing = Promise.resolve(patient.tokens.issue([newToken('client', { id: 'cut-short' })], {}));
-      issuing.catch(() => {}); // heard below
+      issuing.catch(() => {}); // handled below
       const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
       await until('the commit to wait', 5000, async () => (await primary.ask(waiting)).length > 0);
       await primary.ask("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
@@ -105,7 +105,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await standby.pause();
     try {
       const first = Promise.resolve(onFormer.tokens.revoke({ ...token }));
-      first.catch(() => {}); // heard below
+      first.catch(() => {}); // handled below
       const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
       await until(
         'the commit to wait',
@@ -151,7 +151,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
         opened = stores;
         await standby.pause();
         const issuing = Promise.resolve(storage.tokens.issue([newToken('client', { id: setting })], {}));
-        issuing.catch(() => {}); // heard below
+        issuing.catch(() => {}); // handled below
         const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
         await until(
           'the commit to wait',
@@ -182,7 +182,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     assert.equal((await onNew.tokens.getByAccessToken('kept'))?.id, 'kept');
     assert.notEqual((await onNew.tokens.getByAccessToken('revoked'))?.revokedAtMs, undefined);
 
-    // Acknowledged only when the former primary is no longer trusted by anybody.
+    // Acknowledged only when no process trusts the previous primary any more.
     await onNew.tokens.revoke({ ...revokedLater });
     assert.ok(performance.now() - promotedAt >= LEASE_MS - 100);
     await assert.rejects(async () => onFormer.tokens.getByAccessToken('revoked-later'), /PostgreSQL/);
@@ -214,7 +214,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), /PostgreSQL/);
     assert.equal(await onNew.oneTimeIdentifiers.take('taken', until), false);
 
-    // From then on writes do not wait.
+    // From then on, writes do not wait.
     const begun = performance.now();
     await onNew.tokens.revoke({ ...kept });
     assert.ok(performance.now() - begun < 500);

@@ -16,7 +16,7 @@ import { newClient, newToken } from './samples.ts';
 
 const DEADLINES = { connectionTimeoutMs: 500, statementTimeoutMs: 700 };
 
-/** Milliseconds until something that must fail has failed. */
+/** The maximum milliseconds until an expected failure. */
 async function timeToFail(attempt: () => unknown, reason: RegExp): Promise<number> {
   const begun = performance.now();
   await assert.rejects(async () => attempt(), reason);

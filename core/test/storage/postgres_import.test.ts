@@ -37,7 +37,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
   });
   after(() => stores.end());
 
-  /** Some at once: more than a busy machine answers within a lease would not all be believed. */
+  /** A few at once: on a busy machine, many would exceed the lease. */
   const tokensOf = async (storage: AdministrableStorage, ids: readonly string[]) => {
     const found = [];
     for (let i = 0; i < ids.length; i += 100)
@@ -47,7 +47,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     return found;
   };
 
-  /** All that a store tells of the records below. */
+  /** Everything that a store returns about the records below. */
   const contentOf = async (storage: AdministrableStorage, ids: readonly string[]) => ({
     clients: await storage.clients.list(),
     keys: await storage.keys.list(),
@@ -138,12 +138,12 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const found = await storage.tokens.getByRefreshToken(refreshToken.id);
     assert.deepEqual({ claimsRequest: found?.claimsRequest, resources: found?.resources }, ASKED_FOR);
 
-    // A client whose identifier is given again does not bring back what another one had before the move.
+    // A new client with an old identifier does not revive the tokens of its predecessor from before the move.
     assert.equal(await storage.clients.add(newClient('removed')), true);
     const standing = (await storage.tokens.getByAccessToken(ofRemoved.id))?.standing?.client;
     assert.ok(standing && standing.copied < standing.current);
 
-    // What is written from now on follows what was brought along.
+    // New events follow the copied ones.
     await storage.revokeAll({ principal: 'client', id: 'client' });
     const last = before.events.at(-1)?.sequence ?? 0;
     assert.deepEqual(

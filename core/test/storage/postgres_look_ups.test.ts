@@ -11,13 +11,16 @@ import { newClient, newToken } from './samples.ts';
 
 const ISSUER = 'https://issuer.example';
 
-/** Look-ups on their way: which there were, and what is done to the next ones. */
+/** Pending lookups: their records, and delays for the next ones. */
 class Flights {
-  /** How many tokens and clients each asks for. */
+  /** The number of tokens and clients in each. */
   readonly sent: (readonly [tokens: number, clients: number])[] = [];
   readonly #next: ((answer: () => Promise<unknown>) => Promise<unknown>)[] = [];
 
-  /** The next one's answer is kept back. @returns resolves once it is there, with what lets it go */
+  /**
+   * Delays the result of the next one.
+   * @returns resolves when it has arrived, with a function that releases it
+   */
   hold(): Promise<() => void> {
     const answered = Promise.withResolvers<() => void>();
     this.#next.push(async (answer) => {
@@ -199,7 +202,7 @@ describe('look-ups on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     const letGo = await answered;
     await storage.tokens.revoke({ ...revoked });
     await stores.pool.query('UPDATE grantd.issuers SET epoch = epoch + 1 WHERE issuer = $1', [ISSUER]);
-    // Meets the new epoch, for which it gets a lease.
+    // Sees the new epoch, for which it gets a lease.
     assert.equal(await idOf(second), second);
     letGo();
     const [ended, alive] = await waiting;

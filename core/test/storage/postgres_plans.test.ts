@@ -10,7 +10,7 @@ import { disposableDatabase, sharedPostgres } from '../harness/postgres_database
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
 
-/** Large enough for reading a table through to cost more than any index. */
+/** Large enough that a sequential scan costs more than any index. */
 const FILL = `
   INSERT INTO grantd.issuers (issuer) SELECT 'https://issuer-' || n || '.example' FROM generate_series(1, 3000) n;
   INSERT INTO grantd.clients (issuer_id, id, grant_types, scopes, redirect_uris, resource)
@@ -46,7 +46,7 @@ const FILL = `
   SELECT 1, n, 2000000000000 + n, 'token_revoked', 'x' FROM generate_series(1, 10000) n;
 `;
 
-/** They read what there is of something, on an operator's request. */
+/** They read whole sets, on an operator's request. */
 const WHOLE_TABLES = new Set<string>([
   CLIENTS_SQL.list,
   KEYS_SQL.list,
@@ -70,7 +70,7 @@ const STATEMENTS = Object.entries({
   Object.entries(statements).map(([name, text]) => ({ title: `${group}.${name}`, text })),
 );
 
-/** Indexes that hold few rows of an issuer, or as many as are counted. */
+/** Indexes with few rows of an issuer, or with exactly the counted rows. */
 const NARROW = new Set([
   'clients_by_themselves',
   'sweeps_pkey',
@@ -143,7 +143,7 @@ describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 },
       assert.equal(found.rows.length, n % 2 === 0 ? 2 : 65);
     }
     const plans = "SELECT custom_plans::int AS custom FROM pg_prepared_statements WHERE name = 'find'";
-    // The first five, by which the server decides.
+    // After five executions the planner decides about a generic plan.
     assert.deepEqual((await stores.pool.query(plans)).rows, [{ custom: 5 }]);
   });
 });

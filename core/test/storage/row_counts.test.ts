@@ -20,14 +20,14 @@ const OPTIONS = {
   refreshTokenLifetime: 2 * DAY,
 } as const;
 
-/** Seconds between two steps, each of which does the same. */
+/** Seconds between two identical steps. */
 const STEP = 12 * HOUR;
-/** Longer than anything is kept: events are, for 30 days. */
+/** Longer than any row is kept: events stay for 30 days. */
 const FULL = (32 * DAY) / STEP;
 
 interface CountedStore {
   readonly store: StoreKind;
-  /** Rows of all tables together. */
+  /** The rows of all tables together. */
   countRows(): number;
 }
 
@@ -79,7 +79,7 @@ for (const { store, countRows } of [sqlite()]) {
   });
 }
 
-/** One of everything that writes a row; some of it is revoked. */
+/** One of everything that writes a row. Some of it is revoked. */
 async function useABit(world: World): Promise<void> {
   await world.machineToken();
   await world.code();

@@ -4,12 +4,12 @@ import { newCode, newToken } from './samples.ts';
 
 export const ISSUER = 'https://issuer.example';
 
-/** Milliseconds, at which all of it is alive. */
+/** Milliseconds, at which everything is alive. */
 export const NOW_MS = 1_893_456_000_000;
 const UNTIL = NOW_MS / 1000 + 3600;
 
 /**
- * What a database held before there were grants, with tokens and a code that are alive; for either database.
+ * A database from before the grants table, with live tokens and a code, for either database.
  * @param schema before the names of tables
  */
 export function rowsBeforeGrants(schema: '' | 'grantd.'): string {
@@ -35,7 +35,7 @@ export function rowsBeforeGrants(schema: '' | 'grantd.'): string {
       '{}', ${NOW_MS - 1}, ${UNTIL}, ${UNTIL}, 3, 5, 8);`;
 }
 
-/** An API, a client that registered itself and one that the operator added, in a database before APIs had scopes. */
+/** An API, a self-registered client and an operator's client, in a database from before API scopes. */
 export function rowsBeforeApis(schema: '' | 'grantd.'): string {
   const isFirst = schema === '' ? ['id, ', '1, '] : ['', ''];
   return `
@@ -50,7 +50,7 @@ export function rowsBeforeApis(schema: '' | 'grantd.'): string {
       (1, 'stranger', '["authorization_code"]', '["openid"]', '[]', NULL, NULL, 'digest');`;
 }
 
-/** That clients of the operator may ask for every API that was there, and no others. */
+/** Checks that the operator's clients may ask for every existing API, and others for none. */
 export async function goesOnWithRowsBeforeApis({ clients }: AdministrableStorage): Promise<void> {
   const apis = ['https://bank.example', 'https://mail.example'];
   const metadata = (await clients.list()).map((client) => [client.id, client.metadata] as const);
@@ -65,7 +65,7 @@ export async function goesOnWithRowsBeforeApis({ clients }: AdministrableStorage
   assert.equal((await clients.findApis?.({ resources: apis, scopes: ['read'] }))?.length, 3);
 }
 
-/** That a store goes on with those rows, and knows of grants and removals from then on. */
+/** Checks that a store works with those rows, and records grants and removals from then on. */
 export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage): Promise<void> {
   const { clients, tokens, authorizationCodes } = storage;
   assert.deepEqual(await clients.list(), [
@@ -101,7 +101,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
   assert.equal(await authorizationCodes.redeem(code, [redeemed]), 'issued');
   assert.equal(await storage.countAlive({ principal: 'subject', id: 'alice' }), 3);
 
-  // What is granted from now on is known.
+  // New grants are recorded.
   const fresh = { ...newCode('app', 'fresh'), subject: 'alice', issuedAtMs: NOW_MS, expiresAt: UNTIL };
   assert.equal(await authorizationCodes.issue(fresh, { clientGeneration: 3 }), 'issued');
   assert.deepEqual(

@@ -11,7 +11,7 @@ export function newClient(id: string): NewClient {
   };
 }
 
-/** An access token that is good for an hour of the system's clock. */
+/** An access token that lives for an hour by the system's clock. */
 export function newToken(clientId: string, fields: Partial<NewToken> = {}): NewToken {
   const issuedAtMs = Date.now();
   const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;
@@ -28,7 +28,7 @@ export function newToken(clientId: string, fields: Partial<NewToken> = {}): NewT
   };
 }
 
-/** A code of a grant of its own that is good for an hour of the system's clock. */
+/** A code with its own grant that lives for an hour by the system's clock. */
 export function newCode(clientId: string, id: string): NewAuthorizationCode {
   const issuedAtMs = Date.now();
   return {

@@ -23,7 +23,7 @@ test('an opened file has a write-ahead log that is flushed at every commit', () 
   assert.equal(database.prepare('PRAGMA fullfsync').get()?.fullfsync, 1);
   assert.equal(database.prepare('PRAGMA busy_timeout').get()?.timeout, 100);
   assert.equal(database.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1);
-  // Nothing of the file is written anywhere else.
+  // Temporary data stays in memory.
   assert.equal(database.prepare('PRAGMA temp_store').get()?.temp_store, 2);
   database.exec('PRAGMA synchronous = NORMAL');
   assert.throws(() => assertDurable(database), /synchronous=1 instead of 2 \(FULL\)/);
@@ -138,7 +138,7 @@ test('a transaction that finds the disk full is a fault, and nothing of it is le
   database.close();
 });
 
-/** A file whose log holds commits, as a killed process leaves both, and a backup that was made before. */
+/** A file whose log has commits, as after a kill, and an older backup. */
 async function killedAndBackedUp(name: string) {
   const path = join(folder, name);
   const storage = openSqliteStorage({ path: `${path}.running`, issuer });

@@ -1,6 +1,6 @@
 /**
- * What `sqlite_processes.test.ts` has other processes do: the name of a task, a database file, an issuer, and what
- * to do it to, one after the other. Begins once its input ends, so that several begin together.
+ * A process of `sqlite_processes.test.ts`. Its arguments are a task, a database file, an issuer, and the task's
+ * targets. It begins when its input ends, so that several processes begin together.
  */
 import { text } from 'node:stream/consumers';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
@@ -43,7 +43,7 @@ const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => A
     return tokens.issue([newToken(name)], { clientGeneration });
   },
 
-  /** Upon a client of which nothing was revoked yet, whatever became of it since. */
+  /** With a client's state from before any revocation. */
   issue_as_at_first({ tokens }, name) {
     return tokens.issue([newToken(name)], { clientGeneration: 0 });
   },

@@ -18,8 +18,8 @@ const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
 
 /**
- * Runs `sqlite_process.ts` in processes of their own, which begin together once all of them are up.
- * @returns what each of them printed, in words
+ * Runs `sqlite_process.ts` in separate processes, which begin together when all of them have started.
+ * @returns the output of each, split into words
  */
 async function inProcesses(...calls: readonly (readonly string[])[]): Promise<string[][]> {
   const running = calls.map((args) => {
@@ -78,7 +78,7 @@ test('two issuers in one file do not see each other’s records', async () => {
   other.close();
 });
 
-/** The locks that this process holds on a file, as Linux lists them. */
+/** The locks of this process on a file, as Linux lists them. */
 function ownLocksOn(path: string): readonly string[] {
   const [pid, inode] = [` ${process.pid} `, `:${statSync(path).ino} `];
   const lines = readFileSync('/proc/locks', 'utf8').split('\n');
@@ -136,7 +136,7 @@ test('a file that another process holds is waited for no longer than was said', 
   holder.close();
 });
 
-/** A store with refresh tokens that have a family and a grant each. */
+/** A store with refresh tokens, each with its own family and grant. */
 async function withRefreshTokens(name: string, ids: readonly string[]): Promise<SqliteStorage> {
   const storage = openSqliteStorage({ path: join(folder, name), issuer });
   await storage.clients.add(newClient('app'));
@@ -192,7 +192,7 @@ test('processes that issue for clients while another disables them leave nothing
   for (const id of ids) await storage.clients.add(newClient(id));
   await inProcesses(...['issue', 'issue', 'disable'].map((task) => [task, storage.path, issuer, ...ids]));
   for (const id of ids) {
-    // Enabled again, a client's tokens are as dead as they were.
+    // After the client was enabled again, its tokens stay dead.
     await storage.setDisabled('client', id, false);
     assert.equal(await storage.countAlive({ principal: 'client', id }), 0, id);
   }

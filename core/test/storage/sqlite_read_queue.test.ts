@@ -11,7 +11,7 @@ import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 
-/** Two connections to a file with one table besides what tells that it is a store's, each with its queues. */
+/** Two connections to a file with one table and the store's version, each with its queues. */
 function openTwo(t: TestContext) {
   const path = join(folder, `${randomUUID()}.db`);
   const made = new DatabaseSync(path);
@@ -29,7 +29,10 @@ function openTwo(t: TestContext) {
   return { one: open(), other: open() };
 }
 
-/** Runs `work`. @returns the statements without rows that it has run: where transactions begin and end */
+/**
+ * Runs `work`.
+ * @returns the statements without rows that it ran: the beginnings and ends of transactions
+ */
 async function transactionsOf(t: TestContext, work: () => Promise<unknown>): Promise<string[]> {
   const begun: string[] = [];
   const { run } = StatementSync.prototype;
@@ -113,7 +116,7 @@ test('where the transaction ends before its time, look-ups are answered or rejec
   const { one, other } = openTwo(t);
   const outcomes = await Promise.allSettled([
     one.reads.read(one.count),
-    one.reads.read(() => one.database.exec('ROLLBACK')), // as SQLite does by itself after some errors
+    one.reads.read(() => one.database.exec('ROLLBACK')), // like SQLite itself after some errors
     one.reads.read(one.count),
   ]);
   assert.deepEqual(

@@ -15,7 +15,7 @@ import { temporaryFolder } from './temporary_folder.ts';
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
 
-/** Two handles of one file, as two processes have them, with a client. */
+/** Two handles of one file, as in two processes, with a client. */
 async function openTwo(
   t: TestContext,
   name: string,
@@ -60,7 +60,7 @@ async function issue(storage: SqliteStorage): Promise<Issued> {
   return { access, refresh, codeId };
 }
 
-/** Looked up beside the client in the same turn, as introspection does it. */
+/** Looked up together with the client in one tick, as at introspection. */
 async function lookUp({ tokens, clients }: SqliteStorage, { id }: NewToken): Promise<TokenRecord> {
   const [record] = await Promise.all([tokens.getByAccessToken(id), clients.get('app')]);
   assert.ok(record);
@@ -71,7 +71,10 @@ function isAlive(record: TokenRecord): boolean {
   return storedLife(record, Date.now()).alive;
 }
 
-/** Runs `work`. @returns the statements that it has asked for a row, or for `all` rows */
+/**
+ * Runs `work`.
+ * @returns the statements that it ran for a row, or for `all` rows
+ */
 async function statementsOf(
   t: TestContext,
   work: () => Promise<unknown>,
@@ -104,7 +107,7 @@ async function recordOf({ tokens }: SqliteStorage, { id }: NewToken): Promise<To
   return found;
 }
 
-/** Each way in which the life of an access token ends before its time. */
+/** Every way in which an access token ends before its expiry. */
 const ENDINGS: Readonly<Record<string, (storage: SqliteStorage, issued: Issued) => Promise<unknown>>> = {
   'it is revoked': async (storage, { access }) => storage.tokens.revoke(await recordOf(storage, access)),
   'its refresh token is revoked': async (storage, { refresh }) =>
@@ -147,7 +150,7 @@ for (const [ending, end] of Object.entries(ENDINGS)) {
   }
 }
 
-/** Those of which no event tells whose tokens they end. */
+/** The endings whose event does not name the tokens. */
 const ENDINGS_OF_EVERYTHING = ['all that was issued before is revoked'];
 
 for (const [ending, end] of Object.entries(ENDINGS)) {
@@ -246,7 +249,7 @@ test('more principals than are kept in mind are forgotten with everything, and t
     forgotten += ofTokens(await statementsOf(t, () => lookUp(one, others))).length;
     for (const token of ended) assert.equal(isAlive(await lookUp(one, token)), false);
   }
-  // Once at the first look, and once for each 5000 principals.
+  // Once at the first lookup, and once per 5000 principals.
   assert.equal(forgotten, 2);
 });
 
@@ -263,7 +266,7 @@ test('more tokens than are forgotten one by one are dead at the next look-up as 
     const found = await Promise.all(tokens.map((token) => lookUp(storage, token)));
     assert.equal(found.some(isAlive), false);
   };
-  // So many events are not read, nor are those of before a process looked for the first time.
+  // So many events are not read, nor those from before a process's first lookup.
   assert.equal(await eventsRead(() => lookUpAll(one)), 0);
   const late = openSqliteStorage({ path: one.path, issuer });
   t.after(() => late.close());
@@ -412,7 +415,7 @@ test('findings D8: cached tokens leave memory when they have expired, or were no
   await one.tokens.issue([token], {});
   const looksAfter = async (ms: number) => {
     now.ms += ms;
-    // A commit of any kind is when the cache looks at the time.
+    // The cache compares times after any commit.
     await one.clients.replaceSecrets('app', [], {});
     return ofTokens(await statementsOf(t, () => lookUp(one, token))).length;
   };

@@ -46,7 +46,7 @@ class Chance {
   }
 }
 
-/** Two processes at one file, what they have issued, and the file itself, which forgets nothing and remembers nothing. */
+/** Two processes on one file, their issued tokens, and a reference that keeps everything and caches nothing. */
 class Scene {
   nowMs = 1_800_000_000_000;
   readonly access: string[] = [];
@@ -89,7 +89,7 @@ class Scene {
     this.#handles[at] = this.#open();
   }
 
-  /** What the file says of an access token now. */
+  /** The current state of an access token in the file. */
   record(id: string): TokenRecord | undefined {
     const row = this.#row(1, id);
     return row && toTokenRecord(row);
@@ -99,7 +99,7 @@ class Scene {
     return this.chance.of(list.slice(-40));
   }
 
-  /** Tokens with all that they may depend on, more or less of it. */
+  /** Tokens with some or all of the records that they can depend on. */
   tokens(clientId: string): readonly NewToken[] {
     const { chance } = this;
     const isOfPerson = !chance.isOnce(4);
@@ -213,7 +213,7 @@ async function registerAgain({ chance }: Scene, { clients }: SqliteStorage): Pro
 async function fail(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
   const taken = scene.token('web', { id: scene.recently(scene.access) });
   const found = await tokens.getByAccessToken(scene.recently(scene.access));
-  // Both in one commit: what is refused is undone, and the other is not.
+  // Both in one commit: the refused one is rolled back, and the other is not.
   await Promise.all([
     Promise.resolve(tokens.issue([scene.token('web', {}), taken], {})).catch(() => undefined),
     found && tokens.revoke(found),
@@ -224,7 +224,7 @@ async function passTime(scene: Scene): Promise<void> {
   scene.nowMs += scene.chance.of([1, 1000, 5000, 20_000]);
 }
 
-/** Each step as often as the others, unless it stands here more than once. */
+/** Steps with equal chances, except those that are listed more than once. */
 const STEPS_TAKEN: readonly Step[] = [
   ...[issue, issue, issue, issue, redeem, redeem, rotate, rotate],
   ...[revokeAccess, revokeAccess, revokeRefresh, revokeCode, revokePrincipal],

@@ -66,7 +66,7 @@ const STATEMENTS = Object.entries({
   Object.entries<string>(statements).map(([name, sql]) => ({ file, name, sql })),
 );
 
-/** Statements that sort what they found: there are no more than a handful of keys, and of grants of one person. */
+/** Statements that sort their rows: there are only a few keys, and few grants per user. */
 const SORTS: readonly string[] = [KEYS_SQL.list, GRANTS_SQL.ofSubject];
 
 for (const { file, name, sql } of STATEMENTS) {
@@ -159,7 +159,7 @@ test('a file that is up to date is opened again without a write', () => {
   assert.equal(version(), before);
 });
 
-/** A file as the first version made it: with a current key that has signed tokens, and no word of how long they stay. */
+/** A file of the first version: with a current key that has signed tokens, and no record of their lifetimes. */
 function fileOfVersion1(name: string, keepUntil: readonly number[]): string {
   const path = join(folder, name);
   const old = new DatabaseSync(path);

@@ -14,7 +14,7 @@ import { temporaryFolder } from './temporary_folder.ts';
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
 
-/** A new file with one table, and the queue of its writes. */
+/** A new file with one table, and its write queue. */
 function notesIn(name: string, busyTimeoutMs = 2000) {
   const path = join(folder, name);
   const database = openDatabase(path, busyTimeoutMs);
@@ -34,7 +34,7 @@ function notesIn(name: string, busyTimeoutMs = 2000) {
   };
 }
 
-/** Another connection that holds the write lock of a file, as another process would. */
+/** Another connection that holds the write lock, like another process. */
 function writerOn(path: string): DatabaseSync {
   const writer = new DatabaseSync(path);
   writer.exec('BEGIN IMMEDIATE');
@@ -54,8 +54,8 @@ async function storeWith(
 }
 
 /**
- * How many commits are in a write-ahead log (https://sqlite.org/fileformat2.html#walformat): a frame that ends one
- * says how large the database is after it. Of the log's beginning alone, so nothing may have started it anew.
+ * The number of commits in a write-ahead log (https://sqlite.org/fileformat2.html#walformat): a commit's last frame has
+ * the size of the database. Counts from the log's beginning, so the log must not have restarted.
  */
 function commitsIn(log: Buffer): number {
   const [pageBytes, salts] = [log.readUInt32BE(8), log.subarray(16, 24)];
@@ -87,7 +87,7 @@ test('while another process writes, a write waits and the event loop goes on', a
 
 test('1000 revocations that are asked for at once are eight commits, and each is durable once answered', async () => {
   const { storage, tokens } = await storeWith('group.db', 1000);
-  // A reader keeps the log from being started anew.
+  // A reader prevents the log from restarting.
   const reader = new DatabaseSync(storage.path, { readOnly: true });
   reader.exec('BEGIN');
   reader.prepare('SELECT count(*) FROM tokens').get();
@@ -228,7 +228,7 @@ test('a commit that fails rejects every write of it', async () => {
   database.exec(
     'CREATE TABLE things (owner INTEGER REFERENCES owners (id) DEFERRABLE INITIALLY DEFERRED) STRICT',
   );
-  // A deferred constraint is the one thing that SQLite looks at in the commit itself.
+  // SQLite checks only deferred constraints in the commit itself.
   const dangling = queue.transaction(() => database.exec('INSERT INTO things VALUES (7)'));
   const outcomes = await Promise.allSettled([write('one'), dangling, write('two')]);
   for (const outcome of outcomes) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 
-/** A new folder that is removed after the tests of the file, or of the `describe` that asks for it. */
+/** A new folder that is removed after the tests of the file or `describe`. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-storage-'));
   after(() => rmSync(folder, { recursive: true, force: true }));

@@ -104,7 +104,7 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
           return new Response(JSON.stringify(notesOf(token)));
         },
       );
-      // Next.js answers what a route throws with 500, and nobody can have it otherwise.
+      // Next.js responds to errors of a route with 500, and has no setting for it.
       return answering((request) =>
         route(new NextRequest(request), { params: Promise.resolve({}) }).catch(
           (error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 }),

@@ -21,7 +21,7 @@ import { notesOf, type ProtectedHost, toldByHost } from './protected_web_hosts.t
 
 const QUIET = { logger: false, abortOnError: false } as const;
 
-/** Nest on each of its platforms, whose only route has the guard. */
+/** Nest on each of its platforms. Its only route has the guard. */
 export const PROTECTED_NEST_HOSTS: readonly ProtectedHost[] = [
   {
     name: 'Nest on Express',
@@ -38,7 +38,7 @@ export const PROTECTED_NEST_HOSTS: readonly ProtectedHost[] = [
   },
 ];
 
-/** What decorators would say, which erased types cannot. */
+/** Decorators as function calls, because type stripping does not support decorators. */
 function moduleOf(options: ProtectionOptions) {
   class Notes {
     notes(request: object) {

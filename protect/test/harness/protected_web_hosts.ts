@@ -11,12 +11,12 @@ import {
   type TestResponse,
 } from '../../../core/test/harness/transports/transport.ts';
 
-/** What each API answers to a request that was let through. */
+/** The response of each API to a request with an accepted token. */
 export function notesOf({ sub, clientId, scopes }: VerifiedAccessToken) {
   return { sub, clientId, scopes };
 }
 
-/** What each API's own error handling answers. */
+/** The response of each API's own error handling. */
 export function toldByHost(error: unknown) {
   const { name, status, headers } = Object(error);
   return {
@@ -27,15 +27,15 @@ export function toldByHost(error: unknown) {
   };
 }
 
-/** An API in one framework, whose only route is protected; its own error handling answers 418. */
+/** An API in one framework with one protected route. Its error handling responds with 418. */
 export interface ProtectedHost {
   readonly name: string;
-  /** Whether the host parses forms before it asks for the token. */
+  /** Whether the host parses forms before the token is checked. */
   readonly parsesForms: boolean;
   open(options: ProtectionOptions): Promise<OpenTransport>;
 }
 
-/** They need nothing that the web does not have. */
+/** They need only web standards. */
 export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
   {
     name: 'Hono',
@@ -76,7 +76,7 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
   },
 ];
 
-/** A host that is asked by a call, without a connection. */
+/** A host that is called directly, without a connection. */
 export function answering(answer: (request: Request) => Response | Promise<Response>): OpenTransport {
   return {
     async send({ method, path, headers, body }: TestRequest): Promise<TestResponse> {

@@ -7,12 +7,12 @@ export const API = 'https://api.example';
 
 export const CREDENTIALS = { clientId: 'api', clientSecret: secretOf('api') } as const;
 
-/** The authorization server of a world as an API sees it: what was asked, and what goes wrong if a test says so. */
+/** A world's authorization server as the API sees it: it records requests, and fails on demand. */
 export class AskedServer {
   readonly #answer: (request: Request) => Promise<Response>;
-  /** Paths, in the order in which they were asked for. */
+  /** Requested paths, in order. */
   readonly paths: string[] = [];
-  /** Stands in for the server while it is set. */
+  /** If set, it replaces the server. */
   outage: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 
   constructor({ server }: Pick<World, 'server'>) {
@@ -24,18 +24,18 @@ export class AskedServer {
     return this.outage === undefined ? this.answer(url, init) : this.outage(url, init);
   };
 
-  /** What the server itself answers. */
+  /** The server's own response. */
   answer(url: string, init: RequestInit): Promise<Response> {
     return this.#answer(new Request(url, init));
   }
 
-  /** How often a path was asked for. */
+  /** The number of requests for a path. */
   count(path: string): number {
     return this.paths.filter((one) => one === path).length;
   }
 }
 
-/** A token for the API, which a client has for itself. */
+/** A client_credentials token for the API. */
 export async function apiToken(world: World, scope = 'read', resource = API): Promise<string> {
   const response = await world.send({
     method: 'POST',
@@ -47,7 +47,7 @@ export async function apiToken(world: World, scope = 'read', resource = API): Pr
   return JSON.parse(response.body).access_token;
 }
 
-/** What an authorization server that is in trouble does; each has a name that tells it. */
+/** Failures of an authorization server, by name. */
 export const OUTAGES: readonly ((url: string, init: RequestInit) => Promise<Response>)[] = [
   async function isNotReached() {
     throw new TypeError('fetch failed');

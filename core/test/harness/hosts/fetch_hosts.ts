@@ -6,7 +6,7 @@ function nextRequest(request: Request): NextRequest {
   return request instanceof NextRequest ? request : new NextRequest(request);
 }
 
-/** Next.js has each page in a file, and answers errors in a way of its own. */
+/** Next.js has a file per page, and its own way to handle errors. */
 const NEXT: FetchHost = {
   name: 'next',
   received: nextRequest,

@@ -1,35 +1,35 @@
 import type { TestContext } from 'node:test';
 import type { AuthorizationServer, HttpRequest, HttpResponse } from '@grantd/core';
 
-/** A host as a test wants it: an application of its own that has the endpoints as well. */
+/** A host for a test: an application with its own routes and the endpoints. */
 export interface HostPlan {
   readonly server: AuthorizationServer;
   readonly errors?: 'render' | 'forward';
   readonly strippedPath?: string;
-  /** Headers of each answer. */
+  /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The host's identifier of every request. */
   readonly id?: string;
-  /** Whether the host reads forms before anybody else. */
+  /** Whether the host parses forms first. */
   readonly parsesForms?: boolean;
-  /** The path below which everything is mounted, the host's own routes as well. */
+  /** The path below which everything is mounted, including the host's own routes. */
   readonly below?: string;
-  /** Answers `POST /operation` alone; then nothing is mounted. */
+  /** Serves only `POST /operation`, and mounts nothing. */
   readonly operation?: (request: HttpRequest) => Promise<HttpResponse>;
-  /** Told of each error that reaches the framework's error handling, which answers 418 then. */
+  /** Receives each error that reaches the framework's error handling, which then responds with 418. */
   readonly onError?: (error: unknown) => void;
-  /** Told of each fault that an adapter has rendered. */
+  /** Receives each fault that an adapter has rendered. */
   readonly onFault?: (fault: unknown) => void;
 }
 
-/** A host that a framework makes. It answers `GET /own` itself, with what it sees of the request, and 404 elsewhere. */
+/** A host in one framework. It serves `GET /own` itself, with its view of the request, and 404 elsewhere. */
 export interface Host {
   readonly name: string;
-  /** Listens on loopback until the test is over; resolves to the port. */
+  /** Listens on loopback until the test ends. Resolves to the port. */
   open(t: TestContext, plan: HostPlan): Promise<number>;
 }
 
-/** What `GET /own` answers. */
+/** The response of `GET /own`. */
 export function ownAnswer({ method, url }: HttpRequest): HttpResponse {
   return {
     status: 200,
@@ -38,10 +38,10 @@ export function ownAnswer({ method, url }: HttpRequest): HttpResponse {
   };
 }
 
-/** What the error handling of the hosts answers. */
+/** The response of the hosts' error handling. */
 export const HANDLED = { status: 418, body: 'handled by the host' };
 
-/** The options that an adapter is mounted with. */
+/** The options of the adapter. */
 export function optionsOf({ errors, strippedPath, headers, id, onFault }: HostPlan) {
   return {
     ...(onFault !== undefined && { onFault }),

@@ -9,7 +9,7 @@ export const KOA_HOST: Host = {
   open(t, plan) {
     const { below = '', onError } = plan;
     const app = new Koa();
-    app.silent = true; // it would print each connection that breaks
+    app.silent = true; // it would print each broken connection
     app.use(async (context, next) => {
       try {
         await next();
@@ -21,7 +21,7 @@ export const KOA_HOST: Host = {
     });
     app.use(async (context, next) => {
       if (!context.path.startsWith(below)) return;
-      context.path = context.path.slice(below.length) || '/'; // as koa-mount does
+      context.path = context.path.slice(below.length) || '/'; // like koa-mount
       await next();
     });
     if (plan.parsesForms) app.use(bodyParser());

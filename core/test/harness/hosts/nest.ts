@@ -55,7 +55,7 @@ async function opened(
   return portOf(app.getHttpServer());
 }
 
-/** Where the host's parsers come first, the endpoints are middleware of the module. */
+/** If the host's parsers run first, the endpoints are middleware of the module. */
 function moduleOf(plan: HostPlan) {
   class Application {
     configure(consumer: MiddlewareConsumer) {
@@ -67,9 +67,9 @@ function moduleOf(plan: HostPlan) {
   return Application;
 }
 
-/** What decorators would say, which erased types cannot. */
+/** Decorators as function calls, because type stripping does not support decorators. */
 function controllerOf(plan: HostPlan) {
-  const { strippedPath: _, ...options } = optionsOf(plan); // which `mount` alone has
+  const { strippedPath: _, ...options } = optionsOf(plan); // only `mount` has it
   const answer = handler(plan.operation ?? (async () => ownAnswer({ method: '', url: '', headers: {} })), {
     ...options,
   });

@@ -4,7 +4,7 @@ import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/node';
 import { notFound, portOf } from '../transports/listener.ts';
 import { HANDLED, type Host, optionsOf, ownAnswer } from './host.ts';
 
-/** Without a framework: the endpoints are asked first, errors and all other requests go to their last argument. */
+/** Without a framework: the endpoints come first, errors and all other requests go to their last argument. */
 export const NODE_HOST: Host = {
   name: 'node:http',
   open(t, plan) {
@@ -26,7 +26,7 @@ export const NODE_HOST: Host = {
   },
 };
 
-/** A listener on loopback that goes away with the test. */
+/** A listener on loopback that ends with the test. */
 export async function listen(t: TestContext, listener: RequestListener): Promise<number> {
   const server = createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -7,7 +7,7 @@ import { Hono } from 'hono';
 
 export type Answer = (request: Request) => Response | Promise<Response>;
 
-/** What a test asks of every host alike. */
+/** The settings that every host of these tests supports. */
 export interface HostOptions {
   readonly errors?: 'render' | 'forward';
   readonly headers?: () => Readonly<Record<string, string>>;
@@ -16,16 +16,16 @@ export interface HostOptions {
   readonly body?: () => string;
 }
 
-/** A host around an adapter; its own pages say so, and its own error handling tells what it was given. */
+/** A host around an adapter. Its own pages and its error handling report what they receive. */
 export interface FetchHost {
   readonly name: string;
-  /** A request as the host's framework gives it to its pages. */
+  /** A request in the form of the host's framework. */
   received(request: Request): Request;
   mount(server: AuthorizationServer, options?: HostOptions & { readonly strippedPath?: string }): Answer;
   handler(operation: (request: HttpRequest) => Promise<HttpResponse>, options?: HostOptions): Answer;
 }
 
-/** What its own pages say. */
+/** The text of its own pages. */
 export const OWN = 'the host’s own';
 
 /** The host's own error handling. */
@@ -34,7 +34,7 @@ function explained(error: unknown): Response {
   return Response.json({ told }, { status: 418 });
 }
 
-/** A host whose pages throw, with its own error handling around them. */
+/** A host whose pages throw, with its own error handling. */
 export const caught =
   (answer: Answer): Answer =>
   async (request) => {
@@ -90,5 +90,5 @@ const H3_APP: FetchHost = {
   handler: (operation, options) => h3App().all('/**', h3Adapter.handler(operation, options)).fetch,
 };
 
-/** They need nothing that the web does not have. */
+/** They need only web standards. */
 export const WEB_HOSTS: readonly FetchHost[] = [FETCH, HONO, H3_APP];

@@ -13,27 +13,27 @@ import { dirname, join } from 'node:path';
 import { after } from 'node:test';
 import { archivesOf, install, PACKED_VARIABLE, type Packed, pack, packedIn, ROOT } from './packed.ts';
 
-/** What this run of the tests has packed; a test file alone packs for itself, and removes it after its tests. */
+/** The packages of this test run. A test file that runs alone packs for itself, and removes them afterwards. */
 export function packedPackages(): Packed {
   const { [PACKED_VARIABLE]: made } = process.env;
   return packedIn(made ?? disposable(pack()));
 }
 
-/** A folder outside the repository in which npm has installed core and protect, and nothing else. */
+/** A folder outside the repository in which npm has installed only core and protect. */
 export function installedLibraries({ installed }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   cpSync(installed, folder, { recursive: true });
   return folder;
 }
 
-/** The same with protect alone. */
+/** The same with only protect. */
 export function installedProtect({ protect, jose }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   install(folder, { '@grantd/protect': protect.file, jose: jose.file });
   return folder;
 }
 
-/** A folder in which npm has installed the program, which says what it depends on; from the copies that this repository has. */
+/** A folder in which npm has installed the program. Its dependencies are copies of those in this repository. */
 export function installedProgram({ core, program }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');
@@ -44,7 +44,7 @@ export function installedProgram({ core, program }: Packed): string {
   return folder;
 }
 
-/** What packages have in a version of their own, by package. */
+/** Nested dependencies with another version, by package. */
 function nestedArchives(parents: readonly string[]): Record<string, Record<string, string>> {
   const nested: Record<string, Record<string, string>> = {};
   for (const parent of parents) {
@@ -64,7 +64,7 @@ function disposable(folder: string): string {
   return folder;
 }
 
-/** Every package that npm installs for another, with those for which they are installed in turn. */
+/** The packages that npm installs for others, with their dependents. */
 function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<string> {
   const manifest = join(ROOT, 'node_modules', name, 'package.json');
   const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
@@ -76,7 +76,7 @@ function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<st
   return found;
 }
 
-/** Lets a consumer use a package of this repository's own development, such as types. */
+/** Gives a consumer a development package of this repository, such as types. */
 export function linkPackage(folder: string, name: string): void {
   const place = join(folder, 'node_modules', name);
   mkdirSync(dirname(place), { recursive: true });

@@ -2,11 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 
-/** What a bundler takes along. */
+/** The content of a bundle. */
 export interface Bundle {
   /** Minified. */
   readonly bytes: number;
-  /** Files of our packages that the bundle has a part of, such as `core/http/http.js`, in order. */
+  /** Our files that are part of the bundle, such as `core/http/http.js`, in order. */
   readonly files: readonly string[];
   /** Other packages, and modules of the runtime. */
   readonly others: readonly string[];
@@ -14,7 +14,7 @@ export interface Bundle {
 
 const LIBRARY = /^node_modules\/@grantd\/(core|protect)\/lib\//;
 
-/** Bundles a consumer for runtimes that know only what the web knows. */
+/** Bundles a consumer for runtimes with only web standards. */
 export async function bundled(folder: string, source: string): Promise<Bundle> {
   writeFileSync(join(folder, 'bundled.mjs'), source);
   const { metafile } = await build({

@@ -9,8 +9,8 @@ const IMPORTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A consumer's program in plain JavaScript: on each store it gets a token, asks about it, revokes it and asks again. It
- * prints the answers by the name of the store.
+ * A consumer's program in plain JavaScript. On each store it gets a token, introspects it, revokes it and introspects
+ * it again. It prints the results by store.
  */
 export function consumerProgram(system: ModuleSystem): string {
   const lines = Object.entries(IMPORTS).map(([name, entry]) =>

@@ -10,26 +10,26 @@ export interface Archive {
   readonly contents: readonly string[];
 }
 
-/** The packages as npm would publish them, and the libraries' one dependency, so that no registry is asked. */
+/** The packages as npm would publish them, with the libraries' one dependency, so that no registry is needed. */
 export interface Packed {
   readonly core: Archive;
   readonly protect: Archive;
   readonly program: Archive;
   readonly jose: Archive;
-  /** A folder in which npm has installed core and protect from their archives, and nothing else; to be copied from. */
+  /** A folder in which npm has installed core and protect from their archives. Copy it before use. */
   readonly installed: string;
 }
 
-/** Names a folder that `pack` made, for those who come later in a run of the tests. */
+/** Publishes a folder of `pack` to later test files of the run. */
 export const PACKED_VARIABLE = 'GRANTD_TEST_PACKED';
 
 const RECORD = 'packed.json';
 
-/** Builds, packs and installs; five seconds of one core. Returns a new folder with all of it, for `packedIn`. */
+/** Builds, packs and installs; takes five seconds of one core. Returns a new folder with everything, for `packedIn`. */
 export function pack(): string {
   const results = join(ROOT, '.test-results');
   mkdirSync(results, { recursive: true });
-  // Below the repository: what is built is loaded once, to find its exports, and then needs its dependencies.
+  // Inside the repository: the build loads its output once to find the exports, which needs the dependencies.
   const folder = mkdtempSync(join(results, 'package-'));
   try {
     packInto(folder);
@@ -68,7 +68,7 @@ interface NpmPacked {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** Packs folders as npm does, into another one. Returns the archive of each by its key. */
+/** Packs folders with npm. Returns the archive of each by its key. */
 export function archivesOf<Key extends string>(
   folder: string,
   sources: Readonly<Record<Key, string>>,
@@ -86,8 +86,8 @@ export function archivesOf<Key extends string>(
 }
 
 /**
- * Makes a folder in which npm has installed archives, each by the name of its package, as a stranger would.
- * @param ofParents archives of a package in another version, for the packages that depend on that one
+ * Creates a folder in which npm has installed archives, each by the name of its package.
+ * @param ofParents archives of other versions, for the packages that depend on those
  */
 export function install(
   folder: string,

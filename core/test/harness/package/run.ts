@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** A program that takes longer waits for something that will not happen. */
+/** A program that takes longer hangs. */
 const LONGEST_RUN_MS = 120_000;
 
 export interface Ended {
@@ -9,7 +9,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a program to its end. */
+/** Runs a program. */
 export function run(command: string, args: readonly string[], folder: string): Ended {
   const { status, stdout, stderr, error } = spawnSync(command, args, {
     cwd: folder,
@@ -23,8 +23,8 @@ export function run(command: string, args: readonly string[], folder: string): E
 
 /**
  * Runs a program that must succeed.
- * @returns what it wrote to standard output
- * @throws Error with all that it wrote
+ * @returns its standard output
+ * @throws Error with all of its output
  */
 export function output(command: string, args: readonly string[], folder: string): string {
   const { status, stdout, stderr } = run(command, args, folder);

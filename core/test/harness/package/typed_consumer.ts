@@ -5,7 +5,7 @@ import { linkPackage } from './archives.ts';
 import { ROOT } from './packed.ts';
 import { type Ended, run } from './run.ts';
 
-/** A host's own code, with the public classes and functions as values and as types. */
+/** A host's code, with the public classes and functions as values and as types. */
 const USAGE = `
 const settings: core.AuthorizationServerOptions = {
   issuer: 'https://login.example.com',
@@ -25,7 +25,7 @@ export class OwnRefusal extends core.StorageFault {}
 export type Secret = core.ServerSecret<'my_own_use'>;
 `;
 
-/** What a host on another runtime imports; nothing there may need the types of Node. */
+/** The imports of a host on another runtime, which must not need Node's types. */
 export const WITHOUT_NODE: readonly string[] = [
   ...WORKER_ENTRIES.map((entry) => entry.in),
   '@grantd/core/next',
@@ -37,7 +37,7 @@ export interface Compilation {
   readonly moduleResolution: 'node16' | 'nodenext' | 'bundler';
 }
 
-/** How a file imports every entry point; the ones that are used by their names, all others as a whole. */
+/** Imports of every entry point: used ones by name, all others as a whole. */
 function imports(entries: readonly string[], form: 'import' | 'require'): string {
   return entries
     .map((specifier) => {
@@ -52,9 +52,9 @@ function imports(entries: readonly string[], form: 'import' | 'require'): string
 }
 
 /**
- * Compiles a consumer that imports these entry points, as an ECMAScript module and as CommonJS in both of its forms,
- * with every check of types on, also of the package's own declarations.
- * @param types of which packages of `@types` the consumer has
+ * Compiles a consumer of these entry points, as an ES module and as both forms of CommonJS, with every type check,
+ * including the package's declarations.
+ * @param types the packages of `@types` that the consumer has
  */
 export function compiled(
   folder: string,
@@ -87,7 +87,7 @@ export function compiled(
   );
 }
 
-/** One type of each class: what a module made is taken by CommonJS. */
+/** Each class is one type: CommonJS accepts an instance that an ES module made. */
 const MIXED = `
 export function mounted(module: typeof import('./module.mjs', { with: { 'resolution-mode': 'import' } })) {
   return fetch.mount(module.server);

@@ -10,7 +10,7 @@ export const EXPRESS: Transport = {
   },
 };
 
-/** Behind a parser of its own, as most have it. */
+/** Behind the host's own parser, as in most applications. */
 export const EXPRESS_4: Transport = {
   name: 'the Express 4 adapter',
   async open(server) {

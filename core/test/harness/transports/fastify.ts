@@ -2,7 +2,7 @@ import { mount } from '@grantd/core/fastify';
 import { portOf, sendHttp } from './listener.ts';
 import type { Transport } from './transport.ts';
 
-/** What the suites expect of events names no request. */
+/** The suites expect events without request identifiers. */
 export const UNIDENTIFIED = () => '';
 
 export const FASTIFY: Transport = {

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '@grantd/core';
 import { chosen, type OpenTransport } from './transport.ts';
 
-/** A host that is asked by a call, without a connection. */
+/** A host that is called directly, without a connection. */
 export function fetching(
   { issuer }: AuthorizationServer,
   answer: (request: Request) => Response | Promise<Response>,

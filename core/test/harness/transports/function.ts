@@ -24,12 +24,12 @@ const OPERATIONS: Readonly<Record<string, OperationName>> = {
   '/.well-known/openid-configuration': 'metadata',
 };
 
-/** The operation of a path: of a whole one, or of one below that of registration. */
+/** The operation of a path: an exact one, or one below that of registration. */
 function operationOf(path: string): OperationName | undefined {
   return OPERATIONS[path] ?? (path.startsWith('/register/') ? 'configureClient' : undefined);
 }
 
-/** The operation itself, its errors rendered by the shared error handler. */
+/** The operation itself. The shared error handler renders its errors. */
 export const FUNCTION: Transport = {
   name: 'the function',
   async open(server) {

@@ -2,7 +2,7 @@ import { mount } from '@grantd/core/h3';
 import { fetching } from './fetching.ts';
 import type { Transport } from './transport.ts';
 
-/** The adapter for h3, as a middleware of an application that knows no other path. */
+/** The adapter for h3, as a middleware of an application without other paths. */
 export const H3_APP: Transport = {
   name: 'the h3 adapter',
   async open(server) {

@@ -2,7 +2,7 @@ import { mount } from '@grantd/core/hono';
 import { fetching } from './fetching.ts';
 import type { Transport } from './transport.ts';
 
-/** The adapter for Hono, as a middleware of an application that knows no other path. */
+/** The adapter for Hono, as a middleware of an application without other paths. */
 export const HONO: Transport = {
   name: 'the hono adapter',
   async open(server) {

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transport.ts';
 
-/** A real server on loopback, which answers by a listener. */
+/** A real server on loopback with this listener. */
 export async function listening(listener: RequestListener): Promise<OpenTransport> {
   const server = createServer({ joinDuplicateHeaders: true }, listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -23,7 +23,7 @@ export async function listening(listener: RequestListener): Promise<OpenTranspor
   };
 }
 
-/** What the hosts of the suites answer elsewhere. */
+/** The hosts' response at other paths. */
 export function notFound(_: IncomingMessage, response: ServerResponse): void {
   response.writeHead(404).end();
 }

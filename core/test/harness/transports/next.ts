@@ -3,7 +3,7 @@ import type { NextRequest } from 'next/server.js';
 import { fetching } from './fetching.ts';
 import type { Transport } from './transport.ts';
 
-/** The route handlers for Next.js, called with its own requests as by a catch-all route at the root. */
+/** The route handlers for Next.js, called with its requests like a catch-all route at the root. */
 export const NEXT: Transport = {
   name: 'the next adapter',
   async open(server) {
@@ -11,7 +11,7 @@ export const NEXT: Transport = {
     const handlers = new Map(Object.entries(mount<NextRequest>(server)));
     return fetching(server, (request) => {
       const handler = handlers.get(request.method);
-      // Next.js answers methods that a route does not export.
+      // Next.js responds to methods that a route does not export.
       return handler?.(new next.NextRequest(request)) ?? new Response(null, { status: 405 });
     });
   },

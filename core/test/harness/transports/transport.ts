@@ -11,7 +11,7 @@ export interface TestRequest {
 
 export interface TestResponse {
   readonly status: number;
-  /** Those that the server chose; not what the transport adds. */
+  /** The server's own headers, without those of the transport. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
@@ -21,13 +21,13 @@ export interface OpenTransport {
   close(): Promise<void>;
 }
 
-/** A framework is loaded once it is opened: most test files run without it. */
+/** A framework is loaded when it is opened, because most test files run without it. */
 export interface Transport {
   readonly name: string;
   open(server: AuthorizationServer): Promise<OpenTransport>;
 }
 
-/** Headers that HTTP or the runtime adds on the way. */
+/** Headers that HTTP or the runtime adds. */
 const ADDED = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding', 'content-length']);
 
 export function chosen(

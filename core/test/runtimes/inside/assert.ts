@@ -1,4 +1,4 @@
-/** What the suites use of `node:assert/strict`, for runtimes that lack it. */
+/** The part of `node:assert/strict` that the suites use, for runtimes without it. */
 
 class AssertionError extends Error {
   override readonly name = 'AssertionError';
@@ -24,7 +24,7 @@ function notEqual(actual: unknown, unexpected: unknown, message?: string): void 
   if (Object.is(actual, unexpected)) refuse(message, `${shown(actual)} was not to be`);
 }
 
-/** As strictly as the original compares plain data, arrays, maps, sets, dates and bytes. */
+/** Strict comparison, like the original's, of plain data, arrays, maps, sets, dates and bytes. */
 function deepEqual(actual: unknown, expected: unknown, message?: string): void {
   if (!isDeepEqual(actual, expected)) refuse(message, `${shown(actual)} is not as ${shown(expected)}`);
 }
@@ -94,7 +94,7 @@ function checkError(error: unknown, expected?: Expected): void {
   else checkMembers(Object(error), expected);
 }
 
-/** A class says what was thrown by being its class, any other function by returning true. */
+/** A class matches its instances; a function decides by its result. */
 function checkByFunction(error: unknown, expected: Judge): void {
   if (expected.prototype !== undefined && error instanceof expected) return;
   const isClass = /^class\b/.test(String(expected));

@@ -1,4 +1,4 @@
-/** What the suites use of `Buffer`, for runtimes that lack it. */
+/** The part of `Buffer` that the suites use, for runtimes without it. */
 export const Buffer = {
   from(source: string | ArrayLike<number>, encoding = 'utf8'): Bytes {
     if (typeof source !== 'string') return bytesOf(source);

@@ -2,7 +2,7 @@ import type { FetchDocument } from '@grantd/core';
 import type { Transport } from '../../harness/transports/transport.ts';
 import { Lacking } from './node_test.ts';
 
-/** What the harness takes from modules that need Node, for runtimes without them: a test that asks is skipped. */
+/** Replaces the harness's Node modules on runtimes without them. A test that uses one is skipped. */
 function without(what: string): () => never {
   return () => {
     throw new Lacking(`there is no ${what} here`);
@@ -13,7 +13,7 @@ export const NODE: Transport = { name: 'the node adapter', open: without('node:h
 
 export const openRemoteSite = without('server on loopback');
 
-/** Made while a suite loads, and asked by tests. */
+/** Created while a suite loads, and used by tests. */
 export function documentFetcher(): FetchDocument {
   return without('node:http');
 }

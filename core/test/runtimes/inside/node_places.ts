@@ -4,7 +4,7 @@ import { FETCH } from '../../harness/transports/fetch.ts';
 import { FUNCTION } from '../../harness/transports/function.ts';
 import { NODE } from '../../harness/transports/node.ts';
 
-/** Where a suite runs on a runtime that has the modules of Node. */
+/** The places of a suite on a runtime with Node's modules. */
 const ON_SQLITE: readonly Place[] = [{ transport: FUNCTION, store: SQLITE }];
 const ADAPTERS: readonly Place[] = [FETCH, NODE].map((transport) => ({ transport, store: MEMORY }));
 

@@ -1,14 +1,14 @@
-/** What the suites use of `node:test`, for runtimes that lack it or lack parts of it. */
+/** The part of `node:test` that the suites use, for runtimes without it or without parts of it. */
 
-/** What one test came to. Its title begins with its file, and with what it is described under. */
+/** The result of a test. Its title starts with its file and its `describe`. */
 export interface Outcome {
   readonly title: string;
   readonly outcome: 'passed' | 'failed' | 'skipped';
-  /** Why it was skipped, or how it failed. */
+  /** The reason why it was skipped or failed. */
   readonly reason?: string;
 }
 
-/** Thrown where the runtime lacks what a test needs of it: the test is skipped, for this reason. */
+/** Thrown if the runtime lacks something that a test needs. The test is skipped for this reason. */
 export class Lacking extends Error {}
 
 type Run = (t: TestContext) => unknown;
@@ -51,7 +51,7 @@ export function test(sentence: string, ...rest: readonly [Run] | readonly [Optio
 
 type AnyMethod = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Counts the calls of methods until they are restored. */
+/** Counts calls of methods until they are restored. */
 const mock = {
   method(owner: Record<string, unknown>, name: string) {
     const original = owner[name] as AnyMethod;
@@ -85,8 +85,8 @@ export class TestContext {
 }
 
 /**
- * Runs what was declared, one test after the other.
- * @param lacking why tests cannot be run here, by their titles
+ * Runs the declared tests one after another.
+ * @param lacking the reasons why tests cannot run here, by title
  */
 export async function runDeclared(
   lacking: Readonly<Record<string, string>> = {},
@@ -99,7 +99,7 @@ export async function runDeclared(
   return outcomes;
 }
 
-/** The titles of what was declared; nothing is run. */
+/** The titles of the declared tests. Runs nothing. */
 export function declaredTitles(): readonly string[] {
   return declared.map(({ title }) => title);
 }

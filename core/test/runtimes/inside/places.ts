@@ -5,7 +5,7 @@ import { FUNCTION } from '../../harness/transports/function.ts';
 import { H3_APP } from '../../harness/transports/h3.ts';
 import { HONO } from '../../harness/transports/hono.ts';
 
-/** Where a suite runs on a runtime that has nothing of Node. */
+/** The places of a suite on a runtime without Node's modules. */
 const FUNCTION_ALONE: readonly Place[] = [{ transport: FUNCTION, store: MEMORY }];
 const ADAPTERS: readonly Place[] = [FETCH, HONO, H3_APP].map((transport) => ({ transport, store: MEMORY }));
 
