@@ -44,7 +44,7 @@ await runScript(async (workbench) => {
   const library = await openLibrary(cluster);
   await registerClients(library);
   const toRevoke = Math.ceil((rate * (seconds + WARM_UP_SECONDS) * percent) / 100) + rate;
-  const issued = await library.opaque.issueTokens(
+  const issued = await library.opaque.operator.issueTokens(
     { clientId: CLIENTS.opaque.id },
     LIVE_TOKENS + (percent === 0 ? 0 : toRevoke),
   );

@@ -40,6 +40,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['authorization_server_options.ts'],
     ['options.ts'],
     ['resolved_options.ts'],
+    ['operations.ts'],
     ['authorization_server.ts'],
     ['adapters/'],
     ['index.ts', 'program_options.ts'],

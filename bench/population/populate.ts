@@ -112,7 +112,7 @@ async function issue(
     ...(subject !== undefined && { subject, scopes: ['openid', 'profile', 'email'] }),
     ...(isRefresh && { refresh: true }),
   };
-  const issued = await server.issueTokens(order, count);
+  const issued = await server.operator.issueTokens(order, count);
   const tokens = issued.map(
     ({ accessToken, refreshToken }) => (isRefresh ? refreshToken : accessToken) ?? '',
   );
@@ -123,7 +123,11 @@ async function issue(
 
 async function registerClients({ storage }: Instance, server: AuthorizationServer): Promise<void> {
   for (const [{ id, secret }, registration] of REGISTRATIONS)
-    await storage.clients.add({ id, ...registration, secrets: [await server.hashClientSecret(secret)] });
+    await storage.clients.add({
+      id,
+      ...registration,
+      secrets: [await server.operator.hashClientSecret(secret)],
+    });
   for (const client of [CLIENTS.opaque, CLIENTS.web]) await register(server, storage.clients, client);
 }
 

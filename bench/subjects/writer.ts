@@ -33,7 +33,7 @@ async function write(number: number): Promise<void> {
     return;
   }
   const isOfPerson = number % (2 * REVOCATION_EVERY) === REVOCATION_EVERY - 2;
-  const [issued] = await server.issueTokens(
+  const [issued] = await server.operator.issueTokens(
     isOfPerson
       ? { clientId: BENCH_CLIENTS.web.id, subject: 'somebody', refresh: true, scopes: ['openid'] }
       : { clientId: BENCH_CLIENTS.machine_opaque.id },

@@ -1,17 +1,4 @@
 // The authorization server for hosts: checks the options, wires the parts, and offers each endpoint as an operation.
-import { type Approval, completeAuthorization } from './authorization/approval.ts';
-import {
-  type AuthorizationRequest,
-  resumeAuthorizationRequest,
-  validateAuthorizationRequest,
-} from './authorization/authorization_request.ts';
-import {
-  type AuthorizationRefusal,
-  REASON_OF_HOST_REFUSAL,
-  refusedAuthorization,
-} from './authorization/authorization_response.ts';
-import { isExpectedPerson } from './authorization/parameters.ts';
-import { endRequest } from './authorization/request_end.ts';
 import type { AuthorizationServerOptions } from './authorization_server_options.ts';
 import { ClientSecrets, ClientSecretUses } from './clients/client.ts';
 import type { Context } from './context.ts';
@@ -31,32 +18,16 @@ import {
   type IntrospectionResult,
   introspectToken,
 } from './introspection/introspection.ts';
-import {
-  completeLogout,
-  isHintedSession,
-  type LogoutRequest,
-  resumeLogoutRequest,
-  validateLogoutRequest,
-} from './logout/logout.ts';
-import { type EndedSession, type LogoutDelivery, notifyLogout } from './logout/notification.ts';
-import { type Explanation, explainToken } from './operator/explanation.ts';
-import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
+import { AuthorizationOperations, LogoutOperations, OperatorOperations } from './operations.ts';
 import type { Claims } from './protocol/claims.ts';
-import type { SigningAlgorithm } from './protocol/client_metadata.ts';
-import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
-import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
-import { documentByOperator } from './registration/checked_document.ts';
-import { type ClientIdentity, recordOf } from './registration/client_document.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './revocation/revocation.ts';
-import { callOf, perform, type Routes, report, reported, requireMethod, routeOf } from './serve.ts';
-import type { NewClient } from './storage/contract.ts';
+import { callOf, perform, type Routes, report, routeOf } from './serve.ts';
 import { guarded, guardedCall, hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
 import { SigningKeys, StoredKeysJwtService } from './tokens/jwt_service.ts';
-import { newOpaque } from './tokens/opaque_token.ts';
-import { type SecretDependents, ServerSecret, secretDependents } from './tokens/server_secret.ts';
+import { ServerSecret } from './tokens/server_secret.ts';
 import { AccessTokenVerifier } from './tokens/state.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
 import { userInfoOf } from './userinfo/userinfo.ts';
@@ -76,6 +47,12 @@ export class AuthorizationServer {
   readonly issuer: string;
   /** Verifies access tokens for every audience. For one audience, use `EmbeddedAccessTokens` of `@grantd/protect`. */
   readonly accessTokens: AccessTokenVerifier;
+  /** Around the host's sign-in and consent pages. */
+  readonly authorization: AuthorizationOperations;
+  /** Around the host's logout page. */
+  readonly logout: LogoutOperations;
+  /** For operators: tokens, clients, keys and secrets. */
+  readonly operator: OperatorOperations;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
   readonly #routes: Routes;
@@ -86,6 +63,9 @@ export class AuthorizationServer {
     const { context, signingKeys } = wire(resolved);
     this.issuer = resolved.issuer;
     this.accessTokens = context.accessTokens;
+    this.authorization = new AuthorizationOperations(context);
+    this.logout = new LogoutOperations(context);
+    this.operator = new OperatorOperations(context, signingKeys);
     this.#context = context;
     this.#signingKeys = signingKeys;
     this.#routes = routesOf(context);
@@ -187,166 +167,11 @@ export class AuthorizationServer {
     if (route !== undefined) report(this.#context, asOAuthError(fault), callOf(route.operation, request));
   }
 
-  // ── Authorization endpoint, in two steps around the host's sign-in (RFC 6749 §3.1) ────────────────────────
+  // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
 
   /**
-   * First step: checks an authorization request. Then the host signs the user in and asks for consent.
-   * @throws {OAuthError} `errorResponse` redirects it to the client if that is safe
-   * @example
-   * const authorization = await server.validateAuthorizationRequest(request);
-   * // sign the user in, ask for consent
-   * return server.completeAuthorization(authorization, { subject: user.id, authTime, sessionId });
-   */
-  validateAuthorizationRequest(request: HttpRequest): Promise<AuthorizationRequest> {
-    return reported(this.#context, callOf('authorization', request), () => {
-      requireMethod(['GET', 'POST'], request);
-      return validateAuthorizationRequest(this.#context, request);
-    });
-  }
-
-  /**
-   * Rebuilds a request from its `parameters`, on a later page of the host. Checks client and parameters again, but not
-   * the request object or pushed request that they came from.
-   * @param parameters of `validateAuthorizationRequest`; keep them where users cannot change them
-   * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} like `validateAuthorizationRequest`
-   */
-  resumeAuthorizationRequest(
-    parameters: Readonly<Record<string, string>>,
-    requestId?: string,
-  ): Promise<AuthorizationRequest> {
-    const call = callOf('authorization', { id: requestId });
-    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
-  }
-
-  /**
-   * Second step, after approval: returns the browser to the client with a code.
-   * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} `access_denied`: the user or the client has been disabled; `invalid_request`: the
-   *   authorization request was already answered
-   */
-  completeAuthorization(
-    request: AuthorizationRequest,
-    approval: Approval,
-    requestId?: string,
-  ): Promise<HttpResponse> {
-    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
-    return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
-  }
-
-  /**
-   * Second step, without approval: returns the browser to the client with an error such as `access_denied` or
-   * `login_required`. For an unchecked client the response has `leaving`, and its page asks first.
-   * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} the authorization request was already answered
-   */
-  refuseAuthorization(
-    request: AuthorizationRequest,
-    code: AuthorizationRefusal,
-    description: string,
-    requestId?: string,
-  ): Promise<HttpResponse> {
-    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
-    return reported(this.#context, call, async () => {
-      const ended = await endRequest(this.#context, request);
-      if (ended !== undefined) throw ended;
-      const reason = REASON_OF_HOST_REFUSAL[code];
-      const error = refusedAuthorization(this.#context, request, { code, description, reason });
-      report(this.#context, error, call);
-      return errorResponse(error);
-    });
-  }
-
-  /**
-   * Returns the `sub` by which a client knows a user (OpenID Connect Core §8).
-   * @throws {Error} the client has pairwise subjects, but no sector, or the server has no `pairwiseSecret`
-   */
-  subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
-    return subjectIdentifier(this.#context, client, subject);
-  }
-
-  /**
-   * Returns the `sid` by which a client knows a session. With pairwise subjects it differs by sector.
-   * @throws {Error} like `subjectIdentifier`
-   */
-  sessionIdentifier(client: SubjectAudience, sessionId: string): Promise<string> {
-    return sessionIdentifier(this.#context, client, sessionId);
-  }
-
-  /**
-   * Whether an authorization request allows this user: it names this one or none (OpenID Connect Core §3.1.2.1,
-   * §5.5.1).
-   */
-  isExpectedPerson(
-    request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
-    subject: string,
-  ): Promise<boolean> {
-    return isExpectedPerson(this.#context, request, subject);
-  }
-
-  // ── Logout endpoint, in two steps around the host's page, and back-channel logout ──────────────────────────
-
-  /**
-   * First step: checks a logout request (RP-Initiated Logout §2). It ends nothing: the host asks the user, unless
-   * `isHintedSession`, and then ends the session.
-   * @throws {OAuthError} `errorResponse` renders it and never redirects it to a client
-   */
-  validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
-    const call = callOf('logout', request);
-    return reported(this.#context, call, () => {
-      requireMethod(['GET', 'POST'], request);
-      return validateLogoutRequest(this.#context, request, (error) => report(this.#context, error, call));
-    });
-  }
-
-  /**
-   * Rebuilds a request from its `parameters`, on a later page of the host.
-   * @param parameters of `validateLogoutRequest`; keep them where users cannot change them
-   * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} like `validateLogoutRequest`
-   */
-  resumeLogoutRequest(
-    parameters: Readonly<Record<string, string>>,
-    requestId?: string,
-  ): Promise<LogoutRequest> {
-    const call = callOf('logout', { id: requestId });
-    return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
-  }
-
-  /**
-   * Whether the client has proven with an ID token that it means this session. If not, the host must ask the user
-   * (RP-Initiated Logout §2).
-   * @param subject the host's own identifier of the user
-   */
-  isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
-    return isHintedSession(this.#context, request, subject, sessionId);
-  }
-
-  /**
-   * Second step, after the session has ended: returns the browser to the client (RP-Initiated Logout §3). For an
-   * unchecked client the response has `leaving`, and its page asks first.
-   * @returns `undefined` if the request has no registered redirect URI, so that the user stays with the host
-   */
-  completeLogout(request: LogoutRequest): HttpResponse | undefined {
-    return completeLogout(request);
-  }
-
-  /**
-   * Notifies a client once that a session has ended (Back-Channel Logout §2.5). If the outcome is `failed`, retry later
-   * with another call.
-   * @throws {StorageFault} storage is unavailable
-   */
-  notifyLogout(session: EndedSession): Promise<LogoutDelivery> {
-    return notifyLogout(this.#context, session);
-  }
-
-  // ── Without HTTP ───────────────────────────────────────────────────────────────────────────────────────
-
-  /**
-   * Introspects a token. With `caller`, the introspection policy applies; without, the host sees every token.
-   * @throws {StorageFault} storage is unavailable
-   * @example
-   * const { active, scope } = await server.introspectToken(token);
+   * Introspects a token for a client, or without `caller` for the host, which may see every token.
+   * @throws {StorageFault} storage is not available
    */
   introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
     const { caller, hint } = query;
@@ -376,50 +201,21 @@ export class AuthorizationServer {
     return serverMetadata(this.#context);
   }
 
-  // ── For operators ──────────────────────────────────────────────────────────────────────────────────────
-
-  /** Explains what a token is and whether it is alive. If it is not, explains why and since when. */
-  explainToken(token: string): Promise<Explanation> {
-    return explainToken(this.#context, token);
+  /**
+   * The `sub` by which a client knows a user (OpenID Connect Core §8).
+   * @param subject the host's own identifier of the user
+   * @throws {Error} the client has pairwise subjects, but no sector, or the server has no `pairwiseSecret`
+   */
+  subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
+    return subjectIdentifier(this.#context, client, subject);
   }
 
   /**
-   * Issues `count` sets of tokens in one transaction, without a grant by a user.
-   * @throws {OperatorIssueError} the client or a scope does not allow it
+   * The `sid` by which a client knows a session. Clients with pairwise subjects get a different one in each sector.
+   * @throws {Error} as `subjectIdentifier`
    */
-  issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
-    return issueByOperator(this.#context, order, count);
-  }
-
-  /** Returns the record of a client secret, for `ClientRecord.secrets`. */
-  hashClientSecret(clientSecret: string): Promise<ClientSecretRecord> {
-    return this.#context.clientSecrets.hash(clientSecret);
-  }
-
-  /** Returns a new client secret with 256 random bits. */
-  newClientSecret(): string {
-    return newOpaque('client_secret', this.#context.random);
-  }
-
-  /**
-   * Makes a client's record from metadata that an operator wrote. The names are those of `MEMBER_NAMES`: RFC 7591
-   * §2, its extensions, and our own. Stores nothing.
-   * @param registered the client before a change; its present URLs are not checked again
-   * @throws {ClientMetadataError} a member is wrong; the message names it
-   * @example
-   * const client = await server.clientFrom({ id: 'web-app' }, { redirect_uris: ['https://app.example/callback'] });
-   */
-  async clientFrom(
-    identity: ClientIdentity,
-    members: Readonly<Record<string, unknown>>,
-    registered?: ClientRecord,
-  ): Promise<NewClient> {
-    return recordOf(identity, await documentByOperator(this.#context, members, registered));
-  }
-
-  /** Returns a new initial access token, for `registration` with `openTo: 'initial_access_token'`. */
-  newInitialAccessToken(order: InitialAccessOrder): Promise<string> {
-    return newInitialAccessToken(this.#context, order);
+  sessionIdentifier(client: SubjectAudience, sessionId: string): Promise<string> {
+    return sessionIdentifier(this.#context, client, sessionId);
   }
 
   /**
@@ -438,48 +234,6 @@ export class AuthorizationServer {
    */
   async flush(): Promise<void> {
     await this.#context.clientSecretUses.flush();
-  }
-
-  /**
-   * Returns what depends on each server secret, so that an operator knows when an old one can be dropped.
-   * @param clients all clients
-   * @throws {StorageFault} storage is unavailable
-   */
-  async secretDependents(clients: readonly ClientRecord[]): Promise<SecretDependents> {
-    const { secret, clock } = this.#context;
-    return secretDependents(clients, (await this.#signingKeys?.seals()) ?? new Map(), {
-      fingerprints: await secret.fingerprints(),
-      nowMs: clock(),
-    });
-  }
-
-  /**
-   * Makes the next signing key of an algorithm the current one, and publishes a new next key.
-   * @param options with `now`, does not wait until clients know the next key; some may reject its signatures for a
-   *   while
-   * @returns `kid` of the new current key
-   * @throws {SigningKeyTooYoung} clients may still have a cached key set without the next key
-   * @throws {Error} the host set its own `JwtService`
-   */
-  async rotateSigningKey(
-    algorithm: SigningAlgorithm,
-    { now = false }: { readonly now?: boolean } = {},
-  ): Promise<string> {
-    return this.#ownKeys().rotate(algorithm, now);
-  }
-
-  /**
-   * Returns the seconds until clients know the next key, so that `rotateSigningKey` accepts the algorithm.
-   * @throws {Error} the host set its own `JwtService`
-   */
-  async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
-    return this.#ownKeys().secondsUntilRotation(algorithm);
-  }
-
-  #ownKeys(): SigningKeys {
-    if (this.#signingKeys === undefined)
-      throw new Error('the signing keys belong to the host’s own JwtService');
-    return this.#signingKeys;
   }
 }
 

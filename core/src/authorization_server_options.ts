@@ -156,8 +156,8 @@ export interface OidcOptions {
 /** Options of dynamic client registration (RFC 7591) and later changes by clients (RFC 7592). */
 export interface RegistrationOptions {
   /**
-   * Who may register: anyone, callers with an initial access token from newInitialAccessToken, or callers with an
-   * initial access token that the host accepts (RFC 7591 §3).
+   * Who may register: anyone, callers with an initial access token from operator.newInitialAccessToken, or callers with
+   * an initial access token that the host accepts (RFC 7591 §3).
    */
   readonly openTo: OpenTo;
   /**

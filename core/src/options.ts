@@ -361,7 +361,7 @@ export const REGISTRATION_OPTIONS = {
   openTo: requiredOption(
     'Endpoints',
     hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-    'Who may register: anyone, callers with an initial access token from newInitialAccessToken, or callers with an initial access token that the host accepts.',
+    'Who may register: anyone, callers with an initial access token from operator.newInitialAccessToken, or callers with an initial access token that the host accepts.',
     { section: 'RFC 7591 §3' },
   ),
   scopes: optionWithoutDefault(

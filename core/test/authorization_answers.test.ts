@@ -11,9 +11,9 @@ test('findings A16: §4.1.2 a request ends with its first answer, whether that i
   const expected = shown('invalid_request', 'the authorization request was answered before');
   for (const first of ['code', 'refusal'] as const) {
     const { parameters } = await accepted(world);
-    const resumed = () => world.server.resumeAuthorizationRequest(parameters);
-    const complete = async () => world.server.completeAuthorization(await resumed(), { subject: 'alice' });
-    const refuse = async () => world.server.refuseAuthorization(await resumed(), 'access_denied', 'no');
+    const resumed = () => world.server.authorization.resume(parameters);
+    const complete = async () => world.server.authorization.complete(await resumed(), { subject: 'alice' });
+    const refuse = async () => world.server.authorization.refuse(await resumed(), 'access_denied', 'no');
     await (first === 'code' ? complete() : refuse());
     const granted = (await world.storage.grantsOf('alice')).length;
     for (const again of [complete, refuse]) {
@@ -28,7 +28,7 @@ test('findings A16: §4.1.2 of several answers at once one is a code', async (t)
   const world = await openWorld(t);
   const request = await accepted(world);
   const answers = await Promise.allSettled(
-    Array.from({ length: 8 }, () => world.server.completeAuthorization(request, { subject: 'alice' })),
+    Array.from({ length: 8 }, () => world.server.authorization.complete(request, { subject: 'alice' })),
   );
   const codes = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [codeIn(answer.value)] : []));
   assert.equal(codes.length, 1);
@@ -41,8 +41,9 @@ test('findings A16: §4.1.2 a request cannot name itself, and its name goes alon
   const named = { authorization_request_id: '9999999999.mine' };
   const [one, other] = [await accepted(world, named), await accepted(world, named)];
   assert.notEqual(one.parameters.authorization_request_id, other.parameters.authorization_request_id);
-  assert.deepEqual(await world.server.resumeAuthorizationRequest(one.parameters), one);
-  for (const request of [one, other]) await world.server.completeAuthorization(request, { subject: 'alice' });
+  assert.deepEqual(await world.server.authorization.resume(one.parameters), one);
+  for (const request of [one, other])
+    await world.server.authorization.complete(request, { subject: 'alice' });
   assert.equal(
     (await accepted(world, { ...named, prompt: 'none' })).parameters.authorization_request_id,
     undefined,
@@ -53,11 +54,11 @@ test('findings A16: §4.1.2 nobody answers a request after a day, when its end i
   const world = await openWorld(t);
   const request = await accepted(world);
   world.clock.advance(24 * 60 * 60 - 1);
-  await world.server.resumeAuthorizationRequest(request.parameters);
+  await world.server.authorization.resume(request.parameters);
   world.clock.advance(1);
   const expected = shown('invalid_request', 'the authorization request has expired');
-  assert.deepEqual(await refused(world.server.resumeAuthorizationRequest(request.parameters)), expected);
-  const late = world.server.completeAuthorization(request, { subject: 'alice' });
+  assert.deepEqual(await refused(world.server.authorization.resume(request.parameters)), expected);
+  const late = world.server.authorization.complete(request, { subject: 'alice' });
   assert.deepEqual(await refused(late), expected);
   assert.equal(world.lastReason, 'authorization_request_expired');
 });
@@ -77,9 +78,9 @@ test('§4.1.2 an answer that storage fails in can be given again', async (t) => 
     },
   };
   const { server } = await secondServer(world, {}, storage);
-  const { status } = await refused(server.completeAuthorization(request, { subject: 'alice' }));
+  const { status } = await refused(server.authorization.complete(request, { subject: 'alice' }));
   assert.equal(status, 503);
-  const code = codeIn(await server.completeAuthorization(request, { subject: 'alice' }));
+  const code = codeIn(await server.authorization.complete(request, { subject: 'alice' }));
   assert.equal((await world.redeem(code)).status, 200);
 });
 
@@ -87,7 +88,7 @@ test('§4.1.2.1 what ended while the person was approving is access_denied, and 
   const world = await openWorld(t);
   const approval = { subject: 'alice', isStillApproved: async () => false };
   assert.deepEqual(
-    await refused(world.server.completeAuthorization(await accepted(world), approval)),
+    await refused(world.server.authorization.complete(await accepted(world), approval)),
     redirected('access_denied', 'the authorization was revoked'),
   );
   assert.deepEqual(await world.storage.grantsOf('alice'), []);

@@ -55,7 +55,7 @@ async function registerAnew({ storage }: World, client: Partial<NewClient>): Pro
 }
 
 const asked = (world: World, parameters: Parameters = {}) =>
-  world.server.validateAuthorizationRequest(exactly({ ...BARE, ...parameters }));
+  world.server.authorization.validate(exactly({ ...BARE, ...parameters }));
 
 const redeem = (world: World, code: string, redirect_uri: string = BARE.redirect_uri) =>
   askForTokens(world, 'app', {
@@ -69,9 +69,9 @@ test('a request that names no scope asks for what the client had at first, howev
   const world = await openApp(t);
   const request = await asked(world);
   await registerAnew(world, { scopes: ['openid', 'profile', 'email', 'offline_access'] });
-  const resumed = await world.server.resumeAuthorizationRequest(request.parameters);
+  const resumed = await world.server.authorization.resume(request.parameters);
   assert.deepEqual(resumed.scopes, ['openid']);
-  const { headers } = await world.server.completeAuthorization(resumed, { subject: 'alice' });
+  const { headers } = await world.server.authorization.complete(resumed, { subject: 'alice' });
   const code = codeIn({ status: 303, headers, body: '' });
   assert.equal(JSON.parse((await redeem(world, code)).body).scope, 'openid');
 });
@@ -80,7 +80,7 @@ test('a request of a client without scopes stays one without scopes', async (t) 
   const world = await openApp(t, { scopes: [] });
   const request = await asked(world);
   await registerAnew(world, { scopes: ['openid', 'profile'] });
-  assert.deepEqual((await world.server.resumeAuthorizationRequest(request.parameters)).scopes, []);
+  assert.deepEqual((await world.server.authorization.resume(request.parameters)).scopes, []);
 });
 
 test('RFC 6749 §4.1.2.1 a scope that the client had at first and has no more is refused', async (t) => {
@@ -88,7 +88,7 @@ test('RFC 6749 §4.1.2.1 a scope that the client had at first and has no more is
   const request = await asked(world);
   await registerAnew(world, { scopes: ['openid'] });
   assert.deepEqual(
-    await refused(world.server.resumeAuthorizationRequest(request.parameters)),
+    await refused(world.server.authorization.resume(request.parameters)),
     redirected('invalid_scope', 'a scope is not allowed', { to: BARE.redirect_uri, state: null }),
   );
 });
@@ -103,14 +103,14 @@ test('what else the registration decided at first stays: max_age, acr_values, an
     metadata: { default_max_age: 9000, default_acr_values: ['tin'] },
     redirectUris: [VICTIM, BARE.redirect_uri],
   });
-  const { client: _, ...resumed } = await world.server.resumeAuthorizationRequest(request.parameters);
+  const { client: _, ...resumed } = await world.server.authorization.resume(request.parameters);
   const { client: __, ...first } = request;
   assert.deepEqual(resumed, first);
   assert.deepEqual([resumed.maxAge, resumed.acrValues], [60, ['gold', 'silver']]);
 
   await registerAnew(world, { redirectUris: [VICTIM] });
   assert.deepEqual(
-    await refused(world.server.resumeAuthorizationRequest(request.parameters)),
+    await refused(world.server.authorization.resume(request.parameters)),
     shown('invalid_request', 'the redirect_uri is not registered for this client'),
   );
 });
@@ -119,11 +119,11 @@ test('RFC 6749 §4.1.3 a redirect URI that was left out may be left out at redem
   const world = await openApp(t, { scopes: ['read'] });
   const first = await asked(world, { redirect_uri: undefined });
   const { server } = world;
-  const resumed = await server.resumeAuthorizationRequest(
-    (await server.resumeAuthorizationRequest(first.parameters)).parameters,
+  const resumed = await server.authorization.resume(
+    (await server.authorization.resume(first.parameters)).parameters,
   );
   assert.deepEqual(resumed, first);
-  const code = codeIn(await server.completeAuthorization(resumed, { subject: 'alice' }));
+  const code = codeIn(await server.authorization.complete(resumed, { subject: 'alice' }));
   const fields = { grant_type: 'authorization_code', code, code_verifier: VERIFIER };
   assert.equal((await askForTokens(world, 'app', fields)).status, 200);
 });
@@ -153,15 +153,15 @@ test('RFC 9126 §2.1 a pushed request is what it was when it was pushed', async 
   };
   const [wider, narrower, elsewhere] = [await push(), await push(), await push()];
   await registerAnew(world, { scopes: ['openid', 'profile'] });
-  assert.deepEqual((await world.server.validateAuthorizationRequest(wider)).scopes, ['openid']);
+  assert.deepEqual((await world.server.authorization.validate(wider)).scopes, ['openid']);
   await registerAnew(world, { scopes: ['profile'] });
   assert.deepEqual(
-    await refused(world.server.validateAuthorizationRequest(narrower)),
+    await refused(world.server.authorization.validate(narrower)),
     redirected('invalid_scope', 'a scope is not allowed', { to: BARE.redirect_uri, state: null }),
   );
   await registerAnew(world, { redirectUris: [VICTIM] });
   assert.deepEqual(
-    await refused(world.server.validateAuthorizationRequest(elsewhere)),
+    await refused(world.server.authorization.validate(elsewhere)),
     shown('invalid_request', 'the redirect_uri is not registered for this client'),
   );
 });
@@ -170,11 +170,11 @@ test('a signed request goes on as it was signed, also where the client has other
   const world = await openWorld(t, OPTIONS);
   const signer = await addSigningClient(world, { ...APP, id: 'app' });
   const { client_id: _, ...claims } = BARE;
-  const request = await world.server.validateAuthorizationRequest(
+  const request = await world.server.authorization.validate(
     exactly({ client_id: 'app', request: await signer.sign({ ...claims, max_age: 30 }) }),
   );
   await registerAnew(world, { scopes: ['openid', 'email'] });
-  const { client: __, ...resumed } = await world.server.resumeAuthorizationRequest(request.parameters);
+  const { client: __, ...resumed } = await world.server.authorization.resume(request.parameters);
   const { client: ___, ...first } = request;
   assert.deepEqual(resumed, first);
 });
@@ -234,7 +234,7 @@ test('RFC 6749 §4.1.2 a code that is used again still ends what it led to, also
 test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client that has become a public one', async (t) => {
   const world = await openApp(t, { metadata: { insecure_allow_missing_pkce: true } });
   const request = await asked(world, { code_challenge: undefined, code_challenge_method: undefined });
-  const code = codeIn(await world.server.completeAuthorization(request, { subject: 'alice' }));
+  const code = codeIn(await world.server.authorization.complete(request, { subject: 'alice' }));
   const metadata = { token_endpoint_auth_method: 'none' } as const;
   await registerAnew(world, { metadata });
   const form = { grant_type: 'authorization_code', code, redirect_uri: BARE.redirect_uri, client_id: 'app' };
@@ -248,7 +248,7 @@ test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client t
 test('findings F2 RFC 9700 §2.1.1 a code without a challenge is worth nothing once PKCE is waived no more', async (t) => {
   const world = await openApp(t, { metadata: { insecure_allow_missing_pkce: true } });
   const request = await asked(world, { code_challenge: undefined, code_challenge_method: undefined });
-  const code = codeIn(await world.server.completeAuthorization(request, { subject: 'alice' }));
+  const code = codeIn(await world.server.authorization.complete(request, { subject: 'alice' }));
   await registerAnew(world, {});
   const form = { grant_type: 'authorization_code', code, redirect_uri: BARE.redirect_uri };
   const answer = await world.post('/token', form, null, { authorization: basic('app') });
@@ -271,9 +271,9 @@ test('a client that is disabled between two steps gets nothing, and what waited 
   const { refresh_token } = await grantTo(world, 'app');
   await world.storage.setDisabled('client', 'app', true);
   const gone = shown('invalid_request', 'the client is disabled');
-  assert.deepEqual(await refused(world.server.resumeAuthorizationRequest(request.parameters)), gone);
+  assert.deepEqual(await refused(world.server.authorization.resume(request.parameters)), gone);
   assert.deepEqual(
-    await refused(world.server.completeAuthorization(request, { subject: 'alice' })),
+    await refused(world.server.authorization.complete(request, { subject: 'alice' })),
     redirected('access_denied', 'the authorization was revoked', { to: BARE.redirect_uri, state: null }),
   );
   assert.equal((await redeem(world, code)).status, 401);

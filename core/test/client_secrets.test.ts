@@ -32,7 +32,7 @@ async function setSecrets({ storage }: World, secrets: readonly ClientSecretReco
 
 /** Adds a secret to the client `machine`, as an operator does. */
 async function rotate(world: World, secret: string, overlap: number): Promise<void> {
-  const added = await world.server.hashClientSecret(secret);
+  const added = await world.server.operator.hashClientSecret(secret);
   const nowMs = world.clock.read();
   await setSecrets(world, rotatedSecrets(await storedSecrets(world), added, { nowMs, overlap }));
 }
@@ -77,7 +77,7 @@ test('findings C2: a rotation makes no secret live longer, and brings back none 
 
 test('findings C2: a client whose secrets have all ended stays confidential', async (t) => {
   const world = await openWorld(t);
-  await setSecrets(world, [{ ...(await world.server.hashClientSecret(OLD)), expiresAt: 1 }]);
+  await setSecrets(world, [{ ...(await world.server.operator.hashClientSecret(OLD)), expiresAt: 1 }]);
   const asPublic = await world.post('/token/revoke', { token: 'x', client_id: 'machine' });
   assert.equal(asPublic.status, 401);
   assert.equal(world.lastReason, 'client_secret_missing');
@@ -89,8 +89,8 @@ test('findings C2: a secret that authenticates under an old server secret is has
   const before = await storedSecrets(world);
   const both = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
   const dependents = async () =>
-    (await both.server.secretDependents(await world.storage.clients.list())).secrets.map(({ clients }) =>
-      clients.includes('machine'),
+    (await both.server.operator.secretDependents(await world.storage.clients.list())).secrets.map(
+      ({ clients }) => clients.includes('machine'),
     );
   assert.deepEqual(await dependents(), [false, true]);
   assert.deepEqual(await admitted(both, OLD, 'the new one'), [true, true]);
@@ -127,10 +127,10 @@ test('findings C2: processes that disagree about the first server secret hash a 
 
 test('findings C2: a hash that does not say its server secret gets to say it', async (t) => {
   const world = await openWorld(t);
-  const { hash } = await world.server.hashClientSecret(OLD);
+  const { hash } = await world.server.operator.hashClientSecret(OLD);
   await setSecrets(world, [{ hash }]);
   const unknown = async () =>
-    (await world.server.secretDependents(await world.storage.clients.list())).unknown.clients;
+    (await world.server.operator.secretDependents(await world.storage.clients.list())).unknown.clients;
   assert.deepEqual(await unknown(), ['machine']);
   assert.deepEqual(await admitted(world, OLD), [true]);
   await world.server.flush();
@@ -239,7 +239,7 @@ test('findings C2: signing keys are sealed under the new server secret by the ne
 
   const changed = await secondServer(world, { secret: NEW_SECRET });
   await changed.server.prepare();
-  const { secrets, lost } = await changed.server.secretDependents([]);
+  const { secrets, lost } = await changed.server.operator.secretDependents([]);
   const keys = (await world.storage.keys.list()).map(({ kid }) => kid);
   assert.deepEqual(
     secrets.map(({ signingKeys }) => signingKeys.toSorted()),

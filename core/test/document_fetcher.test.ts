@@ -428,11 +428,11 @@ test('findings A14: a URL that the server never asks for cannot be registered, b
     const described = { redirect_uris: [CALLBACK], ...members };
     const unfit = publicErrorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
     assert.deepEqual(await postRegistration(world, described), unfit);
-    await assert.rejects(world.server.clientFrom({ id: 'x' }, described), {
+    await assert.rejects(world.server.operator.clientFrom({ id: 'x' }, described), {
       message: `${member}: ${problem}`,
     });
   }
-  const insecure = world.server.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
+  const insecure = world.server.operator.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
   await assert.rejects(insecure, /jwks_uri: this server does not fetch this URL: the URL is not https/);
 
   const there = await openWorld(t, {

@@ -243,7 +243,7 @@ const SCENES: readonly Scene[] = [
     async arrange(world) {
       const { storage, server } = world;
       const id = 'still';
-      const secrets = [await server.hashClientSecret(`the secret of ${id}`)];
+      const secrets = [await server.operator.hashClientSecret(`the secret of ${id}`)];
       const client = {
         id,
         secrets,
@@ -252,7 +252,7 @@ const SCENES: readonly Scene[] = [
         redirectUris: [],
       } as const;
       await storage.clients.add({ ...client, rotateRefreshTokens: false });
-      const [issued] = await server.issueTokens({ clientId: id, subject: 'alice', refresh: true });
+      const [issued] = await server.operator.issueTokens({ clientId: id, subject: 'alice', refresh: true });
       const form = { grant_type: 'refresh_token', refresh_token: issued?.refreshToken ?? '' };
       const credentials = { client_id: id, client_secret: `the secret of ${id}` };
       return () => world.post('/token', { ...form, ...credentials });
@@ -272,7 +272,7 @@ const SCENES: readonly Scene[] = [
     status: 200,
     outage: OUTAGE,
     arrange: async (world) => () =>
-      asResponse(world.server.validateAuthorizationRequest(authorizationRequest('web'))),
+      asResponse(world.server.authorization.validate(authorizationRequest('web'))),
   },
   {
     sentence: 'RFC 6749 §4.1.2 an approval is 503 whenever storage fails, and no code goes to the client',
@@ -281,8 +281,8 @@ const SCENES: readonly Scene[] = [
     statusOnceDone: 400,
     outage: OUTAGE,
     async arrange({ server }) {
-      const request = await server.validateAuthorizationRequest(authorizationRequest('web'));
-      return () => asResponse(server.completeAuthorization(request, { subject: 'alice' }));
+      const request = await server.authorization.validate(authorizationRequest('web'));
+      return () => asResponse(server.authorization.complete(request, { subject: 'alice' }));
     },
   },
   {
@@ -296,8 +296,8 @@ const SCENES: readonly Scene[] = [
       const { body } = await world.post('/par', parametersOf('web'), 'web');
       const query = new URLSearchParams({ client_id: 'web', request_uri: JSON.parse(body).request_uri });
       const pushed = { method: 'GET', url: `/authorize?${query}`, headers: {} };
-      const request = await world.server.validateAuthorizationRequest(pushed);
-      return () => asResponse(world.server.completeAuthorization(request, { subject: 'alice' }));
+      const request = await world.server.authorization.validate(pushed);
+      return () => asResponse(world.server.authorization.complete(request, { subject: 'alice' }));
     },
   },
   {
@@ -307,7 +307,7 @@ const SCENES: readonly Scene[] = [
     outage: OUTAGE,
     arrange: async (world) => () => {
       const resource = { resource: 'https://api.example' };
-      return asResponse(world.server.validateAuthorizationRequest(authorizationRequest('web', resource)));
+      return asResponse(world.server.authorization.validate(authorizationRequest('web', resource)));
     },
   },
   {
@@ -326,7 +326,7 @@ const SCENES: readonly Scene[] = [
       const { body } = await world.post('/par', parametersOf('web'), 'web');
       const query = new URLSearchParams({ client_id: 'web', request_uri: JSON.parse(body).request_uri });
       const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
-      return () => asResponse(world.server.validateAuthorizationRequest(request));
+      return () => asResponse(world.server.authorization.validate(request));
     },
   },
   {
@@ -481,7 +481,7 @@ test('grantd §8.5 a rotation of keys that cannot be stored is told to the opera
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
   for (const failure of FAILURES) {
     store.break('keys.rotate', failure);
-    await assert.rejects(world.server.rotateSigningKey('RS256'), StorageFault);
+    await assert.rejects(world.server.operator.rotateSigningKey('RS256'), StorageFault);
   }
 });
 
@@ -495,7 +495,7 @@ test('grantd §8.5 the answers without HTTP reject with a StorageFault while sto
     await assert.rejects(world.server.introspectToken(access_token), StorageFault);
     await assert.rejects(world.server.revokeToken(access_token), StorageFault);
     await assert.rejects(world.server.userInfoOf(access_token), StorageFault);
-    await assert.rejects(world.server.explainToken(access_token), StorageFault);
+    await assert.rejects(world.server.operator.explainToken(access_token), StorageFault);
     await assert.rejects(world.server.accessTokens.verify(access_token), StorageFault);
   }
 });
@@ -534,14 +534,14 @@ test('grantd §8.5 getUserClaims and getSubjectState that reject or throw are 50
     const world = await openWorld(t, { getSubjectState: (subject) => getSubjectState(subject) });
     const { access_token, refresh_token } = await world.grant();
     const code = await world.code();
-    const request = await world.server.validateAuthorizationRequest(authorizationRequest('web'));
+    const request = await world.server.authorization.validate(authorizationRequest('web'));
     getSubjectState = fails;
     assert.deepEqual(await world.introspect(access_token), OUTAGE);
     assert.deepEqual(await world.introspect(refresh_token), OUTAGE);
     assert.deepEqual(await world.userInfo(access_token), BEARER_OUTAGE);
     assert.deepEqual(await world.refresh(refresh_token), OPEN_OUTAGE);
     assert.deepEqual(await world.redeem(code), OPEN_OUTAGE);
-    const approval = world.server.completeAuthorization(request, { subject: 'alice' });
+    const approval = world.server.authorization.complete(request, { subject: 'alice' });
     assert.deepEqual(await asResponse(approval), OUTAGE);
     getSubjectState = () => 'active';
     assert.equal((await world.refresh(refresh_token)).status, 200);
@@ -576,8 +576,8 @@ test('grantd §8.6 a generator of random bytes that fails is 500 at the token en
   const expected = errorOf(500, 'server_error', 'an unexpected error', OPEN_JSON_HEADERS);
   assert.deepEqual(await world.post('/token', { grant_type: 'client_credentials' }, 'machine'), expected);
   const { server } = await openWorld(t);
-  const request = await server.validateAuthorizationRequest(authorizationRequest('web'));
-  const approval = world.server.completeAuthorization(request, { subject: 'alice' });
+  const request = await server.authorization.validate(authorizationRequest('web'));
+  const approval = world.server.authorization.complete(request, { subject: 'alice' });
   assert.deepEqual(await asResponse(approval), errorOf(500, 'server_error', 'an unexpected error'));
   const event = world.events.at(-1);
   assert.ok(event?.type === 'refused');
@@ -619,7 +619,7 @@ test('grantd §10.2 null from a host is absence: no client, no token, no code, n
 
   const clientless = serverOn(world, { ...world.storage, clients: { ...clients, get: nothing } });
   assert.equal((await clientless.handle(request('/token', redeem)))?.status, 401);
-  const authorization = clientless.validateAuthorizationRequest(authorizationRequest('web'));
+  const authorization = clientless.authorization.validate(authorizationRequest('web'));
   assert.equal((await asResponse(authorization)).status, 400);
 
   let current: string | null = null;

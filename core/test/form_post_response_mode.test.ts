@@ -21,7 +21,7 @@ async function granted(
   parameters: Readonly<Record<string, string>> = {},
 ): Promise<HttpResponse> {
   const request = await accepted(world, { ...FORM_POST, ...parameters });
-  return world.server.completeAuthorization(request, { subject: 'alice' });
+  return world.server.authorization.complete(request, { subject: 'alice' });
 }
 
 async function addClient(world: World, redirectUri: string): Promise<void> {
@@ -43,7 +43,7 @@ test('§2 the code, state and iss are posted to the redirect URI by a form', asy
 test('§2 the whole page', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world, FORM_POST);
-  const page = await world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
+  const page = await world.server.authorization.refuse(request, 'access_denied', 'the person said no');
   assert.deepEqual(page, {
     status: 200,
     headers: {
@@ -174,7 +174,7 @@ test('§4 the form leads to the redirect URI, to the letter, and may be led on f
   ]) {
     await addClient(world, redirectUri);
     const request = await accepted(world, { ...FORM_POST, client_id: 'own', redirect_uri: redirectUri });
-    const page = await world.server.refuseAuthorization(request, 'access_denied', 'no');
+    const page = await world.server.authorization.refuse(request, 'access_denied', 'no');
     assert.equal(postedBy(page).action, redirectUri);
     assert.doesNotMatch(String(page.headers['content-security-policy']), /form-action/);
     await world.storage.clients.remove('own');
@@ -186,7 +186,7 @@ test('§2 the host learns of the mode, and keeps it while the person is asked', 
   const request = await accepted(world, FORM_POST);
   const { parameters, responseMode } = request;
   assert.equal(responseMode, 'form_post');
-  const again = await world.server.resumeAuthorizationRequest(parameters);
+  const again = await world.server.authorization.resume(parameters);
   assert.equal(again.responseMode, 'form_post');
   assert.deepEqual(asked(request).parameters, { ...USUAL, ...FORM_POST });
 });

@@ -36,7 +36,7 @@ async function assertWorthless(world: World, texts: readonly string[]): Promise<
 }
 
 async function reasonOf({ server }: World, token: string): Promise<string | undefined> {
-  return (await server.explainToken(token)).reason;
+  return (await server.operator.explainToken(token)).reason;
 }
 
 test('RFC 8725 §3.1 a former key checks by its own algorithm, whatever the token says', async (t) => {

@@ -53,7 +53,7 @@ function active(members: Readonly<Record<string, unknown>>): TestResponse {
 }
 
 async function reasonOf({ server }: World, token: string): Promise<string | undefined> {
-  return (await server.explainToken(token)).reason;
+  return (await server.operator.explainToken(token)).reason;
 }
 
 /** Whether introspection calls the old pair and its successors active. */

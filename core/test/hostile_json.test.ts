@@ -79,8 +79,8 @@ async function authorized({ server }: World, parameters: Readonly<Record<string,
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   try {
     const body = new URLSearchParams(parameters).toString();
-    const checked = await server.validateAuthorizationRequest({ ...request, headers, body });
-    return await server.completeAuthorization(checked, { subject: 'alice', authTime: 1, sessionId: 's' });
+    const checked = await server.authorization.validate({ ...request, headers, body });
+    return await server.authorization.complete(checked, { subject: 'alice', authTime: 1, sessionId: 's' });
   } catch (error) {
     return errorResponse(error);
   }

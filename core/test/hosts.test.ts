@@ -377,10 +377,10 @@ test('RFC 6749 §4.1.2 a client whose tokens were all revoked while a person was
     scope: 'read',
   });
   const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
-  const authorization = await world.server.validateAuthorizationRequest(request);
+  const authorization = await world.server.authorization.validate(request);
   await world.storage.revokeAll({ principal: 'client', id: 'web' });
   await assert.rejects(
-    world.server.completeAuthorization(authorization, { subject: 'alice' }),
+    world.server.authorization.complete(authorization, { subject: 'alice' }),
     /access_denied/,
   );
   assert.equal(world.lastReason, 'issuance_overtaken');

@@ -451,7 +451,7 @@ incident(
 incident('CVE-2026-43983: no token outlives a consent that was withdrawn', async (world) => {
   const { access_token, refresh_token } = await world.grant();
   const other = await world.grant('alice', 'spa');
-  const { record } = await world.server.explainToken(access_token);
+  const { record } = await world.server.operator.explainToken(access_token);
   assert.ok(record?.grantId);
   const next = await world.rotated(refresh_token);
   await world.storage.revokeAll({ principal: 'grant', id: record.grantId });
@@ -681,7 +681,7 @@ incident(
     const secrets = ['a:b:c', 'a b+c', '%41%', 'ä€😀', '100%', ':', 'a=b&c=d'];
     for (const [i, secret] of secrets.entries()) {
       const id = `client ${i}`;
-      const secrets = [await world.server.hashClientSecret(secret)];
+      const secrets = [await world.server.operator.hashClientSecret(secret)];
       await world.storage.clients.add({ id, secrets, grantTypes: [], scopes: [], redirectUris: [] });
       const encoded = `${formEncoded(id)}:${formEncoded(secret)}`;
       for (const scheme of ['Basic', 'basic', 'BASIC', 'bAsIc']) {

@@ -246,7 +246,7 @@ for (const store of STORES) {
     for (let rotation = 1; rotation <= 3; rotation++) {
       const before = await published();
       world.clock.advance(300);
-      const kid = await world.server.rotateSigningKey('RS256');
+      const kid = await world.server.operator.rotateSigningKey('RS256');
       const token = await world.machineToken();
       assert.equal(decodeProtectedHeader(token).kid, kid);
       assert.ok(before.includes(kid), 'everyone could know the key before it signed');
@@ -278,7 +278,7 @@ for (const store of STORES) {
       [other, one],
       [one, other],
     ] as const) {
-      const kid = await rotating.server.rotateSigningKey('RS256', { now: true });
+      const kid = await rotating.server.operator.rotateSigningKey('RS256', { now: true });
       const token = await following.machineToken();
       assert.equal(decodeProtectedHeader(token).kid, kid);
       assert.deepEqual(await rotating.alive(token), [true]);
@@ -292,7 +292,10 @@ for (const store of STORES) {
     const [one, other] = [server(), server()];
     await one.prepare();
     const now = { now: true };
-    await Promise.all([one.rotateSigningKey('RS256', now), other.rotateSigningKey('RS256', now)]);
+    await Promise.all([
+      one.operator.rotateSigningKey('RS256', now),
+      other.operator.rotateSigningKey('RS256', now),
+    ]);
     const keys = (await storage.keys.list()).filter(({ algorithm }) => algorithm === 'RS256');
     const statuses = keys.map(({ status }) => status);
     assert.equal(statuses.filter((status) => status === 'current').length, 1);
@@ -327,9 +330,9 @@ for (const store of STORES) {
     const { server } = openStore(t, store);
     await server().prepare();
     const changing = server([NEW_SECRET, SECRET]);
-    await changing.rotateSigningKey('RS256', { now: true });
+    await changing.operator.rotateSigningKey('RS256', { now: true });
     await assert.rejects(server(NEW_SECRET).prepare(), /sealed under another server secret/);
-    await changing.rotateSigningKey('RS256', { now: true });
+    await changing.operator.rotateSigningKey('RS256', { now: true });
     await server(NEW_SECRET).prepare();
   });
 
@@ -341,8 +344,8 @@ for (const store of STORES) {
     const sweepAll = async () => {
       while ((await world.storage.sweep(100)) > 0);
     };
-    await world.server.rotateSigningKey('RS256');
-    await world.server.rotateSigningKey('RS256', { now: true });
+    await world.server.operator.rotateSigningKey('RS256');
+    await world.server.operator.rotateSigningKey('RS256', { now: true });
 
     world.clock.advance(7200 - 1);
     await sweepAll();
@@ -369,7 +372,7 @@ for (const store of STORES) {
 test('RFC 7517 §9.2 sealed keys that were swapped between rows are refused', async (t) => {
   const { storage, server } = openStore(t);
   await server().prepare();
-  await server().rotateSigningKey('RS256', { now: true });
+  await server().operator.rotateSigningKey('RS256', { now: true });
   const records = await storage.keys.list();
   const rotated = records.map((record, index): KeyRecord => {
     const { sealedPrivateKey } = records[(index + 1) % records.length] ?? record;
@@ -409,7 +412,7 @@ test('RFC 9068 §2.1 the algorithm is the client’s own, or else the server’s
   assert.deepEqual(algorithms, ['EdDSA', 'PS256', 'RS256']);
   assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
 
-  const secrets = [await world.server.hashClientSecret('x')];
+  const secrets = [await world.server.operator.hashClientSecret('x')];
   await world.storage.clients.add({
     id: 'own',
     secrets,
@@ -418,7 +421,7 @@ test('RFC 9068 §2.1 the algorithm is the client’s own, or else the server’s
     redirectUris: [],
     accessTokenAlgorithm: 'ES256',
   });
-  const [issued] = await server.server.issueTokens({ clientId: 'own' });
+  const [issued] = await server.server.operator.issueTokens({ clientId: 'own' });
   assert.equal(decodeProtectedHeader(issued?.accessToken ?? '').alg, 'ES256');
   assert.deepEqual(await world.alive(issued?.accessToken ?? ''), [true]);
 });
@@ -477,16 +480,19 @@ test('findings E1: a key signs only after the key set could be cached without it
   await one.prepare();
   const published = [];
   for (const wait of [300, 1]) {
-    assert.equal(await one.secondsUntilRotation('ES256'), wait);
-    await assert.rejects(one.rotateSigningKey('ES256'), {
+    assert.equal(await one.operator.secondsUntilRotation('ES256'), wait);
+    await assert.rejects(one.operator.rotateSigningKey('ES256'), {
       name: 'SigningKeyTooYoung',
       algorithm: 'ES256',
       waitSeconds: wait,
     });
     clock.advance(wait === 300 ? 299 : 1);
   }
-  published.push(await one.rotateSigningKey('ES256'));
-  await assert.rejects(one.rotateSigningKey('ES256'), { name: 'SigningKeyTooYoung', waitSeconds: 300 });
-  published.push(await one.rotateSigningKey('ES256', { now: true }));
+  published.push(await one.operator.rotateSigningKey('ES256'));
+  await assert.rejects(one.operator.rotateSigningKey('ES256'), {
+    name: 'SigningKeyTooYoung',
+    waitSeconds: 300,
+  });
+  published.push(await one.operator.rotateSigningKey('ES256', { now: true }));
   assert.equal(new Set(published).size, 2);
 });

@@ -45,7 +45,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
     '§2.5 a client is told by a form with a logout token, which verifies and has every claim',
     async (world, t) => {
       const site = await addListener(world, t);
-      assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
+      assert.equal((await world.server.logout.notify(ENDED)).outcome, 'delivered');
       const [request] = site.requests;
       assert.deepEqual(
         [request?.method, request?.url, request?.headers['content-type']],
@@ -89,7 +89,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
       assert.ok(sub !== 'alice' && sid !== 'session of alice');
       // It has moved to another host since, but knows only the identifiers that it received.
       await world.storage.clients.replace({ ...app, redirectUris: ['https://elsewhere.example/cb'] }, app);
-      const { outcome } = await world.server.notifyLogout({ clientId: 'app', sub, sid });
+      const { outcome } = await world.server.logout.notify({ clientId: 'app', sub, sid });
       assert.equal(outcome, 'delivered');
       const { header, payload } = await verified(world, logoutTokenOf(site));
       assert.deepEqual(header, { alg: 'ES256', typ: 'logout+jwt', kid: await currentKeyId(world, 'ES256') });
@@ -103,7 +103,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
     async (world, t) => {
       const site = await addListener(world, t);
       const told = { clientId: 'app', sid: 'session of alice' };
-      assert.equal((await world.server.notifyLogout(told)).outcome, 'delivered');
+      assert.equal((await world.server.logout.notify(told)).outcome, 'delivered');
       const { payload } = await verified(world, logoutTokenOf(site));
       assert.deepEqual([payload.sub, payload.sid], [undefined, 'session of alice']);
     },
@@ -115,7 +115,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
     async (world, t) => {
       const site = await addListener(world, t);
       const told = async (clientId: string) =>
-        (await world.server.notifyLogout({ ...ENDED, clientId })).outcome;
+        (await world.server.logout.notify({ ...ENDED, clientId })).outcome;
       assert.equal(await told('web'), 'not_wanted');
       assert.equal(await told('nobody'), 'not_wanted');
       await world.storage.setDisabled('client', 'app', true);
@@ -147,7 +147,7 @@ test('§2.8 what a client answers says whether it was delivered, and whether it 
   ] as const) {
     status = answer;
     world.events.length = 0;
-    assert.equal((await world.server.notifyLogout(ENDED)).outcome, outcome, String(answer));
+    assert.equal((await world.server.logout.notify(ENDED)).outcome, outcome, String(answer));
     const event = {
       operation: 'logout',
       type: 'logout_not_delivered',
@@ -168,14 +168,14 @@ test('§2.5 a client that is not there, or does not answer in time, may be told 
   const site = await addListener(world, t, (_, response) => {
     if (!isAway) response.writeHead(204).end();
   });
-  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'failed');
+  assert.equal((await world.server.logout.notify(ENDED)).outcome, 'failed');
   assert.deepEqual(
     world.events.map(({ type }) => type),
     ['logout_not_delivered'],
   );
   isAway = false;
   world.clock.advance(300);
-  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
+  assert.equal((await world.server.logout.notify(ENDED)).outcome, 'delivered');
   const [first, second] = site.requests.map(({ body }) =>
     decodeJwt(new URLSearchParams(body).get('logout_token') ?? ''),
   );
@@ -186,7 +186,7 @@ test('§2.5 a client that is not there, or does not answer in time, may be told 
 test('§2.5 an address of the server’s own network is not asked, unless in development', async (t) => {
   const world = await openWorld(t, { fetchDocument: documentFetcher() });
   const site = await addListener(world, t);
-  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'refused');
+  assert.equal((await world.server.logout.notify(ENDED)).outcome, 'refused');
   assert.deepEqual(site.requests, []);
   assert.deepEqual(
     world.events.map(({ type }) => type),
@@ -197,7 +197,7 @@ test('§2.5 an address of the server’s own network is not asked, unless in dev
 test('without a way of fetching nobody is told, and the metadata do not offer it', async (t) => {
   const [lacking, having] = [await openWorld(t), await openWorld(t, { fetchDocument })];
   await addListener(lacking, t);
-  assert.equal((await lacking.server.notifyLogout(ENDED)).outcome, 'refused');
+  assert.equal((await lacking.server.logout.notify(ENDED)).outcome, 'refused');
   const offered = ({ server }: World) => [
     server.serverMetadata.backchannel_logout_supported,
     server.serverMetadata.backchannel_logout_session_supported,
@@ -216,20 +216,20 @@ test('§2.5 storage that cannot be asked is no outcome', async (t) => {
   const world = await openWorld(t, { fetchDocument }, { transport: FUNCTION, store });
   const site = await addListener(world, t);
   store.break('clients.get', 'rejects');
-  await assert.rejects(world.server.notifyLogout(ENDED), StorageFault);
+  await assert.rejects(world.server.logout.notify(ENDED), StorageFault);
   assert.deepEqual(site.requests, []);
 });
 
 test('§4 a logout token is no access token, and no ID token for a hint', async (t) => {
   const world = await openWorld(t, { fetchDocument });
   const site = await addListener(world, t);
-  await world.server.notifyLogout(ENDED);
+  await world.server.logout.notify(ENDED);
   const token = logoutTokenOf(site);
   assert.deepEqual(await world.introspect(token), INACTIVE);
   assert.equal((await world.userInfo(token)).status, 401);
   const url = `/logout?${new URLSearchParams({ id_token_hint: token })}`;
-  const answer = await world.server
-    .validateLogoutRequest({ method: 'GET', url, headers: {} })
+  const answer = await world.server.logout
+    .validate({ method: 'GET', url, headers: {} })
     .then(() => assert.fail('it was accepted'), errorResponse);
   assert.match(answer.body, /the id_token_hint is not valid/);
 });

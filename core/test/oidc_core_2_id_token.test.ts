@@ -75,8 +75,8 @@ specification('ID token (OpenID Connect Core §2)', ON_MEMORY, (spec) => {
       const known = { subject: 'bob', acr: 'urn:mace:incommon:iap:silver', amr: ['pwd', 'otp'] };
       const payloads = [];
       for (const approval of [known, { subject: 'bob' }]) {
-        const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
-        const { headers } = await world.server.completeAuthorization(request, approval);
+        const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
+        const { headers } = await world.server.authorization.complete(request, approval);
         const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
         const { access_token, id_token } = issued(await world.redeem(code));
         const { at_hash, ...payload } = decodeJwt(id_token);
@@ -128,9 +128,9 @@ test('§3.1.2.1 a request with max_age cannot be approved without the time of si
     max_age: '60',
   });
   const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
-  const authorization = await world.server.validateAuthorizationRequest(request);
+  const authorization = await world.server.authorization.validate(request);
   await assert.rejects(
-    world.server.completeAuthorization(authorization, { subject: 'alice' }),
+    world.server.authorization.complete(authorization, { subject: 'alice' }),
     /server_error/,
   );
 });
@@ -139,7 +139,7 @@ test('findings C10: explainToken recognises an ID token, with its claims, and sa
   const world = await openWorld(t);
   const { id_token } = await world.grant('alice', 'web', 'openid');
   assert.ok(id_token);
-  const { claims, ...explained } = await world.server.explainToken(id_token);
+  const { claims, ...explained } = await world.server.operator.explainToken(id_token);
   assert.deepEqual(explained, {
     kind: 'id_token',
     alive: false,

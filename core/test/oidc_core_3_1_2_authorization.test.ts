@@ -44,7 +44,7 @@ async function approved(
   request: AuthorizationRequest,
   approval: Partial<Approval> = {},
 ): Promise<HttpResponse> {
-  return server.completeAuthorization(request, { subject: 'alice', ...approval });
+  return server.authorization.complete(request, { subject: 'alice', ...approval });
 }
 
 /** The record of the code in the redirect. */
@@ -163,8 +163,8 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
       world.clock.advance(30 * 24 * 60 * 60);
       const request = await accepted(world, { id_token_hint });
       assert.equal(request.expectedSubject, 'alice');
-      assert.equal(await world.server.isExpectedPerson(request, 'alice'), true);
-      assert.equal(await world.server.isExpectedPerson(request, 'bob'), false);
+      assert.equal(await world.server.authorization.isExpectedUser(request, 'alice'), true);
+      assert.equal(await world.server.authorization.isExpectedUser(request, 'bob'), false);
 
       const somebodyElse = await refused(approved(world, request, { subject: 'bob' }));
       assert.deepEqual(somebodyElse, redirected('login_required', 'another user is signed in'));
@@ -438,14 +438,14 @@ test('a request is made again from its parameters, on any process, for a day', a
   });
   const kept = JSON.parse(JSON.stringify(request.parameters));
   world.clock.advance(24 * 60 * 60 - 1);
-  assert.deepEqual(await world.server.resumeAuthorizationRequest(kept), request);
+  assert.deepEqual(await world.server.authorization.resume(kept), request);
   assert.equal(request.parameters.unknown, 'kept for the host');
 });
 
 test('a request that is made again is checked against the client as it is by then', async (t) => {
   const world = await openWorld(t);
   const { parameters } = await accepted(world);
-  const resume = () => refused(world.server.resumeAuthorizationRequest(parameters, 'request-7'));
+  const resume = () => refused(world.server.authorization.resume(parameters, 'request-7'));
   await changeClient(world, 'web', { scopes: ['openid'] });
   assert.deepEqual(await resume(), redirected('invalid_scope', 'a scope is not allowed'));
   await changeClient(world, 'web', { redirectUris: ['https://web.example/other'] });

@@ -193,7 +193,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     const answers: Record<string, string> = {};
     for (const scope of ['address', 'phone']) {
       const order = { clientId: 'post', subject: 'alice', scopes: ['openid', scope] };
-      const [issued] = await world.server.issueTokens(order);
+      const [issued] = await world.server.operator.issueTokens(order);
       answers[scope] = (await world.userInfo(issued?.accessToken ?? '')).body;
     }
     assert.deepEqual(answers, {
@@ -235,7 +235,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     async (world) => {
       const scopes = ['openid', 'profile', 'constructor', '__proto__', 'toString'];
       await world.storage.clients.add({ id: 'odd', grantTypes: [], scopes, redirectUris: [] });
-      const [issued] = await world.server.issueTokens({ clientId: 'odd', subject: 'alice' });
+      const [issued] = await world.server.operator.issueTokens({ clientId: 'odd', subject: 'alice' });
       assert.deepEqual(await world.userInfo(issued?.accessToken ?? ''), claims('{"name":"","sub":"alice"}'));
     },
     {
@@ -396,8 +396,8 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     'grantd §7.3 a token that was signed before the keys were rotated is accepted still',
     async (world) => {
       const { access_token } = await world.grant();
-      await world.server.rotateSigningKey('RS256');
-      await world.server.rotateSigningKey('RS256', { now: true });
+      await world.server.operator.rotateSigningKey('RS256');
+      await world.server.operator.rotateSigningKey('RS256', { now: true });
       assert.deepEqual(await world.userInfo(access_token), claims(ALICE));
       assert.deepEqual(await world.userInfo((await world.grant()).access_token), claims(ALICE));
     },
@@ -496,12 +496,12 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   spec(
     'grantd §7.5 a token with the scope openid but without a person on its record is 401',
     async (world) => {
-      const [issued] = await world.server.issueTokens({
+      const [issued] = await world.server.operator.issueTokens({
         clientId: 'web',
         subject: 'alice',
         format: 'opaque',
       });
-      const record = await world.server.explainToken(issued?.accessToken ?? '');
+      const record = await world.server.operator.explainToken(issued?.accessToken ?? '');
       assert.ok(record.record && 'kind' in record.record);
       const { subject: _, standing: _s, id: _i, ...rest } = record.record;
       const token = `grantd_at_${'B'.repeat(42)}A`;
@@ -567,8 +567,8 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
       `grantd §10.4 a person whom getSubjectState calls ${state} has no live token`,
       async (world) => {
         const order = { clientId: 'web', subject: 'alice', refresh: true };
-        const [alice] = await world.server.issueTokens(order);
-        const [bob] = await world.server.issueTokens({ ...order, subject: 'bob' });
+        const [alice] = await world.server.operator.issueTokens(order);
+        const [bob] = await world.server.operator.issueTokens({ ...order, subject: 'bob' });
         await assertRevoked(world, alice?.accessToken ?? '');
         assert.equal((await world.refresh(alice?.refreshToken ?? '')).status, 400);
         assert.deepEqual(await world.alive(alice?.accessToken ?? '', bob?.accessToken ?? ''), [false, true]);
@@ -582,7 +582,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   spec(
     'grantd §8.5 getSubjectState that rejects is 503',
     async (world) => {
-      const [issued] = await world.server.issueTokens({ clientId: 'web', subject: 'alice' });
+      const [issued] = await world.server.operator.issueTokens({ clientId: 'web', subject: 'alice' });
       assert.deepEqual(await world.userInfo(issued?.accessToken ?? ''), OUTAGE);
     },
     { getSubjectState: () => Promise.reject(new Error('down')) },

@@ -197,7 +197,7 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
   const world = await openWorld(t, { pairwiseSecret });
   await addClient(world, SHOP);
   const order = { clientId: 'shop', subject: 'alice', username: 'alice', refresh: true };
-  const [issued] = await world.server.issueTokens(order);
+  const [issued] = await world.server.operator.issueTokens(order);
   const sub = await world.server.subjectIdentifier(SHOP, 'alice');
   for (const token of [issued?.accessToken ?? '', issued?.refreshToken ?? '']) {
     const { username, sub: told } = JSON.parse((await world.introspect(token)).body);
@@ -205,7 +205,7 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
   }
   await addClient(world, { ...SHOP, id: 'many', redirectUris: [...SHOP.redirectUris, ...BANK.redirectUris] });
   await assert.rejects(
-    world.server.issueTokens({ ...order, clientId: 'many' }),
+    world.server.operator.issueTokens({ ...order, clientId: 'many' }),
     /^OperatorIssueError: the client many has pairwise subjects, which require https redirect URIs of one host, or a/,
   );
 });
@@ -223,11 +223,11 @@ test('§3.1.2.1 the person whom a client means is known by the identifier that i
     code_challenge_method: 'S256',
     id_token_hint: id_token,
   })}`;
-  const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
-  assert.equal(await world.server.isExpectedPerson(request, 'alice'), true);
-  assert.equal(await world.server.isExpectedPerson(request, 'bob'), false);
+  const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
+  assert.equal(await world.server.authorization.isExpectedUser(request, 'alice'), true);
+  assert.equal(await world.server.authorization.isExpectedUser(request, 'bob'), false);
   const { expectedSubject: _, ...unhinted } = request;
-  assert.equal(await world.server.isExpectedPerson(unhinted, 'bob'), true);
+  assert.equal(await world.server.authorization.isExpectedUser(unhinted, 'bob'), true);
 });
 
 test('a record that a host keeps without claims is told of by the identifier of its client', async (t) => {

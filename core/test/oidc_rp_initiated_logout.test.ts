@@ -22,7 +22,7 @@ type Parameters = Readonly<Record<string, string>>;
 
 function asked(world: World, parameters: Parameters, method: 'GET' | 'POST' = 'GET'): Promise<LogoutRequest> {
   const form = new URLSearchParams(parameters).toString();
-  return world.server.validateLogoutRequest(
+  return world.server.logout.validate(
     method === 'GET'
       ? { method, url: `/logout?${form}`, headers: {} }
       : {
@@ -72,7 +72,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
         });
         assert.deepEqual([client?.id, client?.name, client?.metadata], ['app', APP.name, APP.metadata]);
         assert.equal(client && 'secrets' in client, false);
-        const resumed = await world.server.resumeLogoutRequest(request.parameters);
+        const resumed = await world.server.logout.resume(request.parameters);
         assert.deepEqual(resumed, { client, ...request });
       }
     },
@@ -81,8 +81,8 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
   spec('§2 every parameter may be left out: the person is asked, and stays at the server', async (world) => {
     const request = await asked(world, {});
     assert.deepEqual(request, { parameters: {}, uiLocales: [] });
-    assert.equal(await world.server.isHintedSession(request, 'alice', 'session of alice'), false);
-    assert.equal(world.server.completeLogout(request), undefined);
+    assert.equal(await world.server.logout.isHintedSession(request, 'alice', 'session of alice'), false);
+    assert.equal(world.server.logout.complete(request), undefined);
   });
 
   spec(
@@ -90,7 +90,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     async (world) => {
       await addClient(world, APP);
       const { id_token } = await grantTo(world, 'app');
-      await world.server.rotateSigningKey('RS256');
+      await world.server.operator.rotateSigningKey('RS256');
       await world.storage.revokeAll({ principal: 'session', id: 'session of alice' });
       world.clock.advance(30 * 24 * 3600);
       const { client, idTokenHint } = await asked(world, { id_token_hint: id_token });
@@ -130,12 +130,12 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
       const { id_token } = await grantTo(world, 'app');
       const request = await asked(world, { id_token_hint: id_token });
       const isHinted = (subject: string, sessionId: string) =>
-        world.server.isHintedSession(request, subject, sessionId);
+        world.server.logout.isHintedSession(request, subject, sessionId);
       assert.equal(await isHinted('alice', 'session of alice'), true);
       assert.equal(await isHinted('alice', 'another session'), false);
       assert.equal(await isHinted('bob', 'session of alice'), false);
       const { idTokenHint: _, ...unhinted } = request;
-      assert.equal(await world.server.isHintedSession(unhinted, 'alice', 'session of alice'), false);
+      assert.equal(await world.server.logout.isHintedSession(unhinted, 'alice', 'session of alice'), false);
     },
   );
 
@@ -143,7 +143,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     await addClient(world, APP);
     const { id_token } = await grantTo(world, 'app');
     const goesTo = async (parameters: Parameters) =>
-      world.server.completeLogout(await asked(world, parameters));
+      world.server.logout.complete(await asked(world, parameters));
     const redirect = (location: string) => ({
       status: 303,
       headers: { location, 'cache-control': 'no-store' },
@@ -181,11 +181,11 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
         const request = await asked(world, { id_token_hint: id_token, post_logout_redirect_uri, state: 'x' });
         assert.equal(request.hasUnregisteredUri, true, post_logout_redirect_uri);
         assert.equal(request.postLogoutRedirectUri, undefined);
-        assert.equal(world.server.completeLogout(request), undefined);
-        assert.equal(await world.server.isHintedSession(request, 'alice', 'session of alice'), false);
+        assert.equal(world.server.logout.complete(request), undefined);
+        assert.equal(await world.server.logout.isHintedSession(request, 'alice', 'session of alice'), false);
         assert.equal(world.lastReason, 'redirect_uri_mismatch', 'the operator learns of it');
         const events = world.events.length;
-        assert.deepEqual(await world.server.resumeLogoutRequest(request.parameters), request);
+        assert.deepEqual(await world.server.logout.resume(request.parameters), request);
         assert.equal(world.events.length, events, 'once');
       }
     },
@@ -196,7 +196,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
       client_id: 'web',
       post_logout_redirect_uri: CLIENTS.web.redirectUris[0],
     });
-    assert.deepEqual([request.hasUnregisteredUri, world.server.completeLogout(request)], [true, undefined]);
+    assert.deepEqual([request.hasUnregisteredUri, world.server.logout.complete(request)], [true, undefined]);
   });
 
   spec(
@@ -208,7 +208,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
         post_logout_redirect_uri: AFTERWARDS,
         state: '"x',
       });
-      const answer = world.server.completeLogout(request);
+      const answer = world.server.logout.complete(request);
       const redirectTo = `${AFTERWARDS}?state=%22x`;
       assert.equal(answer?.status, 200);
       assert.equal('location' in answer.headers, false);
@@ -226,7 +226,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     await addClient(world, APP);
     const request = await asked(world, { post_logout_redirect_uri: AFTERWARDS, state: 'x' });
     assert.equal(request.postLogoutRedirectUri, undefined);
-    assert.equal(world.server.completeLogout(request), undefined);
+    assert.equal(world.server.logout.complete(request), undefined);
   });
 
   spec('§4 an unknown or disabled client is refused, with and without a hint', async (world) => {
@@ -264,23 +264,23 @@ test('§2 the hint of a client with pairwise subjects means the person by what t
   const { id_token } = await grantTo(world, 'app');
   const request = await asked(world, { id_token_hint: id_token });
   assert.notEqual(request.idTokenHint?.sub, 'alice');
-  assert.equal(await world.server.isHintedSession(request, 'alice', 'session of alice'), true);
-  assert.equal(await world.server.isHintedSession(request, 'bob', 'session of alice'), false);
+  assert.equal(await world.server.logout.isHintedSession(request, 'alice', 'session of alice'), true);
+  assert.equal(await world.server.logout.isHintedSession(request, 'bob', 'session of alice'), false);
 });
 
 test('§2 a hint without sid means the person’s session, whichever it is', async (t) => {
   const world = await openWorld(t);
   const request = { client: CLIENTS.web, idTokenHint: { clientId: 'web', sub: 'alice' } };
   const isHinted = (subject: string) =>
-    world.server.isHintedSession({ ...request, parameters: {}, uiLocales: [] }, subject, 'any');
+    world.server.logout.isHintedSession({ ...request, parameters: {}, uiLocales: [] }, subject, 'any');
   assert.deepEqual([await isHinted('alice'), await isHinted('bob')], [true, false]);
 });
 
 test('§4 what is wrong with the form of a request is refused at the server', async (t) => {
   const world = await openWorld(t);
   const get = (query: string, method = 'GET') =>
-    world.server
-      .validateLogoutRequest({ method, url: `/logout?${query}`, headers: {} })
+    world.server.logout
+      .validate({ method, url: `/logout?${query}`, headers: {} })
       .then(() => assert.fail('it was accepted'), errorResponse);
   assert.deepEqual(await get('state=1&state=2'), refused('a parameter is repeated'));
   assert.deepEqual(

@@ -621,12 +621,12 @@ test('a host with a JwtService of its own needs no repository of keys', async (t
     },
   });
   await server.prepare();
-  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  const [issued] = await server.operator.issueTokens({ clientId: 'machine' });
   const { active, client_id } = await server.introspectToken(issued?.accessToken ?? '');
   assert.deepEqual([active, client_id], [true, 'machine']);
   const { body } = await server.jwks({ method: 'GET', url: '/jwks', headers: {} });
   assert.equal(body, '{"keys":[{"kty":"RSA","kid":"of the host"}]}');
-  await assert.rejects(server.rotateSigningKey('RS256'), /host’s own JwtService/);
+  await assert.rejects(server.operator.rotateSigningKey('RS256'), /they belong to the option jwtService/);
 });
 
 // ── The caller's object ───────────────────────────────────────────────────────────────────────────────────
@@ -676,7 +676,7 @@ test('the caller’s options are only read: deeply frozen ones serve every endpo
   assert.equal((await post('/token/introspect', { token: access_token }))?.status, 200);
   assert.equal((await post('/token/revoke', { token: access_token }))?.status, 200);
   assert.equal((await server.introspectToken(access_token)).active, false);
-  await server.rotateSigningKey('RS256');
+  await server.operator.rotateSigningKey('RS256');
 });
 
 test('what the caller changes afterwards changes nothing', async (t) => {
@@ -705,10 +705,13 @@ test('what the caller changes afterwards changes nothing', async (t) => {
 
   assert.deepEqual(structuredClone(server.serverMetadata), before);
   assert.deepEqual(await server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
-  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  const [issued] = await server.operator.issueTokens({ clientId: 'machine' });
   const { aud } = await server.introspectToken(issued?.accessToken ?? '');
   assert.deepEqual(aud, ['https://api.example']);
-  const [one, other] = [await server.hashClientSecret('x'), await world.server.hashClientSecret('x')];
+  const [one, other] = [
+    await server.operator.hashClientSecret('x'),
+    await world.server.operator.hashClientSecret('x'),
+  ];
   assert.equal(one.hash, other.hash);
 });
 
@@ -727,8 +730,8 @@ test('everything random comes from the source that was given', async (t) => {
   const random = (bytes: number) => new Uint8Array(bytes).fill(++drawn);
   const server = (await secondServer(world, { random, accessTokenFormat: 'opaque' })).server;
   const bodyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64url');
-  assert.equal(server.newClientSecret(), `grantd_cs_${bodyOf(1)}`);
-  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  assert.equal(server.operator.newClientSecret(), `grantd_cs_${bodyOf(1)}`);
+  const [issued] = await server.operator.issueTokens({ clientId: 'machine' });
   assert.equal(issued?.accessToken, `grantd_at_${bodyOf(drawn)}`);
 });
 
@@ -742,7 +745,7 @@ test('time is what the clock says, whatever the system’s says', async (t) => {
     clock: () => world.clock.nowMs + 3600_000,
   });
   assert.equal((await ahead.introspectToken(access_token)).active, false);
-  const [issued] = await ahead.issueTokens({ clientId: 'machine' });
+  const [issued] = await ahead.operator.issueTokens({ clientId: 'machine' });
   assert.equal(issued?.expiresAt, world.clock.seconds + 7200);
 });
 

@@ -23,7 +23,7 @@ async function lastRefusal(world: World, request: Promise<unknown>) {
 
 function authorize(world: World, parameters: Readonly<Record<string, string>>): Promise<unknown> {
   const url = `/authorize?${new URLSearchParams({ ...AUTHORIZE, ...parameters })}`;
-  return world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
+  return world.server.authorization.validate({ method: 'GET', url, headers: {} });
 }
 
 test('findings C4: a refused authorization request names its client and the value that was refused', async (t) => {

@@ -15,7 +15,7 @@ async function inUse(world: World) {
 }
 
 async function addAgain({ server, storage }: World): Promise<void> {
-  const secrets = [await server.hashClientSecret(secretOf('web'))];
+  const secrets = [await server.operator.hashClientSecret(secretOf('web'))];
   assert.equal(await storage.clients.add({ ...CLIENTS.web, secrets }), true);
 }
 

@@ -49,12 +49,12 @@ function queryOf(parameters: Parameters): URLSearchParams {
 
 /** The result of the first step for a request. */
 function validate(world: World, parameters: Parameters = {}): Promise<AuthorizationRequest> {
-  return world.server.validateAuthorizationRequest(requestOf(parameters));
+  return world.server.authorization.validate(requestOf(parameters));
 }
 
 /** The response to a request that needs no page. */
 function refusal(world: World, request: HttpRequest): Promise<HttpResponse> {
-  return world.server.validateAuthorizationRequest(request).then(
+  return world.server.authorization.validate(request).then(
     () => assert.fail(`the request was accepted: ${request.url}`),
     (error: unknown) => {
       assert.ok(error instanceof OAuthError, String(error));
@@ -166,7 +166,7 @@ test('§3.1 GET and POST are the same request, by absolute URL or by path', asyn
     { method: 'POST', url: '/authorize', headers, body: Object.fromEntries(queryOf(USUAL)) },
   ];
   for (const request of requests) {
-    assert.deepEqual(asked(await world.server.validateAuthorizationRequest(request)), expected);
+    assert.deepEqual(asked(await world.server.authorization.validate(request)), expected);
   }
 });
 
@@ -460,7 +460,7 @@ test('§3.1.2 the query of a registered redirect URI is kept', async (t) => {
   );
 
   const request = await validate(world, parameters);
-  const completed = await world.server.completeAuthorization(request, { subject: 'alice' });
+  const completed = await world.server.authorization.complete(request, { subject: 'alice' });
   const location = String(completed.headers.location);
   assert.ok(location.startsWith(`${redirectUri}&code=grantd_ac_`), location);
 });
@@ -513,7 +513,7 @@ test('findings F2, RFC 9700 §2.1.1 a confidential client may leave out PKCE if 
 test('§4.1.2 the person approves: the browser takes code, state and iss back, on a single line', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world, { state: 'a\r\nSet-Cookie: x=1' });
-  const response = await world.server.completeAuthorization(request, { subject: 'alice' });
+  const response = await world.server.authorization.complete(request, { subject: 'alice' });
   const { code = '', ...parameters } = returned(response).parameters;
   assert.match(code, /^grantd_ac_[A-Za-z0-9_-]{43}$/);
   assert.deepEqual(parameters, { state: 'a\r\nSet-Cookie: x=1', iss: ISSUER });
@@ -526,7 +526,7 @@ test('§4.1.2 each approval has a code of its own, and storage knows none of the
   const world = await openWorld(t);
   const codes = new Set<string>();
   for (let i = 0; i < 3; i++) {
-    const response = await world.server.completeAuthorization(await validate(world), { subject: 'alice' });
+    const response = await world.server.authorization.complete(await validate(world), { subject: 'alice' });
     const { code = '' } = returned(response).parameters;
     codes.add(code);
     assert.equal(await world.storage.authorizationCodes.get(code), undefined);
@@ -538,7 +538,7 @@ test('§3.3 a person may approve less than was asked for', async (t) => {
   const world = await openWorld(t);
   const scopesOf = async (scopes: readonly string[]) => {
     const approval = { subject: 'alice', scopes };
-    const response = await world.server.completeAuthorization(await validate(world), approval);
+    const response = await world.server.authorization.complete(await validate(world), approval);
     const redeemed = await world.redeem(returned(response).parameters.code ?? '');
     const { scope, id_token } = JSON.parse(redeemed.body);
     return [scope, typeof id_token];
@@ -552,7 +552,7 @@ test('§3.3 an approval of more than was asked for is the host’s mistake, and 
   const world = await openWorld(t);
   const request = await validate(world);
   for (const scopes of [['write'], ['openid', 'read', 'write'], ['admin']]) {
-    await assert.rejects(world.server.completeAuthorization(request, { subject: 'alice', scopes }), {
+    await assert.rejects(world.server.authorization.complete(request, { subject: 'alice', scopes }), {
       name: 'OAuthError',
       code: 'server_error',
       redirectTo: undefined,
@@ -566,7 +566,7 @@ test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_de
   const world = await openWorld(t);
   const requests = [await validate(world), await validate(world), await validate(world)];
   const complete = (server: World) =>
-    server.server.completeAuthorization(requests.pop() ?? assert.fail(), { subject: 'alice' }).then(
+    server.server.authorization.complete(requests.pop() ?? assert.fail(), { subject: 'alice' }).then(
       () => assert.fail('a code was issued'),
       (error: unknown) => errorResponse(error),
     );
@@ -585,10 +585,10 @@ test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_de
 test('§4.1.2.1 a refusal by the person or the host goes back to the client', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world);
-  const denied = await world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
+  const denied = await world.server.authorization.refuse(request, 'access_denied', 'the person said no');
   assert.deepEqual(denied, redirected('access_denied', 'the person said no'));
   const silent = await validate(world, { prompt: 'none', state: undefined });
-  const loginRequired = await world.server.refuseAuthorization(
+  const loginRequired = await world.server.authorization.refuse(
     silent,
     'login_required',
     'nobody is signed in',
@@ -613,12 +613,12 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
       ...requestOf({ ...OF_STRANGER, ...parameters, ...more }),
       headers,
     });
-    const silent = await world.server.validateAuthorizationRequest(asked({ prompt: 'none' }));
-    const denied = await world.server.validateAuthorizationRequest(asked({}));
+    const silent = await world.server.authorization.validate(asked({ prompt: 'none' }));
+    const denied = await world.server.authorization.validate(asked({}));
     return [
       await refusal(world, asked({ response_type: 'token' })),
-      await world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in'),
-      await world.server.refuseAuthorization(denied, 'access_denied', 'the person said no'),
+      await world.server.authorization.refuse(silent, 'login_required', 'nobody is signed in'),
+      await world.server.authorization.refuse(denied, 'access_denied', 'the person said no'),
     ];
   }
 
@@ -663,7 +663,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
       assert.deepEqual([status, leaving], [303, undefined]);
     for (const { status } of await refusals(world, { 'sec-fetch-dest': 'document' }))
       assert.equal(status, 200);
-    const granted = await world.server.completeAuthorization(await validate(world, OF_STRANGER), {
+    const granted = await world.server.authorization.complete(await validate(world, OF_STRANGER), {
       subject: 'alice',
     });
     assert.equal(granted.status, 303);
@@ -674,8 +674,8 @@ test('RFC 9207 §2 iss is the issuer to the letter, with its path', async (t) =>
   const issuer = 'https://as.example/tenant/';
   const world = await openWorld(t, { issuer });
   const request = await validate(world);
-  const completed = await world.server.completeAuthorization(request, { subject: 'alice' });
-  const refused = await world.server.refuseAuthorization(await validate(world), 'access_denied', 'no');
+  const completed = await world.server.authorization.complete(request, { subject: 'alice' });
+  const refused = await world.server.authorization.refuse(await validate(world), 'access_denied', 'no');
   assert.deepEqual([returned(completed).parameters.iss, returned(refused).parameters.iss], [issuer, issuer]);
 });
 
@@ -696,8 +696,8 @@ test('§4.1.2.1 storage that fails is 503 at the server, and no redirect', async
   const request = await validate(world);
   const authorizationCodes = { ...world.storage.authorizationCodes, issue: down };
   const noCodes = await secondServer(world, {}, { ...world.storage, authorizationCodes });
-  const response = await noCodes.server
-    .completeAuthorization(request, { subject: 'alice' })
+  const response = await noCodes.server.authorization
+    .complete(request, { subject: 'alice' })
     .then(() => assert.fail('a code was issued'), errorResponse);
   assert.deepEqual(response, expected);
 });

@@ -67,7 +67,7 @@ function assertRefused(responses: readonly TestResponse[], body = FAILED, messag
 
 /** A client with its own secret that may introspect, revoke and use client_credentials. */
 async function addClient(world: World, id: string, secret: string): Promise<void> {
-  const secrets = [await world.server.hashClientSecret(secret)];
+  const secrets = [await world.server.operator.hashClientSecret(secret)];
   await world.storage.clients.add({ ...CLIENTS.machine, id, secrets });
 }
 
@@ -155,7 +155,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
         everywhere(world, {}, `Basic ${base64(`changing:${formEncoded(secret)}`)}`);
       assertAdmitted(await authorized('the former'));
       assertAdmitted(await authorized('the former'));
-      await replaceSecrets(world, 'changing', [await world.server.hashClientSecret('the new one')]);
+      await replaceSecrets(world, 'changing', [await world.server.operator.hashClientSecret('the new one')]);
       assertRefused(await authorized('the former'));
       assertAdmitted(await authorized('the new one'));
       assertRefused(await authorized('the former'));
@@ -230,7 +230,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
         [
           'the hash as the secret',
           {},
-          basic('machine', (await world.server.hashClientSecret(secretOf('machine'))).hash),
+          basic('machine', (await world.server.operator.hashClientSecret(secretOf('machine'))).hash),
         ],
         ['a confidential client without a secret', { client_id: 'machine' }],
         ['a confidential client with an empty secret', { client_id: 'machine', client_secret: '' }],
@@ -282,7 +282,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   });
 
   spec('§2.3.1 a replaced secret counts at once, and the former one no longer', async (world) => {
-    await replaceSecrets(world, 'machine', [await world.server.hashClientSecret('a new one')]);
+    await replaceSecrets(world, 'machine', [await world.server.operator.hashClientSecret('a new one')]);
     assertRefused(await everywhere(world, {}, basic('machine')));
     assertAdmitted(await everywhere(world, {}, basic('machine', 'a new one')));
   });

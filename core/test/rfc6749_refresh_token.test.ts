@@ -126,7 +126,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
         }
         const { exp } = JSON.parse((await world.introspect(newest())).body);
         assert.equal(exp, begunAt + 2400, 'shorter than a token’s own lifetime');
-        const explained = await world.server.explainToken(newest());
+        const explained = await world.server.operator.explainToken(newest());
         assert.equal(explained.claims?.family_exp, begunAt + 2400);
         world.clock.advance(399);
         family.push(await world.rotated(newest()));
@@ -383,7 +383,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   spec('§6 a retry gets the same successor when the signing key was rotated in between', async (world) => {
     const { refresh_token } = await world.grant();
     const successor = await world.rotated(refresh_token);
-    await world.server.rotateSigningKey('RS256');
+    await world.server.operator.rotateSigningKey('RS256');
     const again = await world.rotated(refresh_token);
     assert.equal(again.refresh_token, successor.refresh_token);
     const keys = [successor.access_token, again.access_token].map(
@@ -419,7 +419,11 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
 test('RFC 9700 §2.2.2 the refresh tokens of a public client rotate, whatever its registration says', async (t) => {
   const world = await openWorld(t);
   await world.storage.clients.add({ ...CLIENTS.spa, id: 'still', rotateRefreshTokens: false });
-  const [issued] = await world.server.issueTokens({ clientId: 'still', subject: 'alice', refresh: true });
+  const [issued] = await world.server.operator.issueTokens({
+    clientId: 'still',
+    subject: 'alice',
+    refresh: true,
+  });
   const form = {
     grant_type: 'refresh_token',
     client_id: 'still',
@@ -432,7 +436,7 @@ test('RFC 9700 §2.2.2 the refresh tokens of a public client rotate, whatever it
 test('findings A17: a family that began without an end gets one at its next rotation, and 0 sets none', async (t) => {
   const options = { refreshTokenLifetime: 600, refreshFamilyLifetime: 0 };
   const world = await openWorld(t, options);
-  const endOf = async (token: string) => (await world.server.explainToken(token)).claims?.family_exp;
+  const endOf = async (token: string) => (await world.server.operator.explainToken(token)).claims?.family_exp;
   const first = await world.rotated((await world.grant()).refresh_token);
   assert.equal(await endOf(first.refresh_token), undefined);
   const limited = await secondServer(world, { ...options, refreshFamilyLifetime: 1000 });
@@ -451,7 +455,7 @@ test('findings A17: a family ends after 90 days, or after the lifetime of one to
     [180 * DAY, 180],
   ] as const) {
     const world = await openWorld(t, { refreshTokenLifetime });
-    const { claims } = await world.server.explainToken((await world.grant()).refresh_token);
+    const { claims } = await world.server.operator.explainToken((await world.grant()).refresh_token);
     assert.equal(claims?.family_exp, world.clock.seconds + days * DAY);
   }
 });

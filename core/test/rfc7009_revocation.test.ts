@@ -339,7 +339,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
 
   spec('grantd §6.2 a client needs no grant of its own to revoke its tokens', async (world) => {
     const { storage } = world;
-    const secrets = [await world.server.hashClientSecret('another secret')];
+    const secrets = [await world.server.operator.hashClientSecret('another secret')];
     await storage.clients.add({
       id: 'no-grants',
       secrets,
@@ -347,7 +347,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
       scopes: ['read'],
       redirectUris: [],
     });
-    const [issued] = await world.server.issueTokens({
+    const [issued] = await world.server.operator.issueTokens({
       clientId: 'no-grants',
       subject: 'alice',
       refresh: true,

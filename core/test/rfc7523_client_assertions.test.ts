@@ -544,7 +544,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   spec(
     'RFC 7591 §2 a client authenticates in the way that it is registered for, and in no other',
     async (world) => {
-      const secrets = [await world.server.hashClientSecret('its secret')];
+      const secrets = [await world.server.operator.hashClientSecret('its secret')];
       await addSigner(world, 'signer', {}, { secrets });
       const methods = ['client_secret_basic', 'client_secret_post', 'none'] as const;
       for (const method of methods) {
@@ -611,7 +611,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
           redirect_uri: CLIENTS.web.redirectUris[0],
           scope: 'read',
         });
-        return world.server.validateAuthorizationRequest({
+        return world.server.authorization.validate({
           method: 'GET',
           url: `/authorize?${query}`,
           headers: {},
@@ -645,12 +645,12 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
         code_challenge_method: 'S256',
         scope: 'read',
       });
-      const request = await world.server.validateAuthorizationRequest({
+      const request = await world.server.authorization.validate({
         method: 'GET',
         url: `/authorize?${query}`,
         headers: {},
       });
-      const { headers } = await world.server.completeAuthorization(request, { subject: 'alice' });
+      const { headers } = await world.server.authorization.complete(request, { subject: 'alice' });
       const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
       const redeemed = await world.post('/token', {
         grant_type: 'authorization_code',

@@ -146,7 +146,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           logo_uri: 'https://app.example/logo.png',
         },
       });
-      assert.deepEqual(secrets, [await world.server.hashClientSecret(client_secret)]);
+      assert.deepEqual(secrets, [await world.server.operator.hashClientSecret(client_secret)]);
       assert.match(registrationTokenDigest ?? '', /^[A-Za-z0-9_-]{43}$/);
       const everything = JSON.stringify(stored);
       assert.ok(!everything.includes(client_secret) && !everything.includes(registration_access_token));
@@ -169,12 +169,12 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         code_challenge_method: 'S256',
         scope: 'openid email',
       });
-      const asked = await world.server.validateAuthorizationRequest({
+      const asked = await world.server.authorization.validate({
         method: 'GET',
         url: `/authorize?${query}`,
         headers: {},
       });
-      const { headers } = await world.server.completeAuthorization(asked, { subject: 'alice' });
+      const { headers } = await world.server.authorization.complete(asked, { subject: 'alice' });
       const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
       const response = await world.post(
         '/token',
@@ -647,7 +647,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     '§3 behind an initial access token nobody registers without one of this server that is in time',
     async (world) => {
       const members = { redirect_uris: [CALLBACK] };
-      const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+      const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
       const [, rest = ''] = token.split('grantd_ia_');
       const [id, expiry, use, signed] = rest.split('.');
       assert.deepEqual(await postRegistration(world, members), REFUSED_TOKEN);
@@ -675,7 +675,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   spec(
     '§3 an initial access token for one client is used up by it, and by nothing that was refused',
     async (world) => {
-      const token = await world.server.newInitialAccessToken({ lifetime: 60, isForOne: true });
+      const token = await world.server.operator.newInitialAccessToken({ lifetime: 60, isForOne: true });
       const members = { redirect_uris: [CALLBACK] };
       assert.equal((await postRegistration(world, {}, bearer(token))).status, 400);
       const answers = await Promise.all([1, 2, 3].map(() => postRegistration(world, members, bearer(token))));
@@ -689,7 +689,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   spec.http(
     '§3 what is no bearer token is refused, and no token in the body or query counts',
     async (world) => {
-      const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+      const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
       assert.deepEqual(
         await postRegistration(world, { redirect_uris: [CALLBACK], access_token: token }),
         REFUSED_TOKEN,
@@ -914,7 +914,7 @@ test('RFC 7591 §3 a host may know the initial access tokens itself, and what it
 test('RFC 7591 §3 whether an initial access token for one client was used is what storage says, or an outage', async (t) => {
   const world = await openWorld(t, BEHIND_TOKEN);
   const order = { lifetime: 60, isForOne: true };
-  const token = await world.server.newInitialAccessToken(order);
+  const token = await world.server.operator.newInitialAccessToken(order);
   const unsaid = { take: () => JSON.parse('null') };
   const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, oneTimeIdentifiers: unsaid });
   assert.deepEqual(
@@ -933,7 +933,7 @@ test('RFC 7591 §3 whether an initial access token for one client was used is wh
 
 test('RFC 7591 §3 an initial access token is good at every process with the secret, old ones included, and no other issuer', async (t) => {
   const world = await openWorld(t, BEHIND_TOKEN);
-  const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+  const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
   const newSecret = 'the secret that follows it, with more than 32 characters';
   for (const [options, status] of [
     [{}, 201],
@@ -1093,8 +1093,8 @@ test('findings C12: loopback redirect URIs make a client native unless it says w
         redirect_uri: redirectUri,
       });
       const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
-      const asked = await world.server.validateAuthorizationRequest(request);
-      const { headers } = await world.server.completeAuthorization(asked, { subject: 'alice' });
+      const asked = await world.server.authorization.validate(request);
+      const { headers } = await world.server.authorization.complete(asked, { subject: 'alice' });
       const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
       const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, client_id };
       const tokens = await world.post('/token', { ...form, redirect_uri: redirectUri });

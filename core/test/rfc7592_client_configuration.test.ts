@@ -250,7 +250,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
       const client = await register(world);
       const { client_id, client_secret = '' } = client;
       const read = await world.storage.clients.get(client_id);
-      const added = await world.server.hashClientSecret('the new one');
+      const added = await world.server.operator.hashClientSecret('the new one');
       const rotation = { nowMs: world.clock.read(), overlap: 60 };
       const secrets = rotatedSecrets(read?.secrets ?? [], added, rotation);
       assert.ok(await world.storage.clients.replaceSecrets(client_id, secrets, read ?? {}));
@@ -289,7 +289,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
       const kept = await put({ token_endpoint_auth_method: 'client_secret_basic' });
       assert.equal(kept.client_secret, undefined, 'it stays the same, which nobody stores');
       assert.deepEqual((await world.storage.clients.get(client_id))?.secrets, [
-        await world.server.hashClientSecret(again.client_secret),
+        await world.server.operator.hashClientSecret(again.client_secret),
       ]);
     },
     OPEN,

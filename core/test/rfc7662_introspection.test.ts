@@ -468,13 +468,13 @@ async function signedIn(
     code_challenge_method: 'S256',
     scope: 'openid read',
   });
-  const request = await world.server.validateAuthorizationRequest({
+  const request = await world.server.authorization.validate({
     method: 'GET',
     url: `/authorize?${query}`,
     headers: {},
   });
   const approval = { subject: 'alice', authTime: auth_time, acr, amr, sessionId: 'the session' };
-  const { headers } = await world.server.completeAuthorization(request, approval);
+  const { headers } = await world.server.authorization.complete(request, approval);
   const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
   return JSON.parse((await world.redeem(code)).body);
 }

@@ -382,7 +382,7 @@ test('RFC 7517 §5 every algorithm that signs has its keys in the set, of the ri
   for (const algorithm of ['PS256', 'ES256', 'EdDSA'] as const) {
     const { server } = await secondServer(world, { accessTokenAlgorithm: algorithm });
     await server.prepare();
-    const [issued] = await server.issueTokens({ clientId: 'machine' });
+    const [issued] = await server.operator.issueTokens({ clientId: 'machine' });
     const { body } = await server.jwks({ method: 'GET', url: '/jwks', headers: {} });
     const keys = JSON.parse(body);
     const currentDate = new Date(world.clock.nowMs);

@@ -12,7 +12,7 @@ const API = CLIENTS.api.resource;
 specification('Resource Indicators at the authorization endpoint (RFC 8707)', ON_EVERY_STORE, (spec) => {
   spec('§2.1 what was asked for is kept with the code', async (world) => {
     const request = await accepted(world, { resource: API });
-    const response = await world.server.completeAuthorization(request, { subject: 'alice' });
+    const response = await world.server.authorization.complete(request, { subject: 'alice' });
     const record = await world.storage.authorizationCodes.get(await sha256(codeIn(response)));
     assert.deepEqual(record?.resources, [API]);
   });
@@ -23,13 +23,13 @@ test('§2 several resources may be asked for, each is told once', async (t) => {
   const resource = [API, 'https://first.example', API, 'urn:example:second'];
   const { resources, parameters } = await accepted(world, { resource });
   assert.deepEqual(resources, [API, 'https://first.example', 'urn:example:second']);
-  const again = await world.server.resumeAuthorizationRequest(parameters);
+  const again = await world.server.authorization.resume(parameters);
   assert.deepEqual(again.resources, resources);
 
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = { ...parameters, resource: [API, 'https://first.example'] };
   const parsed = { method: 'POST', url: '/authorize', headers, body };
-  const { resources: posted } = await world.server.validateAuthorizationRequest(parsed);
+  const { resources: posted } = await world.server.authorization.validate(parsed);
   assert.deepEqual(posted, [API, 'https://first.example']);
 });
 

@@ -165,7 +165,7 @@ test('§2 a store that does not know the APIs has the default audience alone', a
 
 test('§2 an operator can make an API only of what a request can name', async (t) => {
   const { server } = await openWorld(t);
-  const register = (resource: string) => server.clientFrom({ id: 'api' }, { resource });
+  const register = (resource: string) => server.operator.clientFrom({ id: 'api' }, { resource });
   assert.equal((await register(`${API}/%C3%BC`)).resource, `${API}/%C3%BC`);
   const problem = {
     name: 'ClientMetadataError',

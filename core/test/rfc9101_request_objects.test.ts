@@ -40,7 +40,7 @@ async function openStage(
 }
 
 function ask({ world }: Stage, parameters: Parameters) {
-  return world.server.validateAuthorizationRequest(exactly({ client_id: 'signer', ...parameters }));
+  return world.server.authorization.validate(exactly({ client_id: 'signer', ...parameters }));
 }
 
 /** The refusal of a request object, with a redirect URI of the client outside. */
@@ -60,7 +60,7 @@ test('§5 a signed request object is a request, its client_id alone beside it', 
   const request = await ask(stage, { request: await stage.sign(SIGNED) });
   assert.deepEqual(asked(request).parameters, SIGNED);
   assert.deepEqual([request.scopes, request.state], [['openid', 'read'], 'signed']);
-  assert.deepEqual(await stage.world.server.resumeAuthorizationRequest(request.parameters), request);
+  assert.deepEqual(await stage.world.server.authorization.resume(request.parameters), request);
 });
 
 test('§6.3 only what is inside counts, even what is missing there', async (t) => {
@@ -401,7 +401,7 @@ test('§10.5 a client that must sign its requests cannot do otherwise', async (t
   const plain = await refusalOf(stage.world, {}, SIGNED);
   assert.deepEqual(plain, redirected('invalid_request', description, { state: 'signed' }));
   const { parameters } = await ask(stage, { request: await stage.sign(SIGNED) });
-  await stage.world.server.resumeAuthorizationRequest(parameters);
+  await stage.world.server.authorization.resume(parameters);
 });
 
 test('§7 without a redirect URI outside, a refused object is told at the server alone', async (t) => {
@@ -436,7 +436,7 @@ test('§10 an object that says more than a request may is refused, an endless on
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = `client_id=signer&request=${'x'.repeat(70_000)}`;
   const response = await refused(
-    stage.world.server.validateAuthorizationRequest({ method: 'POST', url: '/authorize', headers, body }),
+    stage.world.server.authorization.validate({ method: 'POST', url: '/authorize', headers, body }),
   );
   assert.equal(response.status, 413);
   const deep = Buffer.from(`{"alg":${'['.repeat(20_000)}`).toString('base64url');

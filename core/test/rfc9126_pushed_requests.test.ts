@@ -48,7 +48,7 @@ async function pushed(world: World, parameters: Parameters = {}): Promise<string
 }
 
 function taken({ server }: World, request_uri: string, more: Parameters = {}): Promise<AuthorizationRequest> {
-  return server.validateAuthorizationRequest(exactly({ client_id: 'web', request_uri, ...more }));
+  return server.authorization.validate(exactly({ client_id: 'web', request_uri, ...more }));
 }
 
 function refusal(error: string, description: string, status = 400): TestResponse {
@@ -78,10 +78,10 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
       const name = await pushed(world);
       const [first, second] = [await taken(world, name), await taken(world, name)];
       assert.deepEqual(second, first);
-      await world.server.completeAuthorization(second, { subject: 'alice' });
+      await world.server.authorization.complete(second, { subject: 'alice' });
       assert.deepEqual(await refused(taken(world, name)), GONE);
       assert.deepEqual(
-        await refused(world.server.completeAuthorization(first, { subject: 'alice' })),
+        await refused(world.server.authorization.complete(first, { subject: 'alice' })),
         shown('invalid_request', 'the authorization request was answered before'),
       );
     },
@@ -89,7 +89,11 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
 
   spec('findings E4: §4 a request_uri is gone after a refusal as well', async (world) => {
     const name = await pushed(world, { prompt: 'none' });
-    await world.server.refuseAuthorization(await taken(world, name), 'login_required', 'nobody is signed in');
+    await world.server.authorization.refuse(
+      await taken(world, name),
+      'login_required',
+      'nobody is signed in',
+    );
     assert.deepEqual(await refused(taken(world, name)), GONE);
   });
 
@@ -248,7 +252,7 @@ test('§4 whatever stands beside the name is ignored', async (t) => {
 test('§4 a name that is not known goes back to the client only where the request names its redirect URI', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
-  await world.server.completeAuthorization(await taken(world, name), { subject: 'alice' });
+  await world.server.authorization.complete(await taken(world, name), { subject: 'alice' });
   const beside = { client_id: 'web', request_uri: name, state: 'mine' };
   const known = await refusalOf(world, { ...beside, redirect_uri: USUAL.redirect_uri }, {});
   const description = 'the pushed request is not known any more';
@@ -304,7 +308,7 @@ test('§5, §6 where requests must be pushed, others are refused, also when they
   assert.deepEqual(await refusalOf(everyone, plain), mustPush);
   const { parameters } = await taken(everyone, await pushed(everyone, plain));
   // The host resumes the pushed request, page after page.
-  assert.deepEqual((await everyone.server.resumeAuthorizationRequest(parameters)).scopes, ['read']);
+  assert.deepEqual((await everyone.server.authorization.resume(parameters)).scopes, ['read']);
 });
 
 test('§2.2 the lifetime of names is the host’s to set', async (t) => {
@@ -325,7 +329,7 @@ test('§2 a store that keeps no pushed requests has no such endpoint, and knows 
     assert.equal(server.serves('/par'), false);
     const request_uri = `urn:ietf:params:oauth:request_uri:${'A'.repeat(43)}`;
     const request = exactly({ client_id: 'web', request_uri });
-    assert.deepEqual(await refused(server.validateAuthorizationRequest(request)), GONE);
+    assert.deepEqual(await refused(server.authorization.validate(request)), GONE);
   }
 });
 
@@ -355,7 +359,7 @@ test('§1 oauth4webapi pushes a signed request, and redeems the code that comes 
   const { request_uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
 
   const checked = await taken(world, request_uri, { client_id: 'signer' });
-  const { headers } = await world.server.completeAuthorization(checked, { subject: 'alice' });
+  const { headers } = await world.server.authorization.complete(checked, { subject: 'alice' });
   const callback = new URL(String(headers.location));
   const parameters = oauth.validateAuthResponse(server, client, callback, 'xyz');
   const redeemed = await oauth.authorizationCodeGrantRequest(

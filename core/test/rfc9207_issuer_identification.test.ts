@@ -31,13 +31,13 @@ for (const response_mode of ['query', 'fragment', 'form_post'] as const) {
     const world = await openWorld(t);
     const request = await accepted(world, { response_mode });
     const { code, ...granted } = read(
-      await world.server.completeAuthorization(request, { subject: 'alice' }),
+      await world.server.authorization.complete(request, { subject: 'alice' }),
     );
     assert.match(code ?? '', /^grantd_ac_/);
     assert.deepEqual(granted, { state: 'xyz', iss: ISSUER });
     const another = await accepted(world, { response_mode });
     assert.deepEqual(
-      read(await world.server.refuseAuthorization(another, 'login_required', 'nobody is here')),
+      read(await world.server.authorization.refuse(another, 'login_required', 'nobody is here')),
       {
         error: 'login_required',
         error_description: 'nobody is here',
@@ -57,7 +57,7 @@ for (const response_mode of ['query', 'fragment', 'form_post'] as const) {
 test('§2.3 the issuer in responses is the issuer in the metadata, to the letter', async (t) => {
   const world = await openWorld(t, { issuer: 'https://as.example/tenant/' });
   const request = await accepted(world, { response_mode: 'fragment' });
-  const { iss } = READERS.fragment(await world.server.refuseAuthorization(request, 'access_denied', 'no'));
+  const { iss } = READERS.fragment(await world.server.authorization.refuse(request, 'access_denied', 'no'));
   const { issuer, authorization_response_iss_parameter_supported } = world.server.serverMetadata;
   assert.deepEqual([iss, issuer], ['https://as.example/tenant/', 'https://as.example/tenant/']);
   assert.equal(authorization_response_iss_parameter_supported, true);
@@ -66,7 +66,7 @@ test('§2.3 the issuer in responses is the issuer in the metadata, to the letter
 test('§4 an iss in the request changes nothing: a mixed-up client sees whom it talked to', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world, { iss: 'https://evil.example', state: 'a&iss=https://evil.example' });
-  const refusal = await world.server.refuseAuthorization(request, 'access_denied', 'no');
+  const refusal = await world.server.authorization.refuse(request, 'access_denied', 'no');
   const { searchParams } = new URL(String(refusal.headers.location));
   assert.deepEqual(searchParams.getAll('iss'), [ISSUER]);
 });

@@ -197,9 +197,9 @@ test('§2.3 what a request chose without naming it is written out, and goes on u
   assert.deepEqual(all.scopes, ['openid', 'read', 'write']);
 
   await changeClient(world, 'app', { metadata: { apis: [MAIL] } });
-  const resumed = await world.server.resumeAuthorizationRequest(all.parameters);
+  const resumed = await world.server.authorization.resume(all.parameters);
   assert.deepEqual(resumed.scopes, all.scopes);
-  await assert.rejects(world.server.resumeAuthorizationRequest(request.parameters), {
+  await assert.rejects(world.server.authorization.resume(request.parameters), {
     code: 'invalid_target',
   });
   assert.deepEqual(
@@ -236,7 +236,7 @@ test('§2.3 a scope that an API declares later leaves the default audience', asy
 
 test('§2.3 an API declares scopes of its own alone, and only an API does', async (t) => {
   const { server } = await openWorld(t);
-  const register = (members: object) => server.clientFrom({ id: 'new' }, { ...members });
+  const register = (members: object) => server.operator.clientFrom({ id: 'new' }, { ...members });
   const { metadata } = await register({ resource: BANK, api_scopes: ['read', 'read'], apis: [MAIL] });
   assert.deepEqual(metadata, { api_scopes: ['read'], apis: [MAIL] });
   for (const [members, member] of [
@@ -251,7 +251,7 @@ test('§2.3 an API declares scopes of its own alone, and only an API does', asyn
 test('findings A5 §2.3 an operator issues no token beyond the registration of the client', async (t) => {
   const world = await openWorld(t);
   await addParties(world);
-  const issue = (order: object) => world.server.issueTokens({ clientId: 'app', ...order });
+  const issue = (order: object) => world.server.operator.issueTokens({ clientId: 'app', ...order });
   const [token] = await issue({ resources: [BANK], scopes: ['read'], subject: 'alice', refresh: true });
   assert.ok(token?.refreshToken);
   assert.deepEqual(tokenIn({ access_token: token.accessToken }), [BANK, 'read']);

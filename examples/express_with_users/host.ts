@@ -25,14 +25,14 @@ setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // delet
 async function authorize(request: HttpRequest) {
   const form = formIn(request);
   if (form !== undefined) {
-    const checked = await server.resumeAuthorizationRequest(form.parameters);
+    const checked = await server.authorization.resume(form.parameters);
     const subject = await idOf(form.name, form.password);
     if (subject === undefined) return formFor(request, checked, 'Name or password is wrong.');
-    return server.completeAuthorization(checked, { subject, authTime: Math.floor(Date.now() / 1000) });
+    return server.authorization.complete(checked, { subject, authTime: Math.floor(Date.now() / 1000) });
   }
-  const checked = await server.validateAuthorizationRequest(request);
+  const checked = await server.authorization.validate(request);
   if (checked.prompt.includes('none'))
-    return server.refuseAuthorization(checked, 'login_required', 'nobody is signed in');
+    return server.authorization.refuse(checked, 'login_required', 'nobody is signed in');
   return formFor(request, checked);
 }
 

@@ -16,7 +16,7 @@ async function opened({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings) {
   await server.prepare();
   await storage.clients.add({
     id: 'my-service',
-    secrets: [await server.hashClientSecret('its secret')],
+    secrets: [await server.operator.hashClientSecret('its secret')],
     grantTypes: ['client_credentials'],
     scopes: ['read'],
     redirectUris: [],

@@ -19,7 +19,7 @@ setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // delet
 // Has no effect if the clients are already registered.
 await storage.clients.add({
   id: 'my-service',
-  secrets: [await server.hashClientSecret('its secret')],
+  secrets: [await server.operator.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],
@@ -27,7 +27,7 @@ await storage.clients.add({
 });
 await storage.clients.add({
   id: 'my-api',
-  secrets: [await server.hashClientSecret("the API's secret")],
+  secrets: [await server.operator.hashClientSecret("the API's secret")],
   grantTypes: [],
   scopes: [],
   redirectUris: [],

@@ -28,7 +28,7 @@ export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens
 /** An old client. grantd stores hashes of secrets, and has no `password` or `implicit` grant. */
 export const newClient = async (server: AuthorizationServer, old: OAuthClient): Promise<NewClient> => ({
   ...{ id: old.id, name: old.name, redirectUris: old.redirectUris },
-  ...(old.secret && { secrets: [await server.hashClientSecret(old.secret)] }),
+  ...(old.secret && { secrets: [await server.operator.hashClientSecret(old.secret)] }),
   grantTypes: GRANT_TYPES.filter((grant) => old.allowedGrants.some((allowed) => allowed === grant)),
   scopes: old.scopes.map(({ name }) => name),
 });

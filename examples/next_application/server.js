@@ -11,7 +11,7 @@ await server.prepare();
 setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes expired rows
 await storage.clients.add({
   id: 'my-service',
-  secrets: [await server.hashClientSecret('its secret')],
+  secrets: [await server.operator.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],

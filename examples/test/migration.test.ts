@@ -210,14 +210,14 @@ test('what the old server revoked or let expire is dead in grantd, with the reas
   });
   for (const token of [revoked.access, revoked.refresh, rotated.access, rotated.refresh]) {
     assert.deepEqual((await host.ask('/token/introspect', { ...APP, token })).body, { active: false });
-    assert.deepEqual((await host.server.explainToken(token)).reason, 'revoked');
+    assert.deepEqual((await host.server.operator.explainToken(token)).reason, 'revoked');
   }
   assert.equal((await host.refresh(revoked.refresh)).body.error, 'invalid_grant');
   assert.equal((await host.refresh(rotated.refresh)).body.error, 'invalid_grant');
 
   const expired = await host.issueOld('openid', '-1m');
   assert.equal(await host.isActive(expired.access), false);
-  assert.equal((await host.server.explainToken(expired.access)).reason, 'expired');
+  assert.equal((await host.server.operator.explainToken(expired.access)).reason, 'expired');
   assert.equal((await host.userInfo(expired.access)).status, 401);
   assert.equal(await host.isActive(expired.refresh), true);
   await host.ask('/token/revoke', { ...APP, token: expired.access });

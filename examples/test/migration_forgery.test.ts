@@ -50,7 +50,7 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
       forged(token, { ...header, crit: ['x'], x: 1 }, OLD_SECRET),
     ]);
   }
-  const reasonOf = async (token: string) => (await host.server.explainToken(token)).reason;
+  const reasonOf = async (token: string) => (await host.server.operator.explainToken(token)).reason;
   assert.equal(await reasonOf(forged(access, header, 'another secret')), 'bad_signature');
   assert.equal(await reasonOf(forged(access, { ...header, kid: 'unknown' }, OLD_SECRET)), 'unknown_key');
   assert.equal(await reasonOf('no.token'), 'malformed');

@@ -32,12 +32,12 @@ export async function serving(store: ExampleStore) {
 
   /** An access token of a user, with its refresh token. */
   const tokenOf = async (subject: string): Promise<string> => {
-    const [issued] = await server.issueTokens({ clientId: CLIENT.id, subject, refresh: true });
+    const [issued] = await server.operator.issueTokens({ clientId: CLIENT.id, subject, refresh: true });
     assert.ok(issued);
     return issued.accessToken;
   };
   const recordOf = async (token: string): Promise<TokenRecord> => {
-    const { record } = await server.explainToken(token);
+    const { record } = await server.operator.explainToken(token);
     assert.ok(record && 'kind' in record);
     return record;
   };
@@ -50,7 +50,7 @@ export function testServing(name: string, store: () => ExampleStore): void {
   test(`${name}: tokens that are signed by keys in the store are active until they are revoked`, async () => {
     const { server, tokenOf, isActive, end } = await serving(store());
     const [alices, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
-    await server.rotateSigningKey('RS256', { now: true });
+    await server.operator.rotateSigningKey('RS256', { now: true });
     const later = await tokenOf('alice');
     await server.revokeToken(alices);
     assert.deepEqual(

@@ -136,7 +136,7 @@ async function main() {
   await server.prepare();
   await storage.clients.add({
     id: 'service',
-    secrets: [await server.hashClientSecret('its secret')],
+    secrets: [await server.operator.hashClientSecret('its secret')],
     grantTypes: ['client_credentials'],
     scopes: ['read'],
     redirectUris: [],

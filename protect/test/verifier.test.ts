@@ -104,10 +104,10 @@ test('keys are fetched once, however many tokens come at once or later', async (
 test('the key after a rotation was published beforehand; one that was not is fetched', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   await tokens.verify(await apiToken(world));
-  await world.server.rotateSigningKey('RS256');
+  await world.server.operator.rotateSigningKey('RS256');
   await tokens.verify(await apiToken(world));
   assert.equal(asked.count(JWKS), 1);
-  await world.server.rotateSigningKey('RS256', { now: true });
+  await world.server.operator.rotateSigningKey('RS256', { now: true });
   world.clock.advance(11);
   await tokens.verify(await apiToken(world));
   assert.equal(asked.count(JWKS), 2);

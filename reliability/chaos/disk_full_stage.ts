@@ -49,7 +49,7 @@ process.exit(0);
 async function issued(own: Cluster) {
   const library = await openLibrary(own);
   await registerClients(library);
-  const tokens = await library.opaque.issueTokens({ clientId: CLIENT }, TOKENS);
+  const tokens = await library.opaque.operator.issueTokens({ clientId: CLIENT }, TOKENS);
   await library.close();
   const texts = tokens.map(({ accessToken }) => accessToken);
   return { kept: texts.slice(0, KEPT), waiting: texts.slice(KEPT) };

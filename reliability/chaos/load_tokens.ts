@@ -12,8 +12,8 @@ export async function refreshTokens(cluster: Cluster, count: number): Promise<re
     await registerClients(library);
     const half = { clientId: CLIENTS.web.id, subject: 'somebody', refresh: true };
     const issued = [
-      ...(await library.opaque.issueTokens(half, Math.ceil(count / 2))),
-      ...(await library.jwt.issueTokens(half, Math.floor(count / 2))),
+      ...(await library.opaque.operator.issueTokens(half, Math.ceil(count / 2))),
+      ...(await library.jwt.operator.issueTokens(half, Math.floor(count / 2))),
     ];
     return issued.flatMap(({ refreshToken }) => refreshToken ?? []);
   } finally {

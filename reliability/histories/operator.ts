@@ -44,7 +44,7 @@ export function operatorOf(cluster: Cluster, library: Library, subject: string):
       const { order, id: ownId } = await orderFor(what);
       const startNs = monotonicNs();
       const server = what === 'pair_jwt' ? library.jwt : library.opaque;
-      const issued = await server.issueTokens(order, what === 'grant' ? 1 : count);
+      const issued = await server.operator.issueTokens(order, what === 'grant' ? 1 : count);
       const endNs = monotonicNs();
       const id = what === 'grant' ? issued[0]?.grantId : ownId;
       return {

@@ -36,5 +36,5 @@ export async function register(
   clients: ClientRegistry,
   client: NewClient,
 ): Promise<void> {
-  await clients.add({ ...client, secrets: [await server.hashClientSecret(secretOf(client.id))] });
+  await clients.add({ ...client, secrets: [await server.operator.hashClientSecret(secretOf(client.id))] });
 }

@@ -30,8 +30,8 @@ export class BulkRows {
 
   /** Issues the tokens to copy. They stay alive. */
   async prepare({ opaque }: Pick<Library, 'opaque'>): Promise<void> {
-    await opaque.issueTokens({ clientId: CLIENTS.opaque.id });
-    await opaque.issueTokens({ clientId: CLIENTS.web.id, subject: 'somebody', refresh: true });
+    await opaque.operator.issueTokens({ clientId: CLIENTS.opaque.id });
+    await opaque.operator.issueTokens({ clientId: CLIENTS.web.id, subject: 'somebody', refresh: true });
   }
 
   /**

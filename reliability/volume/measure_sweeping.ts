@@ -46,7 +46,7 @@ export async function measureSweeping(workbench: Workbench, order: SweepingOrder
   });
   const library = await openLibrary(cluster);
   await registerClients(library);
-  const issued = await library.opaque.issueTokens({ clientId: CLIENTS.opaque.id }, LIVE_TOKENS);
+  const issued = await library.opaque.operator.issueTokens({ clientId: CLIENTS.opaque.id }, LIVE_TOKENS);
   const live = issued.map(({ accessToken }) => accessToken);
   const database = new DatabaseSync(join(folder, 'grantd.db'));
   database.exec('PRAGMA busy_timeout = 10000');

@@ -120,9 +120,9 @@ async function prepared(
 ): Promise<readonly Tokens[]> {
   await server.prepare();
   for (const client of [WEB, API])
-    await clients.add({ ...client, secrets: [await server.hashClientSecret(SECRET)] });
+    await clients.add({ ...client, secrets: [await server.operator.hashClientSecret(SECRET)] });
   const count = 1 + 3 * (WARM_UP + REPEATED);
-  return server.issueTokens({ clientId: WEB.id, subject, username: 'alice', refresh: true }, count);
+  return server.operator.issueTokens({ clientId: WEB.id, subject, username: 'alice', refresh: true }, count);
 }
 
 async function openLibrary(): Promise<Place> {

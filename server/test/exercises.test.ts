@@ -153,11 +153,14 @@ function serverWith(options: object) {
   return {
     async add(members: object) {
       await server.prepare();
-      const client = await server.clientFrom(
+      const client = await server.operator.clientFrom(
         { id: 'api' },
         { grant_types: ['client_credentials'], ...members },
       );
-      await storage.clients.add({ ...client, secrets: [await server.hashClientSecret('its-secret')] });
+      await storage.clients.add({
+        ...client,
+        secrets: [await server.operator.hashClientSecret('its-secret')],
+      });
     },
     token: (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>>) =>
       server.token({ method: 'POST', url: '/token', headers, body: { ...form } }).catch(errorResponse),

@@ -35,7 +35,7 @@ async function addClients(folder: string): Promise<void> {
     const instance = await openInstance(configuration, database, ISSUER, 'cli');
     const server = await instance.server();
     for (const [index, { id, secret }] of CLIENTS.entries()) {
-      const hashed = await server.hashClientSecret(secret);
+      const hashed = await server.operator.hashClientSecret(secret);
       await instance.storage.clients.add({
         id,
         secrets: [index % 10 === 0 ? { hash: hashed.hash } : hashed],

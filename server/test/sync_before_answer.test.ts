@@ -25,7 +25,7 @@ test('RFC 7009 §2.2 a revocation is answered only after the disk has it, as the
   const library = await openLibrary(cluster);
   await registerClients(library);
   const clientId = CLIENTS.opaque.id;
-  const [first, ...issued] = await library.opaque.issueTokens({ clientId }, REVOCATIONS + 1);
+  const [first, ...issued] = await library.opaque.operator.issueTokens({ clientId }, REVOCATIONS + 1);
 
   const [server] = cluster.servers;
   assert.ok(server && first);

@@ -21,7 +21,7 @@ export interface AuthorizationRequest {
   readonly client: AuthorizationClient;
   /**
    * The effective parameters: from the query or form, the verified request object, or the pushed request, completed
-   * with the client’s registered defaults. `resumeAuthorizationRequest` rebuilds the request from them. At most
+   * with the client’s registered defaults. `authorization.resume` rebuilds the request from them. At most
    * `LONGEST_PARAMETERS` characters, plus a request identifier that the server adds, because the first answer ends the
    * request.
    */
@@ -38,7 +38,7 @@ export interface AuthorizationRequest {
   readonly prompt: readonly Prompt[];
   /**
    * Maximum seconds between the sign-in and the request. 0 requires a new sign-in, like `prompt=login`.
-   * `completeAuthorization` allows one more hour for the host’s pages.
+   * `authorization.complete` allows one more hour for the host’s pages.
    */
   readonly maxAge?: number;
   readonly loginHint?: string;
@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
   readonly acrValues: readonly string[];
   /** Language tags, most preferred first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** The required `sub` of the response. `isExpectedPerson` compares it. */
+  /** The required `sub` of the response. `authorization.isExpectedUser` compares it. */
   readonly expectedSubject?: string;
   readonly claims?: ClaimsRequest;
   /** Resources of the access tokens (RFC 8707 §2.1). */

@@ -20,7 +20,7 @@ import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifi
 export interface LogoutRequest {
   /** The requesting client, if named. Without `idTokenHint`, anyone may have written it. */
   readonly client?: AuthorizationClient;
-  /** The user and session that the client means. `isHintedSession` compares them. */
+  /** The user and session that the client means. `logout.isHintedSession` compares them. */
   readonly idTokenHint?: IdTokenHint;
   /** A registered post-logout redirect URI. */
   readonly postLogoutRedirectUri?: string;
@@ -30,7 +30,7 @@ export interface LogoutRequest {
   readonly logoutHint?: string;
   /** Language tags, most preferred first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** `resumeLogoutRequest` rebuilds the request from them. At most `LONGEST_PARAMETERS` characters. */
+  /** `logout.resume` rebuilds the request from them. At most `LONGEST_PARAMETERS` characters. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 

@@ -46,7 +46,7 @@ export function asked({ parameters, ...request }: AuthorizationRequest): Authori
 
 /** The result of the first step for the usual request with other parameters. */
 export function accepted({ server }: World, parameters: Parameters = {}): Promise<AuthorizationRequest> {
-  return server.validateAuthorizationRequest(exactly({ ...USUAL, ...parameters }));
+  return server.authorization.validate(exactly({ ...USUAL, ...parameters }));
 }
 
 /** The response to a request that needs no page. */
@@ -55,7 +55,7 @@ export async function refusalOf(
   parameters: Parameters,
   base: Parameters = USUAL,
 ): Promise<HttpResponse> {
-  return refused(server.validateAuthorizationRequest(exactly({ ...base, ...parameters })));
+  return refused(server.authorization.validate(exactly({ ...base, ...parameters })));
 }
 
 /** The response to a step that must fail. */
@@ -135,7 +135,7 @@ export async function addSigningClient(
   const jwk = { ...(await exportJWK(publicKey)), kid: `key of ${client.id}` };
   await storage.clients.add({
     ...CLIENTS.web,
-    secrets: [await server.hashClientSecret(secretOf(client.id))],
+    secrets: [await server.operator.hashClientSecret(secretOf(client.id))],
     ...client,
     metadata: { jwks: { keys: [jwk] }, ...client.metadata },
   });

@@ -52,8 +52,8 @@ export async function approvedCode(
     ...request,
   });
   const url = `/authorize?${query}`;
-  const checked = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
-  const { headers } = await world.server.completeAuthorization(checked, {
+  const checked = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
+  const { headers } = await world.server.authorization.complete(checked, {
     subject: 'alice',
     username: 'alice',
     authTime: world.clock.seconds,

@@ -29,7 +29,7 @@ export function issued(response: TestResponse): GrantedTokens & { readonly token
 
 /** A client of the test. Default: confidential. */
 export async function addClient(world: World, client: NewClient, isPublic = false): Promise<void> {
-  const secrets = isPublic ? undefined : [await world.server.hashClientSecret(secretOf(client.id))];
+  const secrets = isPublic ? undefined : [await world.server.operator.hashClientSecret(secretOf(client.id))];
   await world.storage.clients.add({ ...client, ...(secrets !== undefined && { secrets }) });
 }
 
@@ -44,8 +44,8 @@ export function asClient(
 /** A code for an authorization request of the test. The user approves everything. */
 export async function codeFor(world: World, parameters: Readonly<Record<string, string>>): Promise<string> {
   const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
-  const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
-  const { headers } = await world.server.completeAuthorization(request, { subject: 'alice' });
+  const request = await world.server.authorization.validate({ method: 'GET', url, headers: {} });
+  const { headers } = await world.server.authorization.complete(request, { subject: 'alice' });
   return new URL(String(headers.location)).searchParams.get('code') ?? '';
 }
 

@@ -174,8 +174,8 @@ export class World {
       scope: scope ?? client.scopes.join(' '),
     });
     const url = `/authorize?${query}`;
-    const request = await this.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
-    const response = await this.server.completeAuthorization(request, {
+    const request = await this.server.authorization.validate({ method: 'GET', url, headers: {} });
+    const response = await this.server.authorization.complete(request, {
       subject: person,
       username: person,
       authTime: this.clock.seconds,
@@ -259,7 +259,8 @@ export async function openWorld(
   const server = newServer(store.storage, clock, events, options);
   await seedKeys(store.storage, clock);
   for (const client of Object.values(CLIENTS)) {
-    const secret = CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
+    const secret =
+      CONFIDENTIAL.includes(client.id) && (await server.operator.hashClientSecret(secretOf(client.id)));
     await store.storage.clients.add({ ...client, ...(secret && { secrets: [secret] }) });
   }
   const transport = await place.transport.open(server);

@@ -42,7 +42,7 @@ export async function openAskedIssuer(t: TestContext): Promise<AskedIssuer> {
   ] as const) {
     await storage.clients.add({
       id,
-      secrets: [await server.hashClientSecret(`the secret of ${id}`)],
+      secrets: [await server.operator.hashClientSecret(`the secret of ${id}`)],
       grantTypes: ['client_credentials'],
       scopes: ['read'],
       redirectUris: [],

@@ -357,7 +357,7 @@ async function makeRegistrationToken(
   isForOne: boolean,
 ): Promise<void> {
   const server = await parts.server();
-  const token = await server.newInitialAccessToken({ lifetime, isForOne });
+  const token = await server.operator.newInitialAccessToken({ lifetime, isForOne });
   const expiresAt = timeOf(Date.now() + lifetime * 1000);
   if (parts.configuration.settings.registration !== 'token')
     console.error('grantd: the server accepts this token only with --registration token');

@@ -1,4 +1,5 @@
 import {
+  type AuthorizationServer,
   type ClientIdentity,
   ClientMetadataError,
   type ClientRecord,
@@ -32,7 +33,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** The part of the server that validates metadata and builds client records. */
 interface ClientBuilder {
-  clientFrom(identity: ClientIdentity, members: Members, registered?: ClientRecord): Promise<NewClient>;
+  readonly operator: Pick<AuthorizationServer['operator'], 'clientFrom'>;
 }
 
 /**
@@ -71,7 +72,7 @@ export async function clientFrom(
   registered?: ClientRecord,
 ): Promise<NewClient> {
   try {
-    return await maker.clientFrom(identity, members, registered);
+    return await maker.operator.clientFrom(identity, members, registered);
   } catch (error) {
     if (!(error instanceof ClientMetadataError)) throw error;
     const { cause } = error;
@@ -228,9 +229,9 @@ export async function secretFor(
   wanted: WantedSecret,
 ): Promise<{ readonly stored: ClientSecretRecord; readonly toPrint?: string }> {
   const server = await parts.server();
-  if (wanted !== 'generate') return { stored: await server.hashClientSecret(wanted.supplied) };
-  const secret = server.newClientSecret();
-  return { stored: await server.hashClientSecret(secret), toPrint: secret };
+  if (wanted !== 'generate') return { stored: await server.operator.hashClientSecret(wanted.supplied) };
+  const secret = server.operator.newClientSecret();
+  return { stored: await server.operator.hashClientSecret(secret), toPrint: secret };
 }
 
 export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {

@@ -54,7 +54,7 @@ async function listKeys(parts: CommandParts): Promise<void> {
 async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags): Promise<void> {
   const server = await parts.server();
   const algorithms = algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
-  const waits = await Promise.all(algorithms.map((one) => server.secondsUntilRotation(one)));
+  const waits = await Promise.all(algorithms.map((one) => server.operator.secondsUntilRotation(one)));
   const wait = Math.max(...waits);
   if (wait > 0 && now !== true)
     throw new Refused(
@@ -62,7 +62,7 @@ async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags):
     );
   const rotated = [];
   for (const one of algorithms) {
-    rotated.push({ algorithm: one, kid: await server.rotateSigningKey(one, { now: now === true }) });
+    rotated.push({ algorithm: one, kid: await server.operator.rotateSigningKey(one, { now: now === true }) });
   }
   printList(parts, rotated, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
 }

@@ -45,7 +45,7 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
 }
 
 async function explain(parts: CommandParts, token: string): Promise<void> {
-  const explanation = await (await parts.server()).explainToken(token);
+  const explanation = await (await parts.server()).operator.explainToken(token);
   printOne(parts, explanation, await linesOf(explanation, parts.people));
 }
 
@@ -126,7 +126,7 @@ async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void
   const order = await orderFrom(parts, flags);
   const server = await parts.server();
   for (let issued = 0; issued < flags.count; ) {
-    const batch = await server.issueTokens(order, Math.min(BATCH_SIZE, flags.count - issued));
+    const batch = await server.operator.issueTokens(order, Math.min(BATCH_SIZE, flags.count - issued));
     const lines = batch.flatMap((tokens) =>
       parts.isJson ? JSON.stringify(tokens) : [tokens.accessToken, tokens.refreshToken ?? []].flat(),
     );
@@ -219,7 +219,7 @@ function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boo
 
 async function revokeOne(parts: CommandParts, token: string, { count, dryRun }: RevokeFlags): Promise<void> {
   const server = await parts.server();
-  const before = await server.explainToken(token);
+  const before = await server.operator.explainToken(token);
   const counted = count || dryRun ? { alive: before.alive ? 1 : 0 } : {};
   if (dryRun) {
     const line = before.alive ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;

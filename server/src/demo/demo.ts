@@ -105,7 +105,7 @@ export async function addDemoData(
     const { secret, ...registration } = { secret: undefined, ...client };
     await storage.clients.add({
       ...registration,
-      ...(secret !== undefined && { secrets: [await server.hashClientSecret(secret)] }),
+      ...(secret !== undefined && { secrets: [await server.operator.hashClientSecret(secret)] }),
     });
   }
 
@@ -135,7 +135,7 @@ export async function demoCommands(
     username: person.name,
     format: 'opaque',
   } as const;
-  const issued = await server.issueTokens(order).catch((error: unknown) => {
+  const issued = await server.operator.issueTokens(order).catch((error: unknown) => {
     if (error instanceof OperatorIssueError) return error;
     throw error;
   });

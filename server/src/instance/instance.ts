@@ -109,7 +109,10 @@ export async function openInstance(
               issuer,
             )
           : undefined;
-      return { ...(await server.secretDependents(await storage.clients.list())), keptPairwiseSecret };
+      return {
+        ...(await server.operator.secretDependents(await storage.clients.list())),
+        keptPairwiseSecret,
+      };
     },
     async server(onEvent) {
       const secret = secrets();

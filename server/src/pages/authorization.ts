@@ -17,7 +17,7 @@ export function authorizePage(parts: PageParts) {
       const page = await openAuthorizationPage(c, parts, 'authorize');
       return proceed(c, parts, page, await parts.browserSessions.current(c));
     }
-    const authorization = await parts.server.validateAuthorizationRequest(c.get('plain'));
+    const authorization = await parts.server.authorization.validate(c.get('plain'));
     const { parameters } = authorization;
     const pending: PendingAuthorization = { kind: 'authorization', parameters, begunAtMs: parts.clock() };
 
@@ -57,7 +57,7 @@ export async function proceed(
   const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
   const description = 'a page would have to be shown';
   const { server } = parts;
-  const refusal = await server.refuseAuthorization(authorization, code, description, requestIdOf(c));
+  const refusal = await server.authorization.refuse(authorization, code, description, requestIdOf(c));
   return toClient(c, parts, refusal, authorization.uiLocales);
 }
 
@@ -69,7 +69,8 @@ export async function nextStep(
 ): Promise<Step> {
   const { authorization, pending } = page;
   if (session === undefined || !isRecentEnough(parts, page, session)) return { page: 'login' };
-  if (!(await parts.server.isExpectedPerson(authorization, session.person.subject))) return { page: 'login' };
+  if (!(await parts.server.authorization.isExpectedUser(authorization, session.person.subject)))
+    return { page: 'login' };
   const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
   return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
@@ -162,5 +163,5 @@ export async function answerWithCode(
     sessionId: session.id,
     isStillApproved,
   };
-  return toResponse(c, await server.completeAuthorization(authorization, approval, requestId));
+  return toResponse(c, await server.authorization.complete(authorization, approval, requestId));
 }

@@ -82,7 +82,7 @@ export function submitConsent(parts: PageParts) {
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
       const description = 'the person denied access';
-      const refusal = await server.refuseAuthorization(
+      const refusal = await server.authorization.refuse(
         authorization,
         'access_denied',
         description,

@@ -95,7 +95,7 @@ async function cancel(
   { authorization }: AuthorizationPage,
 ): Promise<Response> {
   const description = 'the person cancelled the sign-in';
-  const refusal = await parts.server.refuseAuthorization(
+  const refusal = await parts.server.authorization.refuse(
     authorization,
     'access_denied',
     description,
@@ -119,7 +119,7 @@ async function attempt(
   const outcome = await signIn(signInParts, username, password, placeOf);
   if ('refused' in outcome || !('authorization' in page)) return outcome;
   // OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one.
-  const isExpected = await server.isExpectedPerson(page.authorization, outcome.person.subject);
+  const isExpected = await server.authorization.isExpectedUser(page.authorization, outcome.person.subject);
   return isExpected ? outcome : { refused: 'person_not_expected' };
 }
 
@@ -172,7 +172,10 @@ async function signInAgain(
   if (!('authorization' in page)) return undefined;
   const { authorization, sealed } = page;
   const session = await browserSessions.current(c);
-  if (session === undefined || !(await server.isExpectedPerson(authorization, session.person.subject)))
+  if (
+    session === undefined ||
+    !(await server.authorization.isExpectedUser(authorization, session.person.subject))
+  )
     return undefined;
   const isRequested = authorization.prompt.includes('login') || authorization.maxAge === 0;
   return {

@@ -67,12 +67,12 @@ async function openLeaving(c: PageContext, parts: PageParts): Promise<Leaving> {
   const { server, pendingRequests, clock } = parts;
   const sealed = c.req.query('pending');
   if (sealed === undefined) {
-    const logout = await server.validateLogoutRequest(c.get('plain'));
+    const logout = await server.logout.validate(c.get('plain'));
     return { logout, pending: { kind: 'logout', parameters: logout.parameters, begunAtMs: clock() } };
   }
   const pending = await pendingRequests.open(sealed);
   if (pending?.kind !== 'logout') throw new PageProblem('logout', 'request_expired');
-  return { logout: await server.resumeLogoutRequest(pending.parameters, requestIdOf(c)), pending };
+  return { logout: await server.logout.resume(pending.parameters, requestIdOf(c)), pending };
 }
 
 /** Whether the hint names this session. A hint with only the user may be years old. */
@@ -81,7 +81,7 @@ async function isHinted(
   logout: LogoutRequest,
   { id, person: { subject } }: BrowserSession,
 ): Promise<boolean> {
-  return logout.idTokenHint?.sid !== undefined && server.isHintedSession(logout, subject, id);
+  return logout.idTokenHint?.sid !== undefined && server.logout.isHintedSession(logout, subject, id);
 }
 
 async function askToConfirm(
@@ -146,7 +146,7 @@ async function leave(
   clientIds: readonly string[] = [],
   answers: LogoutAnswers = new Map(),
 ): Promise<Response> {
-  const answer = parts.server.completeLogout(logout);
+  const answer = parts.server.logout.complete(logout);
   if (answer !== undefined && answer.leaving === undefined) return toResponse(c, answer);
   const setting = pageSetting(c, parts, logout.uiLocales);
   const clients = await Promise.all(clientIds.map(async (id) => await parts.clients.get(id)));

@@ -31,7 +31,7 @@ export async function openPendingPage(
   const pending = await parts.pendingRequests.open(sealed);
   if (pending === undefined || pending.kind === 'logout') throw new PageProblem(page, 'request_expired');
   if (pending.kind === 'account') return { pending, sealed };
-  const authorization = await parts.server.resumeAuthorizationRequest(pending.parameters, requestIdOf(c));
+  const authorization = await parts.server.authorization.resume(pending.parameters, requestIdOf(c));
   return { pending, authorization, sealed };
 }
 

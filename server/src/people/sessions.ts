@@ -91,7 +91,7 @@ const PAUSES_MS = [5_000, 25_000, 125_000, 625_000, 3_125_000, 15_625_000];
 /** Longer than any attempt takes. A process that holds a delivery for longer counts as dead. */
 const LEASE_MS = 60_000;
 
-type LogoutAttempt = Awaited<ReturnType<AuthorizationServer['notifyLogout']>>;
+type LogoutAttempt = Awaited<ReturnType<AuthorizationServer['logout']['notify']>>;
 
 export interface LogoutReport extends Omit<LogoutDelivery, keyof ClientNames> {
   readonly type: 'logout_delivered' | 'logout_postponed' | 'logout_given_up';
@@ -102,7 +102,7 @@ export interface LogoutReport extends Omit<LogoutDelivery, keyof ClientNames> {
 
 interface Parts {
   readonly deliveries: LogoutDeliveries;
-  readonly server: Pick<AuthorizationServer, 'notifyLogout'>;
+  readonly server: { readonly logout: Pick<AuthorizationServer['logout'], 'notify'> };
   readonly report: (report: LogoutReport) => void;
   /** Receives faults. The delivery is due again when its lease ends. */
   readonly onFault: (error: unknown) => void;
@@ -200,7 +200,7 @@ export class LogoutDeliverer {
     const { deliveries, server, report } = this.#parts;
     const { attempts, sid, sub, ...session } = delivery;
     const notification = { clientId: session.clientId, sid, ...(sub !== undefined && { sub }) };
-    const { outcome, ...known } = await server.notifyLogout(notification);
+    const { outcome, ...known } = await server.logout.notify(notification);
     onOutcome?.(session.clientId, outcome);
     const pauseMs = outcome === 'failed' ? PAUSES_MS[attempts - 1] : undefined;
     if (pauseMs === undefined) await deliveries.remove(delivery);

@@ -27,7 +27,7 @@ async function answersOn(storage) {
   await server.prepare();
   await storage.clients.add({
     id: 'my-service',
-    secrets: [await server.hashClientSecret('its secret')],
+    secrets: [await server.operator.hashClientSecret('its secret')],
     grantTypes: ['client_credentials'],
     scopes: ['read'],
     redirectUris: [],

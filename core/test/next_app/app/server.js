@@ -13,7 +13,7 @@ export const server = new AuthorizationServer({
 await server.prepare();
 await storage.clients.add({
   id: 'machine',
-  secrets: [await server.hashClientSecret('its secret')],
+  secrets: [await server.operator.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],

@@ -32,7 +32,7 @@ async function prepare() {
   await server.prepare();
   await storage.clients.add({
     id: 'service',
-    secrets: [await server.hashClientSecret('its secret')],
+    secrets: [await server.operator.hashClientSecret('its secret')],
     grantTypes: ['client_credentials'],
     scopes: ['read'],
     redirectUris: [],

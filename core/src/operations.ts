@@ -1,0 +1,281 @@
+// The operations of an authorization server that are not endpoints, in groups: around the host's sign-in page, around its
+// logout page, and for operators.
+import { type Approval, completeAuthorization } from './authorization/approval.ts';
+import {
+  type AuthorizationRequest,
+  resumeAuthorizationRequest,
+  validateAuthorizationRequest,
+} from './authorization/authorization_request.ts';
+import {
+  type AuthorizationRefusal,
+  REASON_OF_HOST_REFUSAL,
+  refusedAuthorization,
+} from './authorization/authorization_response.ts';
+import { isExpectedPerson } from './authorization/parameters.ts';
+import { endRequest } from './authorization/request_end.ts';
+import type { Context } from './context.ts';
+import { errorResponse } from './http/error_response.ts';
+import type { HttpRequest, HttpResponse } from './http/http.ts';
+import {
+  completeLogout,
+  isHintedSession,
+  type LogoutRequest,
+  resumeLogoutRequest,
+  validateLogoutRequest,
+} from './logout/logout.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './logout/notification.ts';
+import { type Explanation, explainToken } from './operator/explanation.ts';
+import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
+import type { SigningAlgorithm } from './protocol/client_metadata.ts';
+import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
+import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
+import { documentByOperator } from './registration/checked_document.ts';
+import { type ClientIdentity, recordOf } from './registration/client_document.ts';
+import { callOf, report, reported, requireMethod } from './serve.ts';
+import type { NewClient } from './storage/contract.ts';
+import type { SigningKeys } from './tokens/jwt_service.ts';
+import { newOpaque } from './tokens/opaque_token.ts';
+import { type SecretDependents, secretDependents } from './tokens/server_secret.ts';
+
+/**
+ * The authorization endpoint (RFC 6749 §3.1). The host owns its URL and its pages: it validates the request, signs the
+ * user in and asks for consent, then completes or refuses the request.
+ *
+ * @example
+ * const request = await server.authorization.validate(httpRequest);
+ * // … sign the user in, ask for consent …
+ * return server.authorization.complete(request, { subject: user.id });
+ */
+export class AuthorizationOperations {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Validates a request to the authorization endpoint.
+   * @throws {OAuthError} `errorResponse` redirects it to the client if that is safe
+   */
+  validate(request: HttpRequest): Promise<AuthorizationRequest> {
+    return reported(this.#context, callOf('authorization', request), () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateAuthorizationRequest(this.#context, request);
+    });
+  }
+
+  /**
+   * Rebuilds a validated request from its `parameters` on a later page of the host. Checks the client and the parameters
+   * again, but does not fetch a request object or read a pushed request again.
+   * @param parameters `AuthorizationRequest.parameters`, from a place where users cannot change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validate`
+   */
+  resume(parameters: Readonly<Record<string, string>>, requestId?: string): Promise<AuthorizationRequest> {
+    const call = callOf('authorization', { id: requestId });
+    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
+  }
+
+  /**
+   * Sends the user back to the client with a code.
+   * @param requestId the host's identifier of the HTTP request in which the user approved, for events
+   * @throws {OAuthError} `access_denied`: the user or the client has been disabled; `invalid_request`: the request already
+   *   has a response
+   */
+  complete(request: AuthorizationRequest, approval: Approval, requestId?: string): Promise<HttpResponse> {
+    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
+    return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
+  }
+
+  /**
+   * Sends the user back to the client with an error such as `access_denied` or `login_required`. For an unchecked client
+   * the response has `leaving`, and its page asks the user first.
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} the request already has a response
+   */
+  refuse(
+    request: AuthorizationRequest,
+    code: AuthorizationRefusal,
+    description: string,
+    requestId?: string,
+  ): Promise<HttpResponse> {
+    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
+    return reported(this.#context, call, async () => {
+      const ended = await endRequest(this.#context, request);
+      if (ended !== undefined) throw ended;
+      const reason = REASON_OF_HOST_REFUSAL[code];
+      const error = refusedAuthorization(this.#context, request, { code, description, reason });
+      report(this.#context, error, call);
+      return errorResponse(error);
+    });
+  }
+
+  /**
+   * Whether the request is for this user: `true` if it names no user (OpenID Connect Core §3.1.2.1, §5.5.1).
+   * @param subject the host's own identifier of the user
+   */
+  isExpectedUser(
+    request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
+    subject: string,
+  ): Promise<boolean> {
+    return isExpectedPerson(this.#context, request, subject);
+  }
+}
+
+/**
+ * The logout endpoint (RP-Initiated Logout) and logout notifications (Back-Channel Logout). The host owns the endpoint's
+ * URL, its page and the sessions.
+ */
+export class LogoutOperations {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  /**
+   * Validates a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the user, unless
+   * `isHintedSession`, and ends the session.
+   * @throws {OAuthError} `errorResponse` renders it; it is never redirected to the client
+   */
+  validate(request: HttpRequest): Promise<LogoutRequest> {
+    const call = callOf('logout', request);
+    return reported(this.#context, call, () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateLogoutRequest(this.#context, request, (error) => report(this.#context, error, call));
+    });
+  }
+
+  /**
+   * Rebuilds a validated request from its `parameters` on a later page of the host.
+   * @param parameters `LogoutRequest.parameters`, from a place where users cannot change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validate`
+   */
+  resume(parameters: Readonly<Record<string, string>>, requestId?: string): Promise<LogoutRequest> {
+    const call = callOf('logout', { id: requestId });
+    return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
+  }
+
+  /**
+   * Whether the client proved by an ID token that it means this session. If not, the host must ask the user
+   * (RP-Initiated Logout §2).
+   * @param subject the host's own identifier of the user
+   */
+  isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
+    return isHintedSession(this.#context, request, subject, sessionId);
+  }
+
+  /**
+   * Sends the user back to the client after the session has ended (RP-Initiated Logout §3). For an unchecked client the
+   * response has `leaving`, and its page asks the user first.
+   * @returns `undefined` if the request has no registered `post_logout_redirect_uri`: the host shows its own page
+   */
+  complete(request: LogoutRequest): HttpResponse | undefined {
+    return completeLogout(request);
+  }
+
+  /**
+   * Notifies one client, once, that a session has ended (Back-Channel Logout §2.5). If the result is `failed`, try again
+   * later: each call makes a new logout token.
+   * @throws {StorageFault} storage is not available
+   */
+  notify(session: EndedSession): Promise<LogoutDelivery> {
+    return notifyLogout(this.#context, session);
+  }
+}
+
+/** What operators do: explain and issue tokens, prepare clients, rotate keys and secrets. */
+export class OperatorOperations {
+  readonly #context: Context;
+  readonly #signingKeys: SigningKeys | undefined;
+
+  constructor(context: Context, signingKeys: SigningKeys | undefined) {
+    this.#context = context;
+    this.#signingKeys = signingKeys;
+  }
+
+  /** Explains what a token is, whether it is alive, and if not, why and since when. */
+  explainToken(token: string): Promise<Explanation> {
+    return explainToken(this.#context, token);
+  }
+
+  /**
+   * Issues tokens without a grant, all in one transaction.
+   * @param count how many access tokens or pairs. Default: 1
+   * @throws {OperatorIssueError} the client may not have such a token or scope
+   */
+  issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
+    return issueByOperator(this.#context, order, count);
+  }
+
+  /** Hashes a client secret for `ClientRecord.secrets`. */
+  hashClientSecret(clientSecret: string): Promise<ClientSecretRecord> {
+    return this.#context.clientSecrets.hash(clientSecret);
+  }
+
+  /** Returns a new client secret of 256 random bits. */
+  newClientSecret(): string {
+    return newOpaque('client_secret', this.#context.random);
+  }
+
+  /**
+   * Makes a client record from client metadata. Stores nothing.
+   * @param members members of RFC 7591 §2 and of grantd, as listed in `MEMBER_NAMES`
+   * @param registered the client before the change: its URLs are not fetched again
+   * @throws {ClientMetadataError} a member is invalid
+   */
+  async clientFrom(
+    identity: ClientIdentity,
+    members: Readonly<Record<string, unknown>>,
+    registered?: ClientRecord,
+  ): Promise<NewClient> {
+    return recordOf(identity, await documentByOperator(this.#context, members, registered));
+  }
+
+  /** Returns a new initial access token, for the option `registration` with `openTo: 'initial_access_token'`. */
+  newInitialAccessToken(order: InitialAccessOrder): Promise<string> {
+    return newInitialAccessToken(this.#context, order);
+  }
+
+  /**
+   * Counts what depends on each of the server's secrets, in their order, and on none of them.
+   * @param clients all clients
+   * @throws {StorageFault} storage is not available
+   */
+  async secretDependents(clients: readonly ClientRecord[]): Promise<SecretDependents> {
+    const { secret, clock } = this.#context;
+    return secretDependents(clients, (await this.#signingKeys?.seals()) ?? new Map(), {
+      fingerprints: await secret.fingerprints(),
+      nowMs: clock(),
+    });
+  }
+
+  /**
+   * Makes the next signing key of an algorithm the current one, and publishes a new next key.
+   * @param options `now`: rotate even if clients may not know the next key yet; some then reject what it signs
+   * @returns `kid` of the current key
+   * @throws {SigningKeyTooYoung} clients may not know the next key yet, because they may cache the key set
+   * @throws {Error} the host uses its own `JwtService`
+   */
+  async rotateSigningKey(
+    algorithm: SigningAlgorithm,
+    { now = false }: { readonly now?: boolean } = {},
+  ): Promise<string> {
+    return this.#ownKeys().rotate(algorithm, now);
+  }
+
+  /**
+   * Seconds until `rotateSigningKey` accepts an algorithm, because until then clients may not know the next key.
+   * @throws {Error} the host uses its own `JwtService`
+   */
+  async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
+    return this.#ownKeys().secondsUntilRotation(algorithm);
+  }
+
+  #ownKeys(): SigningKeys {
+    if (this.#signingKeys === undefined)
+      throw new Error('this server has no signing keys: they belong to the option jwtService');
+    return this.#signingKeys;
+  }
+}
