@@ -53,7 +53,7 @@ export async function writeRequestFile(
 }
 
 /** A request for clients that write the bytes themselves. */
-export interface ParsedRequest {
+interface ParsedRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;

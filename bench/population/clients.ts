@@ -3,7 +3,7 @@ import type { TokenKind } from './order.ts';
 
 /** Not localhost, because such an issuer would have to contain the port. */
 export const ISSUER = 'https://login.example';
-export const API_RESOURCE = 'https://api.example';
+const API_RESOURCE = 'https://api.example';
 
 /** Authenticates by `client_secret_basic`. Neither its name nor its secret needs escaping. */
 export interface BenchClient {

@@ -25,7 +25,7 @@ const TURNS = 4;
 /** Samples for `BulkRows`: a single token, and a pair. */
 export const COPIED = 3;
 
-export interface PopulateOptions {
+interface PopulateOptions {
   /** The token file of each kind, one token per line. */
   readonly fileOf: (kind: TokenKind) => string;
   /** Called with the progress. */

@@ -28,7 +28,7 @@ export function ceiling(bareRate: number, primitives: Primitives, parts: Parts):
   return 1e6 / microseconds;
 }
 
-export interface Share {
+interface Share {
   /** Share of all requests. All shares sum to 1. */
   readonly share: number;
   /** Requests per second of this kind alone. */

@@ -13,13 +13,13 @@ const MAIN = join(import.meta.dirname, 'main.ts');
 const MEASURED = 11;
 const LONGEST_SETUP_MS = 60_000;
 
-export interface MeasuredPrimitives {
+interface MeasuredPrimitives {
   readonly primitives: Primitives;
   /** The share of one core that other programs used; `undefined` if the system does not report it. */
   readonly othersCpu: number | undefined;
 }
 
-export interface PrimitivesOrder {
+interface PrimitivesOrder {
   /** Measured on a copy. */
   readonly population: Population;
   /** The core of the measuring process. */

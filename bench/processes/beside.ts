@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { GENERATOR_CORE, pinned } from './pinning.ts';
 
 /** A program that runs next to the measured ones. */
-export interface Beside {
+interface Beside {
   readonly pid: number | undefined;
   /**
    * Ends it. Further calls return the same result.

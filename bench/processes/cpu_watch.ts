@@ -10,7 +10,7 @@ export interface Watched {
 }
 
 /** Processes that live during the whole measurement. */
-export interface WatchOrder {
+interface WatchOrder {
   /** Processes whose share is measured. */
   readonly server?: number;
   /** Further processes that do not count as others. */

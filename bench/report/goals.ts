@@ -5,7 +5,7 @@ import { ceilingOfTheMix } from './ceiling_of_the_mix.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
 /** A bound on a measured value. Without a bound the value is only shown. */
-export interface Goal {
+interface Goal {
   /** The work that it needs. */
   readonly work: string;
   /** The unit after the number: `of bare`. */

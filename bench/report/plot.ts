@@ -1,5 +1,5 @@
 /** The result of one program at a work, relative to the bare server. */
-export interface Bar {
+interface Bar {
   readonly subject: string;
   /** The median of the rounds. */
   readonly ratio: number;

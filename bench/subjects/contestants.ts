@@ -13,7 +13,7 @@ const BARE = join(import.meta.dirname, 'bare.ts');
 /** Headers that node:http adds itself. */
 const OF_THE_CONNECTION = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding']);
 
-export interface GrantdOrder {
+interface GrantdOrder {
   /** Default: `grantd`. */
   readonly name?: string;
   readonly flags?: readonly string[];

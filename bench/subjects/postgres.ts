@@ -9,7 +9,7 @@ import { CAN_PIN, GENERATOR_CORE } from '../processes/pinning.ts';
 import { childrenOf } from '../processes/process_usage.ts';
 
 /** A PostgreSQL server that contains a population. It ends with this process. */
-export interface PostgresPopulation {
+interface PostgresPopulation {
   /** Without its password. */
   readonly url: string;
   readonly password: string;

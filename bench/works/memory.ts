@@ -19,7 +19,7 @@ export interface Memory {
   readonly afterPasses: readonly number[];
 }
 
-export interface MeasuredMemory {
+interface MeasuredMemory {
   readonly memory: Memory;
   /** The share of one core that other programs used; `undefined` if the system does not report it. */
   readonly othersCpu: number | undefined;

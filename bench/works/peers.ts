@@ -8,7 +8,7 @@ import { linesOf, type Stage } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Contestant } from './work.ts';
 
-export interface PeerWork {
+interface PeerWork {
   /** Default: all. Not every peer has every endpoint. */
   readonly peers?: readonly PeerName[];
   readonly kind: PeerTokenKind;

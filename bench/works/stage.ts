@@ -39,7 +39,7 @@ export function populationOrder(sizes: Sizes): PopulationOrder {
   };
 }
 
-export interface StageOrder {
+interface StageOrder {
   /** The caller removes it afterwards. */
   readonly folder: string;
   readonly sizes: Sizes;

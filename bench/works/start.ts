@@ -7,7 +7,7 @@ import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
 
-export interface MeasuredStart {
+interface MeasuredStart {
   /** Milliseconds from process start to the first right response, each in a fresh process. */
   readonly start: Spread;
   /** The share of one core that other programs used; `undefined` if the system does not report it. */

@@ -414,7 +414,7 @@ export const REGISTRATION_OPTIONS = {
 export const ALL_OPTIONS = { ...HOST_OPTIONS, ...SHARED_OPTIONS };
 
 /** Every option of `new AuthorizationServer()`. The annotation keeps the table and the generated interface in step. */
-export const AUTHORIZATION_SERVER_OPTIONS: {
+const AUTHORIZATION_SERVER_OPTIONS: {
   readonly [Name in keyof Required<AuthorizationServerOptions>]: Option<
     NonNullable<AuthorizationServerOptions[Name]>,
     unknown

@@ -15,7 +15,7 @@ import {
 } from '@jmondi/oauth2-server';
 import type { OldTables, Row } from './old_tables.ts';
 
-export type HostToken = OAuthToken & { readonly issuedAt: Date };
+type HostToken = OAuthToken & { readonly issuedAt: Date };
 export type OldRepositories = ReturnType<typeof oldRepositories>;
 
 const SCOPES = ['openid', 'profile', 'email', 'read'];

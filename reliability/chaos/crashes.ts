@@ -10,14 +10,14 @@ import { refreshTokens } from './load_tokens.ts';
 import { issueAndRevoke } from './revocation_load.ts';
 import { underLoad } from './under_load.ts';
 
-export interface CrashOrder {
+interface CrashOrder {
   readonly kills: number;
   /** The cluster's `--refresh-grace`, in milliseconds. */
   readonly graceMs: number;
   readonly onKill?: (kills: number, faults: number) => void;
 }
 
-export interface CrashReport {
+interface CrashReport {
   readonly kills: number;
   /** Milliseconds from each start of a killed server to its first response. */
   readonly recoveriesMs: readonly number[];

@@ -12,7 +12,7 @@ import { refreshTokens } from './load_tokens.ts';
 import { shortLife } from './short_life.ts';
 import { underLoad } from './under_load.ts';
 
-export interface OutageOrder {
+interface OutageOrder {
   readonly rounds: number;
   /** Duration of an outage, in milliseconds. */
   readonly outageMs: number;

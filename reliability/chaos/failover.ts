@@ -6,7 +6,7 @@ import { databaseOutages, type OutageReport } from './database_outages.ts';
 /** What happens to the primary when its standby takes over. */
 export type Fate = 'killed' | 'deposed';
 
-export interface FailoverOrder {
+interface FailoverOrder {
   readonly fate: Fate;
   readonly processes: number;
 }

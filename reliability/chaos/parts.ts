@@ -11,7 +11,7 @@ export type PartReport =
   | (Readonly<Record<string, unknown>> & { readonly faults: readonly string[] })
   | { readonly skipped: string };
 
-export interface PartOrder {
+interface PartOrder {
   readonly processes: number;
   readonly kills: number;
   readonly outages: number;

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 const WAYS = [['-m'], ['-r', '-m']];
 
 /** The flags of `unshare` with which this machine lets us mount a disk; `undefined` if none work. */
-export function privateMounts(folder: string): readonly string[] | undefined {
+function privateMounts(folder: string): readonly string[] | undefined {
   const mount = ['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', folder];
   return WAYS.find((flags) => spawnSync('unshare', [...flags, ...mount]).status === 0);
 }

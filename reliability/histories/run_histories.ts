@@ -6,7 +6,7 @@ import { operatorOf } from './operator.ts';
 import { serveOperator } from './remote_operator.ts';
 import { add, emptyTally, type Tally } from './tally.ts';
 
-export interface HistoriesOrder {
+interface HistoriesOrder {
   readonly histories: number;
   /** Threads that generate load. */
   readonly threads: number;

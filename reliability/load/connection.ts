@@ -14,7 +14,7 @@ export interface Message {
   readonly body?: string;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** Maximum. Default: 1. */
   readonly sockets?: number;
   /** Called with every response and its duration in milliseconds. */

@@ -6,7 +6,7 @@ export interface Arrival {
   readonly latencyMs: number;
 }
 
-export interface OpenLoopOrder {
+interface OpenLoopOrder {
   /** Requests per second. */
   readonly rate: number;
   /**

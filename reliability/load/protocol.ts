@@ -3,7 +3,7 @@ import type { Answer, Connection } from './connection.ts';
 import { CLIENTS, secretOf } from './registrations.ts';
 
 /** The result of a read; `unknown` if storage or the server was away. */
-export type Seen = 'active' | 'inactive' | 'unknown';
+type Seen = 'active' | 'inactive' | 'unknown';
 
 /** `unknown`: it may have happened, or may still happen. */
 export type Done = 'done' | 'unknown';
@@ -14,7 +14,7 @@ export interface Tokens {
 }
 
 /** A response that no specification allows. */
-export class UnexpectedAnswer extends Error {
+class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
 
   constructor(what: string, { status, headers, body }: Answer) {

@@ -1,5 +1,5 @@
 /** One request with its response, reconstructed from a server's system calls. */
-export interface Exchange {
+interface Exchange {
   /** Method and path. */
   readonly request: string;
   readonly status: number;

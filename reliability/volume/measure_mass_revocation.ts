@@ -6,14 +6,14 @@ import { Connection } from '../load/connection.ts';
 import { introspect } from '../load/protocol.ts';
 import { CLIENTS } from '../load/registrations.ts';
 
-export interface MassRevocationOrder {
+interface MassRevocationOrder {
   readonly tokens: number;
   /** How many random tokens are introspected before and after. */
   readonly looks: number;
   readonly onProgress: (issued: number) => void;
 }
 
-export interface MassRevocationReport {
+interface MassRevocationReport {
   readonly issuedPerSecond: number;
   /** Milliseconds until `revokeAll` returned. */
   readonly revocationMs: number;

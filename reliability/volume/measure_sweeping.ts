@@ -25,7 +25,7 @@ export interface Comparison {
   readonly rowsPerSecond: number;
 }
 
-export interface SweepingReport {
+interface SweepingReport {
   readonly rounds: readonly Comparison[];
   readonly all: Comparison;
 }

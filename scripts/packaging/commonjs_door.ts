@@ -1,7 +1,7 @@
 import { basename, posix } from 'node:path';
 
 /** The CommonJS file for a module, and its declarations. */
-export interface CommonjsDoor {
+interface CommonjsDoor {
   readonly code: string;
   readonly declarations: string;
 }

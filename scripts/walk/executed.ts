@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 /** By path, relative to the root of the repository. */
 export type Executed = Readonly<Record<string, ExecutedFile>>;
 
-export interface ExecutedFile {
+interface ExecutedFile {
   /** `name:line` of each function that was called. */
   readonly functions: readonly string[];
   /** Line numbers of executed code. */

@@ -31,7 +31,7 @@ const SEVERAL = /, *[\w-]+ +[^\s=]/;
  * Credentials in an Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts are form-encoded. Many clients do not
  * encode them, so a secret that decoding changes is also tried as it is.
  */
-export const clientSecretBasic: ClientAuthenticationMethod = {
+const clientSecretBasic: ClientAuthenticationMethod = {
   proof: 'secret',
   find(request) {
     const authorization = headerValue(request, 'authorization');
@@ -78,7 +78,7 @@ function formDecode(text: string): string {
 }
 
 /** Credentials in the form body (RFC 6749 §2.3.1). */
-export const clientSecretPost: ClientAuthenticationMethod = {
+const clientSecretPost: ClientAuthenticationMethod = {
   proof: 'secret',
   parameters: ['client_secret'],
   find(_request, form) {

@@ -185,7 +185,7 @@ const encryptedIf = (kind: 'userinfo' | 'introspection') => ({
 });
 
 /** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
-export const METADATA_MEMBERS = {
+const METADATA_MEMBERS = {
   // RFC 7591 §2
   redirect_uris: member(listOf(returnUri), 'where the server sends the browser with its answer', {
     field: 'redirectUris',

@@ -14,7 +14,7 @@ import type {
  */
 
 /** Every member of a record that has a column. A member that is forgotten here does not compile. */
-export type Columns<T> = { readonly [M in keyof T]-?: Column<T, M> };
+type Columns<T> = { readonly [M in keyof T]-?: Column<T, M> };
 
 type Column<T, M extends keyof T> = ColumnUse & {
   /** In SQL. */
@@ -230,7 +230,7 @@ function written(type: AnyColumn['type'], value: unknown): WrittenValue {
 }
 
 /** A value as either database returns it. */
-export type StoredValue = string | number | boolean | null;
+type StoredValue = string | number | boolean | null;
 
 /** A row as a list, in the order of `readNames`. Reading it takes half the time of reading an object. */
 export type RowList = readonly StoredValue[];

@@ -7,7 +7,7 @@ import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/host_storage.ts';
 
 /** Where a claim can appear. */
-export const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;
+const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;
 export type ClaimPlace = (typeof CLAIM_PLACES)[number];
 
 /** A claim of the application's own, such as roles, groups or a tenant. */

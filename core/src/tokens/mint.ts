@@ -347,7 +347,7 @@ interface IdTokenOccasion {
 }
 
 /** Claims that speak of the token and the sign-in (OpenID Connect Core §2, RFC 7519 §4.1): the server alone says them. */
-export const PROTOCOL_CLAIMS: ReadonlySet<string> = new Set([
+const PROTOCOL_CLAIMS: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'],
   ...['auth_time', 'nonce', 'acr', 'amr', 'azp', 'at_hash', 'c_hash', 's_hash', 'sid', 'events', 'cnf'],
 ]);

@@ -8,7 +8,7 @@ import {
 } from 'jose';
 import type { World } from './world.ts';
 
-export interface SignedAnswer {
+interface SignedAnswer {
   readonly header: CompactJWSHeaderParameters;
   readonly claims: Readonly<Record<string, unknown>>;
 }

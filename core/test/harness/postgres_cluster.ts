@@ -15,9 +15,9 @@ import { removeWithServers } from './postgres_remains.ts';
 import { ask, OWNER, type PostgresServer, type Row } from './postgres_server.ts';
 
 /** Parameters of postgresql.conf. `fsync` is on by default. */
-export type PostgresSettings = Readonly<Record<string, string | number | boolean>>;
+type PostgresSettings = Readonly<Record<string, string | number | boolean>>;
 
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly settings?: PostgresSettings;
 }
 
@@ -51,7 +51,7 @@ export async function startPostgres({ settings = {} }: PostgresOptions = {}): Pr
   return cluster;
 }
 
-export interface ClusterPlace {
+interface ClusterPlace {
   readonly folder: string;
   readonly installation: PostgresInstallation;
   readonly password: string;

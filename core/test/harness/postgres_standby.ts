@@ -8,7 +8,7 @@ import { ask, type PostgresServer } from './postgres_server.ts';
 
 const REPLICATOR = 'replicator';
 
-export interface StandbyOptions {
+interface StandbyOptions {
   /** The primary acknowledges a commit only when this standby has it on disk. */
   readonly synchronous: boolean;
 }

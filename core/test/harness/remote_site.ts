@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener } from 'node:h
 import type { TestContext } from 'node:test';
 
 /** An external site, on loopback. */
-export interface RemoteSite {
+interface RemoteSite {
   readonly port: number;
   /** `http://127.0.0.1:PORT` */
   readonly origin: string;
@@ -10,7 +10,7 @@ export interface RemoteSite {
   readonly requests: readonly ArrivedRequest[];
 }
 
-export interface ArrivedRequest {
+interface ArrivedRequest {
   readonly method: string | undefined;
   readonly url: string | undefined;
   readonly headers: IncomingMessage['headers'];

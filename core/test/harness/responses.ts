@@ -70,14 +70,6 @@ export const OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTA
   'retry-after': '1',
 });
 
-/** A client's `jwks_uri` could not be fetched. */
-export const DOCUMENT_OUTAGE: TestResponse = errorOf(
-  503,
-  'temporarily_unavailable',
-  'a document of the client cannot be fetched at the moment',
-  { ...JSON_HEADERS, 'retry-after': '10' },
-);
-
 /** The response with CORS headers for this origin. */
 export function opened(response: TestResponse, origin: string): TestResponse {
   const headers = {

@@ -19,7 +19,7 @@ export interface StoreKind {
 }
 
 /** A store that opens synchronously. */
-export interface LocalStoreKind extends StoreKind {
+interface LocalStoreKind extends StoreKind {
   open(issuer: string, clock: () => number): OpenStore;
 }
 

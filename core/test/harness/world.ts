@@ -328,7 +328,7 @@ type Run = (world: World, t: TestContext) => Promise<void> | void;
 type Declaring = (sentence: string, run: Run, options?: WorldOptions) => void;
 
 /** A rule: a sentence that begins with its section, and its test. */
-export interface Spec extends Declaring {
+interface Spec extends Declaring {
   /** A rule of HTTP: method, media type, header, body or status. It also runs through every adapter. */
   readonly http: Declaring;
 }

@@ -7,7 +7,7 @@ import { mount } from '@grantd/core/node';
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** An authorization server on loopback, for an API in another runtime. */
-export interface AskedIssuer {
+interface AskedIssuer {
   readonly issuer: string;
   /** A token for the API. */
   readonly token: string;

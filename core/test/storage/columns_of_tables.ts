@@ -30,7 +30,7 @@ export const COLUMNS_OF_TABLES: Readonly<Record<string, TableColumns>> = {
   pushed_requests: { columns: PUSHED_REQUESTS, others: [] },
 };
 
-export interface FoundColumn {
+interface FoundColumn {
   readonly name: string;
   readonly type: string;
   readonly isNullable: boolean;

@@ -19,7 +19,7 @@ export const NEIGHBOURHOODS = [
 export const MALLORY = { username: 'mallory', password: 'the attacker’s own' };
 
 /** A hostile site, and an attacker with a browser and an account at the server of the scene. */
-export interface HostileSite {
+interface HostileSite {
   /** Shows a page of the hostile site to a user. */
   lure(visit: Visit, host: string, html: string): Promise<void>;
   /** The attacker's copy of the sign-in form. */

@@ -7,7 +7,7 @@ const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunte
 const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
 
 /** A page for users. */
-export interface PageCase {
+interface PageCase {
   readonly name: string;
   readonly as: 'nobody' | 'alice';
   readonly open: (visit: Visit) => Promise<void>;

@@ -16,7 +16,7 @@ const LIBRARY = join(import.meta.dirname, '..', '..', '..', 'node_modules', 'oid
 /**
  * An application without a server, on two hosts: one is the same site as the authorization server, the other is not.
  */
-export interface SinglePageApplication {
+interface SinglePageApplication {
   readonly sameSite: string;
   readonly otherSite: string;
   /** A user who has opened it. Without refresh tokens it renews in a frame. */
@@ -24,7 +24,7 @@ export interface SinglePageApplication {
 }
 
 /** The application in a user's browser. */
-export class Opened {
+class Opened {
   readonly visit: Visit;
   readonly page: Page;
 

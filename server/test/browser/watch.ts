@@ -1,7 +1,7 @@
 import type { BrowserContext } from 'playwright-core';
 
 /** Requests and console messages of a browser. */
-export interface Watch {
+interface Watch {
   /** Origins of all requests, including blocked ones. */
   readonly origins: Set<string>;
   /** Errors and warnings on the console, including every violation of a Content-Security-Policy. */

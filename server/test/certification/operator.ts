@@ -39,7 +39,7 @@ export interface Operator {
 }
 
 /** The site of the clients. */
-export interface ClientSite {
+interface ClientSite {
   /**
    * Serves a document from now on.
    * @returns its URL

@@ -1,7 +1,7 @@
 import { type Page, unescaped } from '../harness/browser.ts';
 
 /** The request that a browser posts to a client (OAuth 2.0 Form Post Response Mode §2). */
-export interface PostedForm {
+interface PostedForm {
   readonly action: string;
   readonly fields: URLSearchParams;
 }

@@ -13,7 +13,7 @@ export const CHROMIUM_ABSENCE: string | false =
     : `${PACKAGE} has no Chromium for ${process.platform} ${process.arch} with this C library`;
 
 /** A Chromium that needs only the machine's C library: it has its own libraries and fonts. */
-export interface ChromiumInstallation {
+interface ChromiumInstallation {
   readonly executable: string;
   readonly environment: Record<string, string>;
 }

@@ -11,7 +11,7 @@ const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
 /** A Node, and the program to run. */
-export type Program = readonly [node: string, main: string];
+type Program = readonly [node: string, main: string];
 
 const SOURCES: Program = [process.execPath, MAIN];
 
@@ -110,7 +110,7 @@ export async function grantdPrints(
   return stdout.trim();
 }
 
-export type LoggedLine = Readonly<Record<string, unknown>>;
+type LoggedLine = Readonly<Record<string, unknown>>;
 
 /** A server of the real program on its own port. */
 export interface RunningServer {

@@ -27,7 +27,7 @@ export async function userInfo(url: string, accessToken: string): Promise<Respon
   return fetch(`${url}/userinfo`, { headers: { authorization: `Bearer ${accessToken}` } });
 }
 
-export interface Pkce {
+interface Pkce {
   readonly verifier: string;
   readonly challenge: string;
 }

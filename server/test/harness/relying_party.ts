@@ -16,7 +16,7 @@ export function discovered(
   });
 }
 
-export interface CodeFlow {
+interface CodeFlow {
   readonly redirectUri: string;
   /** In addition to those of every request. */
   readonly parameters?: Parameters;

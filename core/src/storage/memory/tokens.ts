@@ -36,10 +36,10 @@ export interface Row<R> {
 export type Generations = Readonly<Partial<Record<Principal, number>>>;
 
 export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
-export type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
+type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
 
 /** A grant with the generations that it copied when it began. Its row is kept as long as its principal's. */
-export interface GrantRow {
+interface GrantRow {
   readonly record: GrantRecord;
   readonly generations: Generations;
 }
@@ -52,14 +52,14 @@ export interface PrincipalRow {
   readonly keepUntil: number;
 }
 
-export interface KeyRow {
+interface KeyRow {
   readonly record: KeyRecord;
   /** Seconds until which rows that it signed are kept. */
   readonly neededUntil: number;
 }
 
 /** Everything that a memory store holds. */
-export interface Tables {
+interface Tables {
   readonly clients: Map<string, ClientRecord>;
   /** Principals of all four kinds, under `principalKey`. */
   readonly principals: Map<string, PrincipalRow>;

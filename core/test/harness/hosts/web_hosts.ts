@@ -8,7 +8,7 @@ import { Hono } from 'hono';
 export type Answer = (request: Request) => Response | Promise<Response>;
 
 /** The settings that every host of these tests supports. */
-export interface HostOptions {
+interface HostOptions {
   readonly errors?: 'render' | 'forward';
   readonly headers?: () => Readonly<Record<string, string>>;
   readonly onFault?: (fault: unknown) => void;

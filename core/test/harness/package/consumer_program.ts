@@ -1,5 +1,5 @@
 /** The module system of a consumer. */
-export type ModuleSystem = 'esm' | 'commonjs';
+type ModuleSystem = 'esm' | 'commonjs';
 
 const IMPORTS: Readonly<Record<string, string>> = {
   AuthorizationServer: '@grantd/core',

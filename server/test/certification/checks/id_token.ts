@@ -6,7 +6,7 @@ import { checkStandardClaims, standardClaimsIn } from './standard_claims.ts';
 /** Maximum seconds between issuance and check, on a busy machine. */
 const LEEWAY = 60;
 
-export interface ExpectedIdToken {
+interface ExpectedIdToken {
   readonly clientId: string;
   readonly nonce: string | undefined;
   /** The access token issued with it. */
