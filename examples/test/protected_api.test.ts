@@ -24,14 +24,11 @@ test('examples/protected_api lets good tokens through, until they are revoked or
   assert.deepEqual(await asked(token), [200, null, '{"reports":[],"readBy":"my-service"}']);
   assert.deepEqual(await asked(token, 'POST'), [
     403,
-    'Bearer realm="api", error="insufficient_scope", error_description="the access token lacks a scope that is needed", scope="write"',
-    '{"error":"insufficient_scope","error_description":"the access token lacks a scope that is needed"}',
+    'Bearer realm="api", error="insufficient_scope", error_description="the access token lacks a required scope", scope="write"',
+    '{"error":"insufficient_scope","error_description":"the access token lacks a required scope"}',
   ]);
 
-  assert.deepEqual(
-    await asked(await tokenFor(server.url)),
-    notGood('the access token is meant for another API'),
-  );
+  assert.deepEqual(await asked(await tokenFor(server.url)), notGood('the access token is for another API'));
 
   const another = await tokenFor(RESOURCE);
   assert.equal((await post(`${server.url}/token/revoke`, { token }, SERVICE)).status, 200);

@@ -1,3 +1,4 @@
+// Checks access tokens by asking the authorization server.
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import type { Clock } from '@grantd/core/internal/environment';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
@@ -41,32 +42,31 @@ import {
   verifiedAccessToken,
 } from './verified_access_token.ts';
 
-/** Questions that an API may have under way at most. */
-const MOST_QUESTIONS = 65_536;
+const MAX_QUESTIONS = 65_536;
 
 export interface AccessTokenIntrospectorOptions extends AskingOptions {
-  /** As tokens and metadata name it. */
+  /** URL of the authorization server, exactly as in its tokens and metadata. */
   readonly issuer: string;
-  /** What tokens for this API have in `aud`. Left out, the authorization server alone decides whom a token is for. */
+  /** Audience (`aud`) of this API. Default: not checked, so the authorization server alone decides. */
   readonly audience?: string | readonly string[];
   readonly credentials: IntrospectionCredentials;
-  /** Default: the `introspection_endpoint` of the issuer's metadata (RFC 8414). */
+  /** URL of the introspection endpoint. Default: `introspection_endpoint` of the issuer's metadata (RFC 8414). */
   readonly introspectionEndpoint?: string;
   /**
-   * Whether an answer without `token_type` is believed to be about an access token. grantd leaves it out for refresh
-   * tokens; a server that leaves it out always wants `true` here. Default: `false`.
+   * Whether a response without `token_type` may describe an access token. grantd omits it for refresh tokens. Set this
+   * to `true` for a server that always omits it. Default: `false`.
    */
   readonly allowMissingTokenType?: boolean;
-  /** Seconds by which the clocks of API and issuer may differ, 300 at most. Default: 0. */
+  /** Seconds by which the clocks of the API and the issuer may differ, from 0 to 300. Default: 0. */
   readonly clockTolerance?: number;
-  /** Default: none, so that a revocation is seen by the next request. */
+  /** Caches active tokens. Default: no cache, so that the next request sees a revocation. */
   readonly cache?: CacheOptions;
   /**
-   * How many tokens are asked about at the same time, from 1 to 65536. Beyond that a token is a fault at once: whoever
-   * sends many that nobody knows shall not have a connection for each. Default: 256.
+   * Maximum concurrent introspection requests, from 1 to 65536. Further tokens get a 503 at once, so that a flood of
+   * unknown tokens cannot use up all connections. Default: 256.
    */
   readonly maxQuestions?: number;
-  /** Milliseconds since 1970. Default: the system's clock. */
+  /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: Clock;
 }
 
@@ -84,8 +84,14 @@ const INTROSPECTOR_OPTIONS: KindsOf<AccessTokenIntrospectorOptions> = {
 };
 
 /**
- * Checks access tokens of any format by asking the authorization server (RFC 7662). Requests with the same token that
- * come together share one question, which never began before they came.
+ * Checks access tokens of any format by introspection (RFC 7662). Concurrent requests with the same token share one
+ * introspection, but never one that started before them.
+ * @example
+ * const tokens = new AccessTokenIntrospector({
+ *   issuer: 'https://login.example',
+ *   credentials: { clientId: 'api', clientSecret },
+ * });
+ * app.use(protect({ tokens, scopes: ['read'] }));
  */
 export class AccessTokenIntrospector implements AccessTokens {
   readonly #issuer: string;
@@ -97,10 +103,10 @@ export class AccessTokenIntrospector implements AccessTokens {
   readonly #authenticate: () => Promise<Authentication>;
   readonly #endpoint: () => Promise<string>;
   readonly #remembered: ActiveTokens | undefined;
-  readonly #questions = new SingleFlight<JsonObject>();
-  readonly #limit: QuestionLimit;
+  readonly #questions = new SharedWork<JsonObject>();
+  readonly #limit: RequestLimit;
 
-  /** @throws {ConfigurationError} an option does not fit */
+  /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: AccessTokenIntrospectorOptions) {
     requireKinds(options, INTROSPECTOR_OPTIONS);
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
@@ -113,7 +119,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
-    this.#limit = new QuestionLimit(requireBetween('maxQuestions', maxQuestions, 1, MOST_QUESTIONS));
+    this.#limit = new RequestLimit(requireBetween('maxQuestions', maxQuestions, 1, MAX_QUESTIONS));
     this.#remembered = cache && new ActiveTokens(cache);
     const metadata = new IssuerMetadata({ policy, fetchDocument: documentsBy(this.#ask), clock });
     const known =
@@ -137,8 +143,8 @@ export class AccessTokenIntrospector implements AccessTokens {
   }
 
   /**
-   * RFC 7662 §2.1, §2.2
-   * @throws {DocumentError} the endpoint cannot be asked, refuses the API itself, or answers something else
+   * Sends one introspection request (RFC 7662 §2.1, §2.2).
+   * @throws {DocumentError} the endpoint is unavailable, rejects the API's credentials, or sends an invalid response
    */
   async #introspect(token: string): Promise<JsonObject> {
     const { headers, parameters } = await this.#authenticate();
@@ -151,13 +157,14 @@ export class AccessTokenIntrospector implements AccessTokens {
       },
       body: new URLSearchParams({ token, token_type_hint: 'access_token', ...parameters }).toString(),
     });
-    if (status !== 200) throw new DocumentError('failed', `introspection was answered with ${status}`);
+    if (status !== 200)
+      throw new DocumentError('failed', `the introspection endpoint answered with status ${status}`);
     const answer = parseJson(body);
     if (isJsonObject(answer) && isReadable(answer)) return answer;
-    throw new DocumentError('refused', 'the answer of introspection is not as RFC 7662 has it');
+    throw new DocumentError('refused', 'the introspection response does not follow RFC 7662');
   }
 
-  /** What an active token may still lack to be one for this API. */
+  /** Checks that an active token is an unbound access token for this API. */
   #judge({ iss, aud, exp, token_type: type, cnf }: Claims): void {
     if (iss !== undefined && iss !== this.#issuer) throw refusedToken('wrong_issuer');
     if (this.#audience !== undefined && !isMeantFor(this.#audience, aud))
@@ -165,7 +172,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     const isOver = typeof exp === 'number' && this.#clock() / 1000 >= exp + this.#clockTolerance;
     if (isOver) throw refusedToken('expired');
     const isBearer = typeof type === 'string' ? type.toLowerCase() === 'bearer' : this.#allowMissingTokenType;
-    // One that is bound to a key is not for whoever merely bears it.
+    // The token is bound to a key, and this request does not prove possession of it.
     if (!isBearer || cnf !== undefined) throw refusedToken('wrong_type');
   }
 }
@@ -177,9 +184,11 @@ function isReadable({ active, exp, scope, token_type: type }: JsonObject): boole
 }
 
 export interface CacheOptions {
-  /** Seconds for which an active token is believed without asking, 3600 at most: so long a revocation may go unseen. */
+  /**
+   * Seconds for which an active token is trusted without asking, from 0 to 3600. Revocations can go unnoticed so long.
+   */
   readonly maxSeconds: number;
-  /** How many tokens are remembered at most, within a factor of two; a million at most. Default: 10000. */
+  /** Limit for cached tokens, within a factor of two, from 1 to 1000000. Default: 10000. */
   readonly maxTokens?: number;
 }
 
@@ -187,16 +196,16 @@ const CACHE_OPTIONS: KindsOf<CacheOptions> = { maxSeconds: anyValue, maxTokens: 
 
 interface Remembered {
   readonly token: VerifiedAccessToken;
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly untilMs: number;
 }
 
-/** Tokens that introspection has called active, by their digest; never those that it has not, and no outage. */
+/** Caches active tokens by digest. Inactive tokens and outages are never cached. */
 class ActiveTokens {
   readonly #maxMs: number;
   readonly #tokens: RecentlyUsed<Remembered>;
 
-  /** @throws {ConfigurationError} an option does not fit */
+  /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: CacheOptions) {
     requireKinds(options, CACHE_OPTIONS, 'cache');
     const { maxSeconds, maxTokens = 10_000 } = options;
@@ -211,7 +220,7 @@ class ActiveTokens {
     return remembered !== undefined && nowMs < remembered.untilMs ? remembered.token : undefined;
   }
 
-  /** @param askedAtMs milliseconds; when the question went out: what has happened since may not be in the answer */
+  /** @param askedAtMs milliseconds since 1970 of the request, because the response may not contain later revocations */
   async remember(token: string, verified: VerifiedAccessToken, askedAtMs: number): Promise<void> {
     const expiresAtMs = (verified.expiresAt ?? Infinity) * 1000;
     const untilMs = Math.min(askedAtMs + this.#maxMs, expiresAtMs);
@@ -219,54 +228,54 @@ class ActiveTokens {
   }
 }
 
-/** Questions that are under way at once. One too many is not asked, and does not wait either. */
-class QuestionLimit {
-  readonly #most: number;
-  #underWay = 0;
+/** Limits concurrent introspection requests. Further ones fail at once instead of waiting. */
+class RequestLimit {
+  readonly #max: number;
+  #running = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
-  /** @throws {DocumentError} as many as may be are under way */
+  /** @throws {DocumentError} the limit is reached */
   async within<T>(question: () => Promise<T>): Promise<T> {
-    if (this.#underWay >= this.#most)
-      throw new DocumentError('failed', 'too many questions are under way at once');
-    this.#underWay += 1;
+    if (this.#running >= this.#max)
+      throw new DocumentError('failed', 'too many introspection requests at once: see maxQuestions');
+    this.#running += 1;
     try {
       return await question();
     } finally {
-      this.#underWay -= 1;
+      this.#running -= 1;
     }
   }
 }
 
 /**
- * One question at a time for each key. Who asks while a question is under way shares the next one with all who come
- * until then, whatever becomes of the first: what they are told, an answer or a failure, is never older than the asking.
+ * Shares work between callers with the same key. Later callers wait for the running request and then share the next
+ * one, so that nobody gets a result that was requested before they called.
  */
-class SingleFlight<T> {
-  readonly #gathering = new Map<string, Promise<T>>();
-  readonly #underWay = new Map<string, Promise<T>>();
+class SharedWork<T> {
+  readonly #next = new Map<string, Promise<T>>();
+  readonly #running = new Map<string, Promise<T>>();
 
   share(key: string, ask: () => Promise<T>): Promise<T> {
-    const gathered = this.#gathering.get(key);
-    if (gathered !== undefined) return gathered;
-    const flight = this.#depart(key, ask);
-    this.#gathering.set(key, flight);
-    return flight;
+    const next = this.#next.get(key);
+    if (next !== undefined) return next;
+    const started = this.#start(key, ask);
+    this.#next.set(key, started);
+    return started;
   }
 
-  async #depart(key: string, ask: () => Promise<T>): Promise<T> {
-    // Its failure is that of those who asked it. Where there is none, those of this turn gather all the same.
-    await Promise.allSettled([this.#underWay.get(key)]);
-    this.#gathering.delete(key);
+  async #start(key: string, ask: () => Promise<T>): Promise<T> {
+    // The failure belongs to its own callers. Without a running request, this still waits for others of the same tick.
+    await Promise.allSettled([this.#running.get(key)]);
+    this.#next.delete(key);
     const asked = ask();
-    this.#underWay.set(key, asked);
+    this.#running.set(key, asked);
     try {
       return await asked;
     } finally {
-      if (this.#underWay.get(key) === asked) this.#underWay.delete(key);
+      if (this.#running.get(key) === asked) this.#running.delete(key);
     }
   }
 }

@@ -1,5 +1,4 @@
-// § refers to RFC 9068.
-
+// Verifies JWT access tokens in the API, without a request per token. § refers to RFC 9068.
 import type { Verifies } from '@grantd/core/internal/crypto/port';
 import type { Clock } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
@@ -50,19 +49,19 @@ import {
 } from './verified_access_token.ts';
 
 export interface AccessTokenVerifierOptions extends AskingOptions {
-  /** As tokens and metadata name it. */
+  /** URL of the authorization server, exactly as in its tokens and metadata. */
   readonly issuer: string;
-  /** What tokens for this API have in `aud`; of several, one has to be there. */
+  /** Audience (`aud`) of this API. If there are several, a token needs one of them. */
   readonly audience: string | readonly string[];
-  /** Where the issuer's keys are. Default: the `jwks_uri` of its metadata (RFC 8414). */
+  /** URL of the issuer's keys. Default: `jwks_uri` of its metadata (RFC 8414). */
   readonly jwksUri?: string;
-  /** The issuer's keys themselves, a JWK set; nothing is fetched then. */
+  /** The issuer's keys as a JWK set. With this option, the verifier fetches nothing. Default: fetches them. */
   readonly jwks?: unknown;
-  /** `alg` values that are accepted. Default: RS256, PS256, ES256, EdDSA. */
+  /** Accepted `alg` values. Default: RS256, PS256, ES256, EdDSA. */
   readonly algorithms?: readonly SigningAlgorithm[];
-  /** Seconds by which the clocks of API and issuer may differ, 300 at most. Default: 0. */
+  /** Seconds by which the clocks of the API and the issuer may differ, from 0 to 300. Default: 0. */
   readonly clockTolerance?: number;
-  /** Milliseconds since 1970. Default: the system's clock. */
+  /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: Clock;
 }
 
@@ -78,8 +77,11 @@ const VERIFIER_OPTIONS: KindsOf<AccessTokenVerifierOptions> = {
 };
 
 /**
- * Checks access tokens that are JWTs (RFC 9068 §4) with the issuer's public keys, without asking about the single
- * token: one that was revoked stays good until it expires.
+ * Verifies JWT access tokens (RFC 9068 §4) with the issuer's public keys. It does not notice revocations: a revoked
+ * token stays valid until it expires. To notice them, use an `AccessTokenIntrospector`.
+ * @example
+ * const tokens = new AccessTokenVerifier({ issuer: 'https://login.example', audience: 'https://api.example' });
+ * app.use(protect({ tokens, scopes: ['read'] }));
  */
 export class AccessTokenVerifier implements AccessTokens {
   readonly #issuer: string;
@@ -89,7 +91,7 @@ export class AccessTokenVerifier implements AccessTokens {
   readonly #clock: Clock;
   readonly #keys: IssuerKeys;
 
-  /** @throws {ConfigurationError} an option does not fit */
+  /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: AccessTokenVerifierOptions) {
     requireKinds(options, VERIFIER_OPTIONS);
     const { algorithms = SIGNING_ALGORITHMS, clock = Date.now } = options;
@@ -131,7 +133,7 @@ export class AccessTokenVerifier implements AccessTokens {
     const now = this.#clock() / 1000;
     if (now >= exp + this.#clockTolerance) throw refusedToken('expired');
     if (nbf !== undefined && now < nbf - this.#clockTolerance) throw refusedToken('not_yet_valid');
-    // It is bound to a key (RFC 7800 §3.1): whoever merely bears it has shown nothing.
+    // The token is bound to a key (RFC 7800 §3.1), and this request does not prove possession of it.
     if (cnf !== undefined) throw refusedToken('wrong_type');
   }
 }
@@ -160,26 +162,26 @@ function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** Where the keys of an issuer are: given, or behind a URL. */
+/** The issuer's keys, or a function that returns their URL. */
 type KeySource = { readonly keys: readonly JWK[] } | { readonly url: () => Promise<string> };
 
-/** The public keys that an issuer signs with, ready to check signatures. */
+/** The issuer's public keys. */
 class IssuerKeys {
   readonly #source: KeySource;
   readonly #remote: RemoteKeySets;
-  /** Each key is made ready once; it goes when the set does that it came in. */
-  readonly #ready = new WeakMap<JWK, Map<SigningAlgorithm, Promise<Verifies | undefined>>>();
+  /** Imported keys. They are dropped together with the key set that they came from. */
+  readonly #imported = new WeakMap<JWK, Map<SigningAlgorithm, Promise<Verifies | undefined>>>();
 
   constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
-    // An issuer shows a retired key as long as anything lives that it has signed, and its current one may come last: of
-    // a set that was fetched whole nothing is left out, and one that is too large for that is a fault.
+    // No limit: an issuer publishes retired keys as long as their tokens live, and the current key may come last in the
+    // set. A set that is too large to fetch is a fault.
     this.#remote = new RemoteKeySets({ ...parts, mostKeys: Infinity });
   }
 
   /**
-   * @returns `undefined` where the issuer has no such key
-   * @throws {DocumentError} its keys cannot be fetched
+   * @returns `undefined` if the issuer has no such key
+   * @throws {DocumentError} the keys cannot be fetched
    */
   async find(algorithm: SigningAlgorithm, keyId: string | undefined): Promise<Verifies | undefined> {
     const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);
@@ -187,23 +189,23 @@ class IssuerKeys {
       'keys' in this.#source
         ? choose(this.#source.keys)
         : await this.#remote.find(await this.#source.url(), choose);
-    return jwk && this.#made(jwk, algorithm);
+    return jwk && this.#import(jwk, algorithm);
   }
 
-  #made(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
-    const made = this.#ready.get(jwk) ?? new Map<SigningAlgorithm, Promise<Verifies | undefined>>();
-    this.#ready.set(jwk, made);
-    const verifies = made.get(algorithm) ?? makeReady(jwk, algorithm);
+  #import(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+    const made = this.#imported.get(jwk) ?? new Map<SigningAlgorithm, Promise<Verifies | undefined>>();
+    this.#imported.set(jwk, made);
+    const verifies = made.get(algorithm) ?? imported(jwk, algorithm);
     made.set(algorithm, verifies);
     return verifies;
   }
 }
 
-/** @returns `undefined` where its numbers are no key, such as a point that is not on its curve */
-async function makeReady(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+/** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
+async function imported(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
   try {
     return await verifierOf(withoutUse(jwk), algorithm);
   } catch {
-    return undefined; // nothing here asks anybody: the numbers are all that can be wrong
+    return undefined; // nothing is fetched here, so only the key itself can be wrong
   }
 }

@@ -1,3 +1,4 @@
+// Checks access tokens with an authorization server in the same process.
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import { anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/option_kinds';
 import type { Claims } from '@grantd/core/internal/protocol/claims';
@@ -12,14 +13,14 @@ import {
   verifiedAccessToken,
 } from './verified_access_token.ts';
 
-/** What is used of an `AuthorizationServer`. */
+/** The members of an `AuthorizationServer` that are used. */
 export interface EmbeddedServer {
   readonly accessTokens: {
     verify(token: string): Promise<{
       readonly record: {
         readonly clientId: string;
         readonly scopes: readonly string[];
-        /** Seconds. */
+        /** Seconds since 1970. */
         readonly expiresAt: number;
       };
       readonly claims: Claims;
@@ -28,23 +29,26 @@ export interface EmbeddedServer {
 }
 
 export interface EmbeddedAccessTokensOptions {
-  /** The authorization server, where it is in the same process. */
+  /** The authorization server in the same process. */
   readonly server: EmbeddedServer;
-  /** What tokens for this API have in `aud`; of several, one has to be there. */
+  /** Audience (`aud`) of this API. If there are several, a token needs one of them. */
   readonly audience: string | readonly string[];
 }
 
 const EMBEDDED_OPTIONS: KindsOf<EmbeddedAccessTokensOptions> = { server: anyValue, audience: anyTexts };
 
 /**
- * Checks access tokens of any format by the authorization server itself, where the API is in its process: no request is
- * sent, no credentials are needed, and a revocation is seen by the next request.
+ * Checks access tokens of any format with an authorization server in the same process. It needs no HTTP request and no
+ * credentials, and notices revocations at once.
+ * @example
+ * const tokens = new EmbeddedAccessTokens({ server, audience: 'https://api.example' });
+ * app.use(protect({ tokens, scopes: ['read'] }));
  */
 export class EmbeddedAccessTokens implements AccessTokens {
   readonly #server: EmbeddedServer;
   readonly #audience: readonly string[];
 
-  /** @throws {ConfigurationError} an option does not fit */
+  /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: EmbeddedAccessTokensOptions) {
     requireKinds(options, EMBEDDED_OPTIONS);
     if (typeof options.server?.accessTokens?.verify !== 'function')
@@ -57,11 +61,11 @@ export class EmbeddedAccessTokens implements AccessTokens {
     requireTokenLength(token);
     const { record, claims } = await answerOf(this.#server.accessTokens.verify(token));
     if (!isMeantFor(this.#audience, claims.aud)) throw refusedToken('audience_wrong');
-    // It is bound to a key (RFC 7800 §3.1): whoever merely bears it has shown nothing.
+    // The token is bound to a key (RFC 7800 §3.1), and this request does not prove possession of it.
     if (claims.cnf !== undefined) throw refusedToken('wrong_type');
     const { clientId, scopes, expiresAt } = record;
     const scope = scopes.length > 0 && { scope: scopes.join(' ') };
-    // A copy, since it is frozen, and storage may keep what the claims hold.
+    // A copy, because the result is frozen and storage may share the claims.
     return verifiedAccessToken(structuredClone({ ...claims, client_id: clientId, ...scope, exp: expiresAt }));
   }
 }

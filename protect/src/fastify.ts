@@ -5,7 +5,7 @@ import { type FastifyReply, Protection, type ProtectionOptions, sendByFastify } 
 export { tokenOf } from './node.ts';
 export type { FastifyReply } from './protection.ts';
 
-/** What is used of the framework's request; the token is left in `token`. */
+/** The members of Fastify's request that are used. The token is stored in `token`. */
 export interface FastifyRequest {
   readonly method: string;
   readonly url: string;
@@ -13,7 +13,13 @@ export interface FastifyRequest {
   readonly body?: unknown;
 }
 
-/** A hook, for `onRequest` or `preHandler`, that lets through what carries a token which permits it. */
+/**
+ * Returns a hook for `onRequest` or `preHandler`. It passes a request on if its token permits it, and otherwise answers
+ * it.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.addHook('onRequest', protect({ tokens, scopes: ['read'] }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {

@@ -1,12 +1,12 @@
-/** `protect` for Next.js' route handlers, and for whatever else answers a `Request` with a `Response`. */
+/** `protect` for route handlers of Next.js, and for other handlers that take a `Request` and return a `Response`. */
 import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/fetch_response';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
 /**
- * Answers a request whose token permits it; what else the host gives (`env` and `ctx` of a Worker, `params` of Next.js)
- * comes after the token.
- * @typeParam Incoming the host's own request, such as `NextRequest`
+ * A handler that also receives the verified token, before the runtime's further arguments (`env` and `ctx` of a Worker,
+ * `params` of Next.js).
+ * @typeParam Incoming the framework's request type, such as `NextRequest`
  */
 export type ProtectedHandler<Rest extends readonly unknown[], Incoming extends Request = Request> = (
   request: Incoming,
@@ -14,7 +14,12 @@ export type ProtectedHandler<Rest extends readonly unknown[], Incoming extends R
   ...rest: Rest
 ) => Response | Promise<Response>;
 
-/** Wraps handlers, which are called for what carries a token that permits it; anything else is answered here. */
+/**
+ * Returns a function that wraps a handler. The handler runs only if the token permits the request.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * export const GET = protect({ tokens, scopes: ['read'] })((request, token) => Response.json({ user: token.sub }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): <Rest extends readonly unknown[], Incoming extends Request = Request>(

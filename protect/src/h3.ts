@@ -4,13 +4,18 @@ import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';
 
-/** What is used of h3's event; the token is left in `context.token`. */
+/** The members of h3's event that are used. The token is stored in `context.token`. */
 export interface H3Event {
   readonly req: Request;
   readonly context: object;
 }
 
-/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+/**
+ * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use('/api/**', protect({ tokens, scopes: ['read'] }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): (event: H3Event, next: () => unknown) => Promise<unknown> {
@@ -24,7 +29,7 @@ export function protect(
 }
 
 /**
- * What the token of a request that was let through permits: `event.context.token`, with its type.
+ * Returns the verified token of a protected request: `event.context.token`, with its type.
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf({ context }: Pick<H3Event, 'context'>): VerifiedAccessToken {

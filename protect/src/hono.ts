@@ -4,13 +4,18 @@ import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';
 
-/** What is used of the framework's context; the token is left under `token`. */
+/** The members of Hono's context that are used. The token is stored under `token`. */
 export interface HonoContext {
   readonly req: { readonly raw: Request };
   set(name: 'token', token: VerifiedAccessToken): void;
 }
 
-/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+/**
+ * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use('/api/*', protect({ tokens, scopes: ['read'] }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined> {
@@ -25,7 +30,7 @@ export function protect(
 }
 
 /**
- * What the token of a request that was let through permits: `context.get('token')`, with its type.
+ * Returns the verified token of a protected request: `context.get('token')`, with its type.
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf(context: { get(name: string): unknown }): VerifiedAccessToken {

@@ -1,4 +1,4 @@
-/** `@grantd/protect`: for APIs that take access tokens. Each framework's `protect` has an entry point of its own. */
+/** `@grantd/protect`: for APIs that accept access tokens. The `protect` of each framework has its own entry point. */
 export { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 export type { CacheOptions } from './access_token_introspector.ts';
 export {

@@ -1,3 +1,4 @@
+// Authenticates the API to the authorization server.
 import type { Signs } from '@grantd/core/internal/crypto/port';
 import { type Clock, secondsOf } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
@@ -8,7 +9,7 @@ import { withoutUse } from '@grantd/core/internal/tokens/public_keys';
 import type { JWK } from 'jose';
 import { signerOf } from '#crypto';
 
-/** How the API shows the authorization server who it is (RFC 6749 §2.3.1, RFC 7523 §2.2). */
+/** Credentials of the API, which is a client of the authorization server (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 export type IntrospectionCredentials =
   | {
       /** Default: `client_secret_basic`. */
@@ -19,7 +20,7 @@ export type IntrospectionCredentials =
   | {
       readonly method: 'private_key_jwt';
       readonly clientId: string;
-      /** With `alg`, and with `kid` where the client has several. */
+      /** Needs `alg`, and `kid` if the client has several keys. */
       readonly privateKey: JWK;
     };
 
@@ -33,18 +34,19 @@ const SECRET_CREDENTIALS: KindsOf<Exclude<IntrospectionCredentials, KeyCredentia
 
 const KEY_CREDENTIALS: KindsOf<KeyCredentials> = { method: anyText, clientId: anyText, privateKey: anyValue };
 
-/** What a request carries to authenticate its client. */
+/** The parts of a request that authenticate the client. */
 export interface Authentication {
   readonly headers: Readonly<Record<string, string>>;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Seconds for which an assertion is good. */
-const ASSERTION_LIFE = 60;
+/** Lifetime of an assertion in seconds. */
+const ASSERTION_LIFETIME = 60;
 
 /**
- * @returns makes what one request carries; an assertion counts once, so each request has its own
- * @throws {ConfigurationError} a secret is empty, or a key names no algorithm that this library signs with
+ * Checks the credentials.
+ * @returns a function that authenticates one request, because an assertion can be used only once
+ * @throws {ConfigurationError} a secret is empty, or a key has no supported `alg`
  */
 export function authenticationBy(
   credentials: IntrospectionCredentials,
@@ -77,7 +79,7 @@ function byPrivateKey(
   const header = { alg: algorithm, ...(privateKey.kid !== undefined && { kid: privateKey.kid }) };
   let signer: Promise<Signs> | undefined;
   const forget = () => {
-    signer = undefined; // what could not be made once is tried again by the next question
+    signer = undefined; // the next request tries again
   };
   return async () => {
     if (signer === undefined) {
@@ -90,7 +92,7 @@ function byPrivateKey(
       sub: clientId,
       aud: issuer,
       iat,
-      exp: iat + ASSERTION_LIFE,
+      exp: iat + ASSERTION_LIFETIME,
       jti: crypto.randomUUID(),
     });
     const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -102,7 +104,7 @@ async function signerFrom(privateKey: JWK, algorithm: SigningAlgorithm): Promise
   return signerOf(withoutUse(privateKey), algorithm);
 }
 
-/** RFC 6749 §2.3.1: both parts in the form encoding first. */
+/** Encodes both parts as in a form first (RFC 6749 §2.3.1). */
 function basic(clientId: string, clientSecret: string): string {
   return `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
 }

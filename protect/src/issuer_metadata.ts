@@ -1,3 +1,4 @@
+// Reads the authorization server's metadata, and sends the requests to it.
 import type { Clock } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import {
@@ -11,22 +12,22 @@ import {
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '@grantd/core/internal/option_kinds';
 
-/** Milliseconds after which metadata is fetched anew; what was known stays good while it cannot be. */
-const LONGEST_USE = 60 * 60 * 1000;
+/** Milliseconds after which metadata is fetched again. If that fails, the old metadata stays in use. */
+const METADATA_LIFETIME_MS = 60 * 60 * 1000;
 
-/** Milliseconds between two requests, whatever came of the first. */
-const COOL_DOWN = 10 * 1000;
+/** Milliseconds between two attempts, also after a failure. */
+const RETRY_AFTER_MS = 10 * 1000;
 
-/** Where an issuer is asked for what, by its metadata (RFC 8414), which is remembered for an hour. */
+/** The endpoints of an issuer, from its metadata (RFC 8414). */
 export class IssuerMetadata {
   readonly #policy: TransportPolicy;
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
   #metadata: JsonObject | undefined;
   #error: unknown;
-  /** Milliseconds; of the last request, whatever came of it. */
+  /** Milliseconds since 1970 of the last attempt, whether it succeeded or not. */
   #askedAtMs = -Infinity;
-  #underWay: Promise<JsonObject> | undefined;
+  #fetching: Promise<JsonObject> | undefined;
 
   constructor(parts: {
     readonly policy: TransportPolicy;
@@ -39,24 +40,24 @@ export class IssuerMetadata {
   }
 
   /**
-   * A URL of the issuer's metadata. Those who ask at once share one request.
-   * @throws {DocumentError} metadata cannot be fetched, is another issuer's, or names no such URL that may be asked
+   * Returns a URL of the metadata. Concurrent callers share one request.
+   * @throws {DocumentError} the metadata is unavailable, belongs to another issuer, or has no such URL with https
    */
   async url(name: 'jwks_uri' | 'introspection_endpoint'): Promise<string> {
     const { [name]: url } = await this.#current();
     if (typeof url === 'string' && isAskable(url, this.#policy)) return url;
-    throw new DocumentError('refused', `the metadata of the issuer names no ${name} that may be asked`);
+    throw new DocumentError('refused', `the metadata of the issuer has no ${name} with https`);
   }
 
   async #current(): Promise<JsonObject> {
     const ageMs = this.#clock() - this.#askedAtMs;
-    if (this.#metadata !== undefined && ageMs < LONGEST_USE) return this.#metadata;
-    if (this.#underWay !== undefined) return this.#underWay;
-    if (ageMs < COOL_DOWN && this.#error !== undefined) throw this.#error;
+    if (this.#metadata !== undefined && ageMs < METADATA_LIFETIME_MS) return this.#metadata;
+    if (this.#fetching !== undefined) return this.#fetching;
+    if (ageMs < RETRY_AFTER_MS && this.#error !== undefined) throw this.#error;
     this.#askedAtMs = this.#clock();
-    this.#underWay = this.#fetch();
+    this.#fetching = this.#fetch();
     try {
-      this.#metadata = await this.#underWay;
+      this.#metadata = await this.#fetching;
       this.#error = undefined;
       return this.#metadata;
     } catch (error) {
@@ -64,7 +65,7 @@ export class IssuerMetadata {
       if (this.#metadata !== undefined) return this.#metadata;
       throw error;
     } finally {
-      this.#underWay = undefined;
+      this.#fetching = undefined;
     }
   }
 
@@ -78,23 +79,23 @@ export class IssuerMetadata {
   }
 }
 
-/** RFC 8414 §3.1: the issuer's path comes last. */
+/** The issuer's path goes to the end (RFC 8414 §3.1). */
 function metadataUrl(issuer: string): string {
   const { origin, pathname } = new URL(issuer);
   return `${origin}/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`;
 }
 
-/** The global `fetch`, or one that a host brings: with a proxy of its own, a client certificate, a service binding. */
+/** The global `fetch`, or your own, for example with a proxy, a client certificate or a service binding. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface AskingOptions {
-  /** Default: the runtime's own `fetch`. */
+  /** Sends the requests. Default: the runtime's `fetch`. */
   readonly fetch?: Fetch;
-  /** Milliseconds in which the authorization server has to have answered. Default: 5000. */
+  /** Milliseconds within which the authorization server must respond, from 1 to 60000. Default: 5000. */
   readonly timeoutMs?: number;
   /**
-   * Also asks by plain http beyond loopback, where everybody on the way reads tokens and credentials, and can put in
-   * keys and answers: for development alone. Default: `false`.
+   * For development only. Allows plain http beyond loopback, where the network can read tokens and credentials, and
+   * replace keys and responses. Default: `false`.
    */
   readonly allowInsecureRequests?: boolean;
 }
@@ -105,22 +106,22 @@ export const ASKING_OPTIONS: KindsOf<AskingOptions> = {
   allowInsecureRequests: trueOrFalse,
 };
 
-const LONGEST_TIMEOUT_MS = 60_000;
+const MAX_TIMEOUT_MS = 60_000;
 
-/** Asks the authorization server; of the answer's body all is read. */
+/** Sends a request and reads the whole response. */
 export type Ask = (url: string, init?: RequestInit) => Promise<FetchedDocument>;
 
 /**
- * Asks with limits on time and bytes. Redirects are not followed: tokens and credentials go where the operator said,
- * and nowhere else.
- * @throws {ConfigurationError} at once, where the time is none
- * @throws {DocumentError} there is no answer, none in time, or one that is too large
+ * Returns a function that sends requests with limits for time and size. It does not follow redirects, because tokens
+ * and credentials must reach only the configured server.
+ * @throws {ConfigurationError} at once: `timeoutMs` is out of bounds
+ * @throws {DocumentError} when called: no response, not in time, or too large
  */
 export function guarded({
   fetch = (url, init) => globalThis.fetch(url, init),
   timeoutMs = DOCUMENT_LIMITS.timeoutMs,
 }: AskingOptions): Ask {
-  requireBetween('timeoutMs', timeoutMs, 1, LONGEST_TIMEOUT_MS);
+  requireBetween('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS);
   return (url, init) =>
     withinTime(timeoutMs, 'there was no answer', async (signal) => {
       const response = await fetch(url, { ...init, redirect: 'manual', signal });
@@ -130,7 +131,7 @@ export function guarded({
     });
 }
 
-/** The same for what is fetched without credentials. */
+/** Adapts `Ask` for documents that need no credentials. */
 export function documentsBy(ask: Ask): FetchDocument {
   return (url, { headers } = {}) => ask(url, headers === undefined ? {} : { headers });
 }
@@ -148,8 +149,8 @@ async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /**
- * @returns the issuer, and by which transport it may be asked
- * @throws {ConfigurationError} no URL without query and fragment (RFC 8414 §2), or one that may not be asked
+ * Checks the issuer.
+ * @throws {ConfigurationError} not a URL, with query or fragment (RFC 8414 §2), or with a transport that is not allowed
  */
 export function requireIssuer({
   issuer,
@@ -160,66 +161,69 @@ export function requireIssuer({
 }): TransportPolicy {
   const policy = { issuer, allowInsecureRequests };
   if (URL.canParse(issuer) && !/[?#]/.test(issuer) && isAskable(issuer, policy)) return policy;
-  throw new ConfigurationError('issuer', 'the URL of the authorization server, of https or on loopback');
+  throw new ConfigurationError(
+    'issuer',
+    'an https URL, or an http URL on loopback, without query and fragment',
+  );
 }
 
 /**
- * @returns the same URL, in ASCII
- * @throws {ConfigurationError} the authorization server may not be asked there
+ * @returns the URL in ASCII
+ * @throws {ConfigurationError} the URL's transport is not allowed
  */
 export function requireAskableUrl(option: string, url: string, policy: TransportPolicy): string {
   if (isAskable(url, policy)) return new URL(url).href;
-  throw new ConfigurationError(option, 'a URL of https, or on loopback as the issuer');
+  throw new ConfigurationError(option, 'an https URL, or an http URL on loopback if the issuer has one too');
 }
 
 /**
- * @returns the same URL, in ASCII
- * @throws {ConfigurationError} it is none of http or https
+ * @returns the URL in ASCII
+ * @throws {ConfigurationError} not an http or https URL
  */
 export function requireUrl(option: string, url: string): string {
   const parsed = URL.parse(url);
   if (parsed !== null && /^https?:$/.test(parsed.protocol)) return parsed.href;
-  throw new ConfigurationError(option, 'a URL of https or http');
+  throw new ConfigurationError(option, 'an http or https URL');
 }
 
-/** @throws {ConfigurationError} none, or an empty one */
+/** @throws {ConfigurationError} no audience, or an empty one */
 export function requireAudience(audience: string | readonly string[]): readonly string[] {
   const audiences = [audience].flat();
   if (audiences.length > 0 && audiences.every((one) => typeof one === 'string' && one !== ''))
     return audiences;
-  throw new ConfigurationError('audience', 'what access tokens for this API name as their audience');
+  throw new ConfigurationError('audience', 'one or more audiences, none empty');
 }
 
-/** Seconds; more would make an expiry meaningless. */
-const LONGEST_TOLERANCE = 300;
+/** Seconds. With more, expiry would lose its meaning. */
+const MAX_TOLERANCE_SECONDS = 300;
 
-/** @throws {ConfigurationError} no seconds by which clocks may differ */
+/** @throws {ConfigurationError} not a number of seconds, or out of bounds */
 export function requireTolerance(clockTolerance = 0): number {
-  return requireBetween('clockTolerance', clockTolerance, 0, LONGEST_TOLERANCE);
+  return requireBetween('clockTolerance', clockTolerance, 0, MAX_TOLERANCE_SECONDS);
 }
 
-/** @throws {ConfigurationError} no number, or out of bounds */
+/** @throws {ConfigurationError} not a number, or out of bounds */
 export function requireBetween(option: string, value: number, least: number, most: number): number {
   if (Number.isFinite(value) && value >= least && value <= most) return value;
   throw new ConfigurationError(option, `a number from ${least} to ${most}`);
 }
 
-/** How an authorization server may be asked. */
+/** Which URLs of the authorization server are allowed. */
 export interface TransportPolicy {
   readonly issuer: string;
-  /** Also by http, wherever that leads. */
+  /** Allows http everywhere. */
   readonly allowInsecureRequests: boolean;
 }
 
 /**
- * Hosts whose traffic stays on the machine. Unlike in redirect URIs the name is among them, as it is for browsers
- * (Secure Contexts §3.1): an issuer in development has it, and whoever can change what it means has the machine.
+ * Hosts whose traffic stays on the machine. Unlike in redirect URIs, `localhost` counts, as it does for browsers
+ * (Secure Contexts §3.1): issuers use it in development, and only an attacker who controls the machine can redirect it.
  */
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Whether tokens and credentials may go to a URL, and keys be believed that come from there: by TLS (RFC 6749 §2.3.1,
- * RFC 7662 §4, RFC 8414 §2), or on loopback where the issuer is there too.
+ * Whether a URL is safe for tokens, credentials and keys: with TLS (RFC 6749 §2.3.1, RFC 7662 §4, RFC 8414 §2), or on
+ * loopback if the issuer uses http too.
  */
 function isAskable(url: string, { issuer, allowInsecureRequests }: TransportPolicy): boolean {
   const { protocol, hostname } = URL.parse(url) ?? { protocol: '', hostname: '' };

@@ -8,7 +8,7 @@ import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';
 
-/** What is used of the framework's context; the token is left in `state.token`. */
+/** The members of Koa's context that are used. The token is stored in `state.token`. */
 export interface KoaContext {
   readonly method: string;
   readonly url: string;
@@ -21,7 +21,12 @@ export interface KoaContext {
   remove(name: string): void;
 }
 
-/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+/**
+ * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(protect({ tokens, scopes: ['read'] }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
@@ -32,7 +37,7 @@ export function protect(
     const verdict = await protection.judge({ method, url, headers, body: request.body });
     if ('answer' in verdict) {
       const { answer } = verdict;
-      // Koa would give an empty text a type, and where the host has said JSON make the text `null` of no body.
+      // If the host has set JSON for all responses, Koa would send an empty body as the text `null`.
       context.remove('content-type');
       context.body = answer.body === '' ? null : answer.body;
       context.status = answer.status;
@@ -45,7 +50,7 @@ export function protect(
 }
 
 /**
- * What the token of a request that was let through permits: `context.state.token`, with its type.
+ * Returns the verified token of a protected request: `context.state.token`, with its type.
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf({ state }: { readonly state: object }): VerifiedAccessToken {

@@ -1,4 +1,4 @@
-/** `protect` for NestJS, on its Express and on its Fastify platform. */
+/** `protect` for NestJS, on its Express and its Fastify platform. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
   type FastifyReply,
@@ -12,26 +12,29 @@ import {
 export { tokenOf } from './node.ts';
 export type { FastifyReply, NodeResponse } from './protection.ts';
 
-/** What is used of the request of either platform; the token is left in `token`. */
+/** The members of the request that are used. The token is stored in `token`. */
 export type NestRequest = {
   readonly method: string;
   readonly url: string;
   readonly body?: unknown;
 } & (NodeHeaders | { readonly raw: NodeHeaders });
 
-/** What is used of Nest's `ExecutionContext`. */
+/** The members of Nest's `ExecutionContext` that are used. */
 export interface NestContext {
   switchToHttp(): { getRequest(): NestRequest; getResponse(): NodeResponse | FastifyReply };
 }
 
-/** A guard by an object, as `@UseGuards` and `app.useGlobalGuards` take one. */
+/** A guard object for `@UseGuards` and `app.useGlobalGuards`. */
 export interface NestGuard {
   canActivate(context: NestContext): Promise<boolean>;
 }
 
 /**
- * A guard that lets through what carries a token which permits it, and answers anything else:
- * `@UseGuards(protect({ tokens, scopes: ['read'] }))`. Forwarded errors go to exception filters.
+ * Returns a guard that admits a request if its token permits it, and otherwise answers it. Forwarded errors go to
+ * exception filters.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * @UseGuards(protect({ tokens, scopes: ['read'] }))
  */
 export function protect(options: ProtectionOptions): NestGuard {
   const protection = new Protection(options);
@@ -47,7 +50,7 @@ export function protect(options: ProtectionOptions): NestGuard {
         const response = http.getResponse();
         if ('writeHead' in response) sendByNode(plain, response, verdict.answer);
         else sendByFastify(plain, response, verdict.answer);
-        return new Promise<never>(() => {}); // whatever a guard says or throws, Nest goes on, and this is answered
+        return new Promise<never>(() => {}); // never settles: otherwise Nest would answer a second time
       }
       Object.assign(request, { token: verdict.token });
       return true;

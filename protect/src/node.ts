@@ -1,19 +1,23 @@
+/** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import { type NodeResponse, Protection, type ProtectionOptions, sendByNode } from './protection.ts';
 import { foundToken, type VerifiedAccessToken } from './verified_access_token.ts';
 
-/** `protect` for Express, Connect and `node:http`. */
-
 export type { NodeResponse } from './protection.ts';
 
-/** What is used of the framework's request; the token is left in `token`. */
+/** The members of the request that are used. The token is stored in `token`. */
 export interface NodeRequest extends NodeHeaders {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly body?: unknown;
 }
 
-/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+/**
+ * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use('/api', protect({ tokens, scopes: ['read'] }));
+ */
 export function protect(
   options: ProtectionOptions,
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
@@ -26,7 +30,7 @@ export function protect(
       if ('answer' in verdict) return sendByNode(request, response, verdict.answer);
       Object.assign(request, { token: verdict.token });
     } catch (error) {
-      // Also where the host has answered meanwhile.
+      // The framework decides what to do if a response has already been sent.
       return next(error);
     }
     next();
@@ -34,7 +38,7 @@ export function protect(
 }
 
 /**
- * What the token of a request that was let through permits: `request.token`, with its type.
+ * Returns the verified token of a protected request: `request.token`, with its type.
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf(request: object): VerifiedAccessToken {

@@ -1,4 +1,4 @@
-// § refers to RFC 6750.
+// Protects an API's routes: reads and checks the bearer token. § refers to RFC 6750.
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import { type Clock, observe } from '@grantd/core/internal/environment';
 import {
@@ -38,28 +38,25 @@ import {
 } from './verified_access_token.ts';
 
 export interface ProtectionOptions {
-  /**
-   * How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, `EmbeddedAccessTokens`, or the
-   * host's own.
-   */
+  /** Checks tokens: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, `EmbeddedAccessTokens`, or your own. */
   readonly tokens: AccessTokens;
-  /** All of them must have been granted. Default: none, so that any token for this API will do. */
+  /** Required scopes; a token needs all of them. Default: none. */
   readonly scopes?: readonly string[];
-  /** What a challenge calls the API. Default: `api`. */
+  /** Name of the API in challenges, in ASCII. Default: `api`. */
   readonly realm?: string;
   /** URL of the API's metadata, for the challenge (RFC 9728 §5.1). Default: none. */
   readonly resourceMetadata?: string;
   /**
-   * What becomes of a refusal or an outage: answered at once, or handed to the error handling of the framework, as an
-   * error with `status` and `headers`. Default: `render`.
+   * `render` answers refusals and outages. `forward` passes them to the framework's error handler, as errors with
+   * `status` and `headers`. Default: `render`.
    */
   readonly errors?: 'render' | 'forward';
   /**
-   * Called where an outage is answered, with the reason as its `cause`; for one reason at most once a minute. Of one
-   * that is forwarded the host hears anyway. Default: the messages of fault and cause go to `console.error`.
+   * Receives each rendered outage, with the reason as its `cause`, at most once a minute per reason. Forwarded outages
+   * are not reported. Default: prints the messages with `console.error`.
    */
   readonly onFault?: (fault: AuthorizationServerFault) => void;
-  /** Milliseconds since 1970. Default: the system's clock. */
+  /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: Clock;
 }
 
@@ -73,33 +70,36 @@ const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
   clock: anyFunction,
 };
 
-/** A request as far as its protection looks at it; a body only where the host has parsed it already. */
+/** The parts of a request that are checked. `body` is only the form that the host has parsed, if any. */
 type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
 
-/** What a request may do; or what it is answered. */
+/** The verified token, or the response to a refused request. */
 export type Verdict = { readonly token: VerifiedAccessToken } | { readonly answer: Answer };
 
-/** A response whose headers are one line each. */
+/** A response whose headers have one line each. */
 export interface Answer extends HttpResponse {
   readonly headers: Record<string, string>;
 }
 
-/** What every framework's `protect` does. */
+/** The checks behind `protect` of every framework. */
 export class Protection {
   readonly #tokens: AccessTokens;
   readonly #scopes: readonly string[];
   readonly #resource: ChallengingResource;
   readonly #isForwarding: boolean;
-  readonly #faults: ToldFaults;
+  readonly #faults: FaultReporter;
 
-  /** @throws {ConfigurationError} an option does not fit */
+  /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: ProtectionOptions) {
     requireKinds(options, PROTECTION_OPTIONS);
     const { tokens, scopes = [], realm = 'api', resourceMetadata, errors = 'render' } = options;
     const { onFault = reportFault, clock = Date.now } = options;
     if (typeof tokens?.verify !== 'function')
-      throw new ConfigurationError('tokens', 'what verifies tokens, such as an AccessTokenVerifier');
-    if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
+      throw new ConfigurationError(
+        'tokens',
+        'an object with the method verify, such as an AccessTokenVerifier',
+      );
+    if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'printable ASCII characters');
     this.#tokens = tokens;
     this.#scopes = scopes;
     this.#resource = {
@@ -107,13 +107,14 @@ export class Protection {
       resourceMetadata: resourceMetadata && requireUrl('resourceMetadata', resourceMetadata),
     };
     this.#isForwarding = errors === 'forward';
-    this.#faults = new ToldFaults(onFault, clock);
+    this.#faults = new FaultReporter(onFault, clock);
   }
 
   /**
-   * @throws {OAuthError} `errors` is `forward`: a refusal, with its challenge among its headers
-   * @throws {AuthorizationServerFault} `errors` is `forward`: nothing could be found out about the token
-   * @throws whatever else goes wrong
+   * Checks a request. Refusals and outages become a response, unless `errors` is `forward`.
+   * @throws {OAuthError} with `forward`: a refusal, with the challenge in its headers
+   * @throws {AuthorizationServerFault} with `forward`: the token could not be checked
+   * @throws any other error, unchanged
    */
   async judge(request: ProtectedRequest): Promise<Verdict> {
     try {
@@ -122,7 +123,7 @@ export class Protection {
       const error = thrown instanceof OAuthError ? this.#challenging(thrown) : asFault(thrown);
       const answer = this.#isForwarding ? undefined : answerTo(error);
       if (answer === undefined) throw error;
-      if (error instanceof AuthorizationServerFault) this.#faults.tell(error);
+      if (error instanceof AuthorizationServerFault) this.#faults.report(error);
       const headers = Object.fromEntries(
         Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
       );
@@ -130,7 +131,7 @@ export class Protection {
     }
   }
 
-  /** The same of a request as Fetch has it; its body is not looked at. */
+  /** Checks a Fetch request. Does not read its body. */
   judgeFetched({ method, url, headers }: Request): Promise<Verdict> {
     return this.judge({ method, url, headers: Object.fromEntries(headers) });
   }
@@ -138,14 +139,14 @@ export class Protection {
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
     const token = await this.#tokens.verify(readToken(request));
     if (this.#scopes.every((scope) => token.scopes.includes(scope))) return token;
-    throw new OAuthError('insufficient_scope', 'the access token lacks a scope that is needed', {
+    throw new OAuthError('insufficient_scope', 'the access token lacks a required scope', {
       reason: 'scope_missing',
       scope: this.#scopes.join(' '),
       clientId: token.clientId,
     });
   }
 
-  /** RFC 6750 §3 */
+  /** Adds the challenge (RFC 6750 §3). */
   #challenging(error: OAuthError): OAuthError {
     const challenges = isBare(error)
       ? bareBearerChallenges(this.#resource)
@@ -155,8 +156,8 @@ export class Protection {
 }
 
 /**
- * The token in the header (RFC 6750 §2.1), the one place where it is looked for.
- * @throws {OAuthError} `invalid_request`: the header is malformed, or a token came in another way as well
+ * Reads the token from the header (RFC 6750 §2.1). Tokens in the query or a form are not accepted.
+ * @throws {OAuthError} `invalid_request`: the header is malformed, or there is another token in the query or form
  */
 function readToken(request: ProtectedRequest): string {
   const authorization = headerValue(request, 'authorization');
@@ -167,7 +168,7 @@ function readToken(request: ProtectedRequest): string {
       reason: 'access_token_repeated',
     });
   }
-  // Also where it came in a way that is not looked at: the client does not know how to authenticate (§3.1).
+  // A token in the query or form alone counts as missing, so the challenge tells the client how to send it (§3.1).
   if (!isBearer) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
@@ -192,7 +193,7 @@ function isBare({ reason }: OAuthError): boolean {
   return reason === 'access_token_missing';
 }
 
-/** @returns `undefined` for what is neither a refusal nor an outage */
+/** @returns `undefined` if the error is neither a refusal nor an outage */
 function answerTo(error: unknown): HttpResponse | undefined {
   if (error instanceof OAuthError) return isBare(error) ? bareResponse(error) : refusalResponse(error);
   if (error instanceof AuthorizationServerFault) return refusalResponse(unavailable(error));
@@ -210,42 +211,42 @@ function unavailable({ headers }: AuthorizationServerFault): OAuthError {
 }
 
 /**
- * Milliseconds in which a reason is told once. In an outage every request has a fault, and none says more than the
- * first; once a minute shows how long it lasts, also where each of many routes has a protection of its own.
+ * Milliseconds in which a reason is reported once. During an outage every request fails for the same reason. One report
+ * a minute shows how long it lasts, even if an API protects many routes separately.
  */
-const TOLD_AGAIN_AFTER = 60 * 1000;
+const REPORT_INTERVAL_MS = 60 * 1000;
 
-/** Reasons that are remembered as told, within a factor of two; the library itself has a dozen. */
-const MOST_REASONS = 50;
+/** Limit for remembered reasons. The library itself has about a dozen. */
+const MAX_REASONS = 50;
 
-/** Tells the host why nothing could be found out about tokens. */
-class ToldFaults {
+/** Reports outages to the host, at a limited rate. */
+class FaultReporter {
   readonly #onFault: (fault: AuthorizationServerFault) => void;
   readonly #clock: Clock;
-  readonly #toldAtMs = new RecentlyUsed<number>(MOST_REASONS);
+  readonly #reportedAtMs = new RecentlyUsed<number>(MAX_REASONS);
 
   constructor(onFault: (fault: AuthorizationServerFault) => void, clock: Clock) {
     this.#onFault = onFault;
     this.#clock = clock;
   }
 
-  tell(fault: AuthorizationServerFault): void {
+  report(fault: AuthorizationServerFault): void {
     const reason = reasonOf(fault);
     const nowMs = this.#clock();
-    if (nowMs - (this.#toldAtMs.get(reason) ?? -Infinity) < TOLD_AGAIN_AFTER) return;
-    this.#toldAtMs.set(reason, nowMs);
+    if (nowMs - (this.#reportedAtMs.get(reason) ?? -Infinity) < REPORT_INTERVAL_MS) return;
+    this.#reportedAtMs.set(reason, nowMs);
     observe('onFault', this.#onFault, fault);
   }
 }
 
-/** A host that listens to nothing still learns why its API answers 503. */
+/** The default of `onFault`, so that a 503 is never without an explanation. */
 export function reportFault(fault: AuthorizationServerFault): void {
   console.error(`grantd: ${reasonOf(fault)}`);
 }
 
 /**
- * Two messages that hold nothing of a request, and the code of the runtime's own failure, such as `ECONNREFUSED`, whose
- * message may quote what it was given.
+ * Combines the messages of fault and cause, which contain no request data, with the code of the runtime's error, such
+ * as `ECONNREFUSED`. Its message is left out, because it may contain request data.
  */
 function reasonOf({ message, cause }: AuthorizationServerFault): string {
   if (!(cause instanceof Error)) return message;
@@ -253,7 +254,7 @@ function reasonOf({ message, cause }: AuthorizationServerFault): string {
   return `${message}: ${cause.message}${code === undefined ? '' : ` (${code})`}`;
 }
 
-/** Of the first failure below that has one; a runtime wraps them a few times at most. */
+/** Returns the first error code among the causes. Runtimes wrap errors only a few times. */
 function codeBelow(error: Error, depth = 4): string | undefined {
   const { cause } = error;
   if (!(cause instanceof Error) || depth === 0) return undefined;
@@ -262,13 +263,13 @@ function codeBelow(error: Error, depth = 4): string | undefined {
   return codeBelow(cause, depth - 1);
 }
 
-/** What is used of a response of `node:http`, and of the frameworks that hand it on. */
+/** The members of a `node:http` response that are used. */
 export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body: string): unknown;
 }
 
-/** What is used of Fastify's reply. */
+/** The members of Fastify's reply that are used. */
 export interface FastifyReply {
   code(status: number): unknown;
   headers(headers: Record<string, string>): unknown;
@@ -289,7 +290,7 @@ export function sendByNode(
   response.end(body);
 }
 
-/** @returns what a hook returns that has answered */
+/** @returns the value that a hook returns after it has answered */
 export function sendByFastify(
   request: NodeHeaders,
   reply: FastifyReply,
@@ -297,6 +298,6 @@ export function sendByFastify(
 ): unknown {
   reply.code(status);
   reply.headers({ ...headers, ...closingHeaders(request) });
-  // Of a text it would write the type anew, and to nothing it would give one.
+  // Fastify would add a charset to the media type of a string, and a media type to an empty body.
   return reply.send(body === '' ? undefined : new TextEncoder().encode(body));
 }

@@ -127,12 +127,7 @@ for (const host of PROTECTED_HOSTS) {
       const { world, withToken } = await openApi(t, host, { scopes: ['read', 'write'] });
       assert.deepEqual(
         await withToken(await apiToken(world, 'read')),
-        refused(
-          403,
-          'insufficient_scope',
-          'the access token lacks a scope that is needed',
-          ', scope="read write"',
-        ),
+        refused(403, 'insufficient_scope', 'the access token lacks a required scope', ', scope="read write"'),
       );
     });
 
@@ -207,8 +202,9 @@ test('why the authorization server cannot be asked is told, each reason once a m
     statuses.push((await answer(new Request(API, { headers: { authorization } }))).status);
   };
 
-  const refused = 'grantd: the authorization server cannot be asked: introspection was answered with 401';
-  const unreached = 'grantd: the authorization server cannot be asked: there was no answer';
+  const refused =
+    'grantd: the authorization server is unavailable: the introspection endpoint answered with status 401';
+  const unreached = 'grantd: the authorization server is unavailable: there was no answer';
   await ask();
   await ask();
   assert.deepEqual(lines, [refused]);
@@ -294,7 +290,7 @@ test('options of a protection that do not fit are refused at once', () => {
   }
   assert.throws(
     () => protect({ tokens, resourceMetadata: 'ftp://api.example' }),
-    new ConfigurationError('resourceMetadata', 'a URL of https or http'),
+    new ConfigurationError('resourceMetadata', 'an http or https URL'),
   );
 });
 

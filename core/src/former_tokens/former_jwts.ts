@@ -1,3 +1,4 @@
+// The option `formerTokens`: recognizes and verifies JWTs of the server that grantd replaces.
 import type { CryptoKey, JWK } from 'jose';
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
@@ -13,29 +14,37 @@ import { fitsAlgorithm, importPublicKey, readPublicKeys } from '../tokens/public
 import type { FindFormerToken, FormerParts, FormerTokenRepository } from './former_tokens.ts';
 
 /**
- * The tokens of a server that was here before: JWTs that it signed, and its own rows of them. Introspection, UserInfo,
- * revocation and refresh take them like tokens of this server. What a refresh token is exchanged for is this server's;
- * the former one is revoked with it, by `revoke`.
+ * Accepts tokens of a previous server: JWTs that it signed, with rows in its own tables. Introspection, UserInfo,
+ * revocation and refresh treat them like tokens of this server. A refresh exchanges them for tokens of this server, and
+ * revokes the old one through `revoke`.
+ * @example
+ * formerTokens: {
+ *   keys: [{ keyId: '2023', algorithm: 'RS256', publicKey }],
+ *   identify: ({ jti, typ }) => ({ kind: typ === 'Refresh' ? 'refresh_token' : 'access_token', id: jti }),
+ *   find: (kind, id) => oldTokens.find(kind, id),
+ *   revoke: (kind, id) => oldTokens.revoke(kind, id),
+ * }
  */
 export interface FormerTokens extends FormerTokenRepository {
-  /** What the JWTs were signed with: 16 at most. */
+  /** Keys that signed the JWTs: 1 to 16. */
   readonly keys: readonly FormerKey[];
-  /** `iss` of those that have one. Default: this server's own issuer. */
+  /** `iss` of the tokens that have one. Default: the issuer of this server. */
   readonly issuer?: string;
   /**
-   * Which token a JWT is, from its claims, whose signature has verified. Each kind has another claim for its `id`, or
-   * says what it is: otherwise one could be taken for the other.
-   * @returns `undefined` for what is neither an access token nor a refresh token, such as a code
+   * Returns kind and identifier of a token from its verified claims. The two kinds must differ in a claim. Otherwise
+   * one kind could be used as the other.
+   * @returns `undefined` if the JWT is neither an access token nor a refresh token
    */
   identify(claims: Claims): FormerTokenName | undefined;
 }
 
-/** The option as it is used: copied, and bound to the host's object. */
+/** The option after its check: copied, with methods bound to the host's object. */
 export type ResolvedFormerTokens = FormerJwtParts & FormerParts['former'];
 
 /**
- * @param issuer this server's own
- * @throws {ConfigurationError} names the option and what was expected
+ * Checks the option.
+ * @param issuer of this server
+ * @throws {ConfigurationError} names the option and says what was expected
  */
 export function resolveFormerTokens(
   options: FormerTokens | undefined,
@@ -47,10 +56,10 @@ export function resolveFormerTokens(
   const { keys, issuer: formerIssuer = issuer }: Partial<FormerTokens> = options;
   const verifiers = formerVerifiers(keys, 'formerTokens.keys');
   if (typeof formerIssuer !== 'string' || formerIssuer === '')
-    throw new ConfigurationError('formerTokens.issuer', 'a text that is not empty');
+    throw new ConfigurationError('formerTokens.issuer', 'a non-empty string');
   const { getPrincipalState } = storage;
   if (typeof getPrincipalState !== 'function')
-    throw new ConfigurationError('storage.getPrincipalState', 'a function, since there are formerTokens');
+    throw new ConfigurationError('storage.getPrincipalState', 'a function, because formerTokens needs it');
   return Object.freeze({
     verifiers,
     issuer: formerIssuer,
@@ -75,36 +84,36 @@ function method<M extends 'identify' | 'find' | 'revoke'>(options: FormerTokens,
   throw new ConfigurationError(`formerTokens.${name}`, 'a function');
 }
 
-/** Which of a former server's tokens a JWT is. */
+/** Kind and identifier of a previous server's token. */
 export interface FormerTokenName {
   readonly kind: TokenKind;
-  /** The claim by which the token is found; what is no text, or empty, names none. */
+  /** The identifier for `find`. If it is not a string, or is empty, the token is rejected. */
   readonly id: unknown;
 }
 
-/** How the JWTs of a former server are known. */
+/** What is needed to verify JWTs of a previous server. */
 interface FormerJwtParts {
   readonly verifiers: readonly FormerVerifier[];
-  /** `iss`, where they have one. */
+  /** Expected `iss`, if a token has one. */
   readonly issuer: string;
-  /** @returns `undefined` for what is no access or refresh token */
+  /** @returns `undefined` if the JWT is neither an access token nor a refresh token */
   readonly identify: (claims: Claims) => FormerTokenName | undefined;
 }
 
-/** A token that a former server has signed. */
+/** A verified token of the previous server. */
 interface FormerJwt {
   readonly kind: TokenKind;
   readonly id: string;
   readonly claims: Claims;
 }
 
-/** Or why it is none; `claims` where the signature has verified. */
+/** Why the token was rejected. `claims` is present if the signature has verified. */
 interface NoFormerJwt {
   readonly reason: Extract<InactiveReason, 'bad_signature' | 'wrong_type' | 'wrong_issuer'>;
   readonly claims?: Claims;
 }
 
-/** Checks what a former server signed. The algorithm is the key's own, never the token's choice. */
+/** Verifies JWTs of the previous server. The algorithm comes from the key, never from the token. */
 export class FormerJwts {
   readonly #parts: FormerJwtParts;
 
@@ -112,7 +121,7 @@ export class FormerJwts {
     this.#parts = parts;
   }
 
-  /** @returns `undefined` where the token names no key of the former server's */
+  /** @returns `undefined` if the token names no key of the previous server */
   async verify(token: string): Promise<FormerJwt | NoFormerJwt | undefined> {
     const { verifiers, issuer, identify } = this.#parts;
     const header = readJwtHeader(token);
@@ -120,7 +129,7 @@ export class FormerJwts {
     const named = verifiers.filter(({ keyId }) => keyId === header.keyId);
     if (named.length === 0) return undefined;
 
-    // What a header says must be understood (RFC 7515 §4.1.11) was no part of these tokens.
+    // Critical header extensions (RFC 7515 §4.1.11) did not exist in these tokens.
     const claims = header.isExtended ? undefined : await signedClaims(token, named);
     if (claims === undefined) return { reason: 'bad_signature' };
     const { kind, id } = identify(claims) ?? {};
@@ -131,8 +140,8 @@ export class FormerJwts {
 }
 
 /**
- * A former token with its record, told as this server tells of its own. It is about whom its row says, and ends when the
- * first of the two says: whoever checked the tokens by a secret could have signed others.
+ * Converts a token and its record to this server's terms. The row decides about user and client, and the earlier expiry
+ * wins, because a shared HMAC secret lets an API sign tokens too.
  */
 function inOwnTerms(
   iss: string,
@@ -166,47 +175,47 @@ function isKind(kind: unknown): kind is TokenKind {
   return kind === 'access_token' || kind === 'refresh_token';
 }
 
-/** Seconds. A token that says nothing is over when its row says. */
+/** Returns seconds. If the token has no `exp`, the stored expiry counts. */
 function earlier(stored: number, exp: unknown): number {
   return typeof exp === 'number' ? Math.floor(Math.min(stored, exp)) : stored;
 }
 
-/** A key that a former server signed with, for the one algorithm that it was used with. It signs nothing any more. */
+/** A key with which the previous server signed, and its only algorithm. It verifies, but never signs. */
 export type FormerKey = {
-  /** `kid` of the tokens that it signed. Default: they name none. */
+  /** `kid` of the tokens that it signed. Default: tokens without a `kid`. */
   readonly keyId?: string;
 } & (
   | {
       readonly algorithm: 'HS256';
-      /** A text stands for its UTF-8 bytes. */
+      /** A string is used as UTF-8 bytes. */
       readonly secret: string | Uint8Array;
     }
   | {
       readonly algorithm: SigningAlgorithm;
-      /** The public part; RSA keys of 2048 to 8192 bits. */
+      /** Public key. RSA keys must have 2048 to 8192 bits. */
       readonly publicKey: JWK;
     }
 );
 
-/** What a key is good for: to find out whether it has signed something. */
+/** Checks signatures of one key. */
 interface FormerVerifier {
   readonly keyId: string | undefined;
-  /** @returns what was signed; `undefined` where the signature is not the key's by its one algorithm */
+  /** @returns `undefined` if the key did not sign the token with its algorithm */
   payloadOf(token: string): Promise<Uint8Array | undefined>;
 }
 
-/** A token without a `kid` is tried with each key that has none. */
-const MOST_KEYS = 16;
+/** Limits the signatures that a token without `kid` is checked against. */
+const MAX_KEYS = 16;
 
 const EXPECTED_ALGORITHM = `one of HS256, ${SIGNING_ALGORITHMS.join(', ')}`;
 
 /**
- * @param option its name, for errors
- * @throws {ConfigurationError} names the member and what was expected; never a key
+ * @param option name for errors
+ * @throws {ConfigurationError} names the member and says what was expected, but never contains a key
  */
 function formerVerifiers(keys: unknown, option: string): readonly FormerVerifier[] {
-  if (!Array.isArray(keys) || keys.length === 0 || keys.length > MOST_KEYS)
-    throw new ConfigurationError(option, `a list of 1 to ${MOST_KEYS} keys`);
+  if (!Array.isArray(keys) || keys.length === 0 || keys.length > MAX_KEYS)
+    throw new ConfigurationError(option, `a list of 1 to ${MAX_KEYS} keys`);
   return keys.map((key: unknown, index) => formerVerifier(key, `${option}.${index}`));
 }
 
@@ -235,7 +244,7 @@ function formerVerifier(key: unknown, option: string): FormerVerifier {
 function secretBytes(secret: unknown, option: string): Uint8Array {
   const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret;
   if (bytes instanceof Uint8Array && bytes.length > 0) return bytes.slice();
-  throw new ConfigurationError(option, 'a text or bytes, not empty');
+  throw new ConfigurationError(option, 'a non-empty string or bytes');
 }
 
 function verifier(
@@ -254,8 +263,8 @@ function verifier(
 }
 
 /**
- * Finds tokens of a former server, for `findToken`.
- * @returns a function that resolves to `undefined` if the token names no key of the former server
+ * Makes the lookup of a previous server's tokens for `findToken`.
+ * @returns a function that resolves to `undefined` if the token names no key of the previous server
  */
 export function formerTokenFinder(
   issuer: string,

@@ -1,3 +1,4 @@
+// Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../environment.ts';
 import {
   type NewToken,
@@ -17,48 +18,46 @@ import type {
 import { type ReadableStorage, tokenRecord } from '../storage/host_storage.ts';
 import { canContinue } from '../storage/issuing.ts';
 
-/** The tokens that another server issued, in its own tables. Rejections are storage faults. */
+/** Access to a previous server's tokens in its own tables. A rejection counts as a storage fault. */
 export interface FormerTokenRepository {
   /**
-   * What is known of a token. `undefined` or `null` where there is none, and only there: where it cannot be asked, it
-   * rejects.
-   * @param id as `identify` found it in a token whose signature has verified
+   * Finds a token. Return `undefined` or `null` only if it does not exist. If it cannot be looked up, reject.
+   * @param id that `identify` returned for a token whose signature has verified
    */
   find(kind: TokenKind, id: string): Found<FormerToken>;
   /**
-   * Revokes a token with those that it came with, so that the former server sees it too, and `find` from then on.
-   * Idempotent, also where there is none.
+   * Revokes a token and those that were issued with it, so that the previous server and `find` see it. Must be
+   * idempotent, and do nothing if the token does not exist.
    */
   revoke(kind: TokenKind, id: string): Awaitable<void>;
 }
 
-/** The record of a former token, as it stands now. */
+/** Returns the record of a previous server's token, with its present state. */
 export type FindFormerToken = (kind: TokenKind, id: string) => Promise<TokenRecord | undefined>;
 
 export interface FormerParts {
-  /** What storage knows of clients and people tells what was done to them as a whole. */
+  /** `getPrincipalState` tells whether a client or a user was disabled or revoked as a whole. */
   readonly former: FormerTokenRepository & Required<Pick<Storage, 'getPrincipalState'>>;
   readonly clock: Clock;
 }
 
-/** Of a client that is registered, and none of whose tokens were ever ended together. */
+/** State of a registered client without any mass revocation. */
 const UNTOUCHED: Standing = { copied: 0, current: 0 };
 
 type Outcome = IssueOutcome | 'superseded';
 type Joined = Omit<TokenRepository, 'getByAccessToken' | 'getByRefreshToken' | 'issue'>;
 
 /**
- * Tokens of a former server beside this server's own. They stay where they are; a refresh token that is used is copied
- * into this server's storage, and the copy says what became of it. Former and own tables share no transaction, so each
- * step is ordered such that what is interrupted is repeated or refused.
- * @returns how former tokens are found, and repositories in which what is done to them, or to tokens that they were
- *   exchanged for, is done in both places
+ * Combines a previous server's tokens with this server's own. They stay in their tables. When a refresh token is used,
+ * it is copied into this server's storage, and the copy records its exchange. The two stores share no transaction, so
+ * steps are ordered such that an interrupted one is repeated or refused.
+ * @returns the lookup of previous tokens, and repositories whose writes reach both stores
  */
 export function withFormerTokens(
   { clients, tokens }: Pick<ReadableStorage, 'clients' | 'tokens'>,
   { former, clock }: FormerParts,
 ): { readonly find: FindFormerToken; readonly tokens: ReadableStorage['tokens'] } {
-  /** As the former server knows it. A token of a client that is not registered here is none. */
+  /** The previous server's view. A token whose client is not registered here does not exist. */
   const ask: FindFormerToken = async (kind, id) => {
     const found = await former.find(kind, id);
     if (!found) return undefined;
@@ -84,7 +83,7 @@ export function withFormerTokens(
     return copy && isFormer(copy) ? copy : undefined;
   };
 
-  /** Whether it ended here. That its time is up, its former row says as well. */
+  /** Whether this server has ended the token. Expiry does not count, because the previous row knows it too. */
   const isEnded = async (copy: TokenRecord): Promise<boolean> => {
     const life = storedLife(copy, clock());
     if (copy.supersededAtMs !== undefined || (!life.alive && life.reason !== 'expired')) return true;
@@ -95,23 +94,25 @@ export function withFormerTokens(
     const record = await ask(kind, id);
     const copy = await copyOf(kind === 'refresh_token' ? id : record && refreshTokenIdOf(record));
     if (copy === undefined || !(await isEnded(copy))) return record;
-    // Its use again is told from any other end.
+    // The reuse of an exchanged refresh token must be recognized as such.
     if (kind === 'refresh_token' && copy.supersededAtMs !== undefined) return copy;
     return record && { ...record, expiresAt: 0 };
   };
 
-  /** In the former tables: the token itself, or that which a token of this server was exchanged for. */
+  /** Revokes the token in the previous tables, or the one that this token was exchanged for. */
   const revokeFormer = async (record: TokenRecord): Promise<void> => {
     const refreshTokenId = refreshTokenIdOf(record);
     if (isFormer(record)) await former.revoke(record.kind, record.id);
     else if (refreshTokenId !== undefined) await former.revoke('refresh_token', refreshTokenId);
   };
 
-  /** What this server's storage has of it; an access token's way to what its refresh token was exchanged for. */
+  /**
+   * Returns the record in this server's storage. For a previous access token, that is the copy of its refresh token.
+   */
   const ownOf = async (record: TokenRecord): Promise<TokenRecord | undefined> =>
     isFormer(record) ? copyOf(refreshTokenIdOf(record)) : record;
 
-  /** @returns the copy, whoever stored it; `undefined` where storage refuses it */
+  /** @returns the copy, also if another request stored it; `undefined` if storage refused it */
   const keep = async (record: TokenRecord): Promise<TokenRecord | undefined> => {
     const kept = await copyOf(record.id);
     if (kept !== undefined) return kept;
@@ -121,12 +122,12 @@ export function withFormerTokens(
     } catch (error) {
       const stored = await copyOf(record.id);
       if (stored === undefined) throw error;
-      return stored; // by another request, which was quicker
+      return stored; // another request has stored it first
     }
     return copyOf(record.id);
   };
 
-  /** Whoever revokes it meanwhile ends the former token first and then the copy: one of the two is noticed here. */
+  /** A concurrent revocation ends the previous token first and then the copy, so this notices one of the two. */
   const upon = async (
     record: TokenRecord,
     issue: (copy: TokenRecord) => Awaitable<Outcome>,
@@ -140,7 +141,7 @@ export function withFormerTokens(
 
   const { isAccessTokenRevoked } = tokens;
   const joined: Joined = {
-    // Of a former token `find` has said it, but for a copy that was exchanged.
+    // `find` has already considered a revocation, except for a copy that was exchanged.
     isRefreshTokenRevoked: (record) =>
       isFormer(record) && record.supersededAtMs === undefined ? false : tokens.isRefreshTokenRevoked(record),
     ...(isAccessTokenRevoked && {
@@ -165,37 +166,40 @@ export function withFormerTokens(
     },
     async issueBeside(record, issued) {
       if (isFormer(record)) return upon(record, (copy) => tokens.issueBeside(copy, issued));
-      await revokeFormer(record); // a retry: the exchange may have been interrupted
+      await revokeFormer(record); // this is a retry, and the first exchange may have been interrupted
       return tokens.issueBeside(record, issued);
     },
   };
   return { find, tokens: { ...tokens, ...joined } };
 }
 
-/** A token of a former server, as its tables know it. */
+/** A previous server's token, as its tables have it. */
 export interface FormerToken {
   readonly clientId: string;
-  /** The server's own identifier of the person; absent where the client acts for itself. */
+  /** The server's identifier of the user. Absent if the client acts for itself. */
   readonly subject?: string | null | undefined;
   readonly scopes: readonly string[];
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly issuedAtMs: number;
-  /** Milliseconds, rounded up to a second. Zero is a revoked token. Where the token has an `exp`, that holds as well. */
+  /**
+   * Milliseconds since 1970, rounded up to a second. Zero means revoked. If the token has `exp`, the earlier one
+   * counts.
+   */
   readonly expiresAtMs: number;
-  /** Access tokens: `id` of the refresh token that they came with, where there was one. */
+  /** For access tokens: `id` of the refresh token that was issued with it, if any. */
   readonly refreshTokenId?: string | null | undefined;
 }
 
-/** `keyId` of their records, which no key of the server's has. */
+/** `keyId` in the records of previous tokens. No key of this server has it. */
 const KEY_ID = 'of a former server';
 
-/** How the families begin that a former refresh token and whatever it is exchanged for are of; no others do. */
+/** Prefix of the families of previous refresh tokens and of all tokens that they were exchanged for. */
 const FAMILY_PREFIX = 'former:';
 
-/** The form of a digest (43 characters of base64url), and no token's: a copy is never found from one that we signed. */
+/** Has the form of a digest, but belongs to no token, so that no token of this server finds a copy. */
 const NO_TOKENS_DIGEST = 'A'.repeat(43);
 
-/** @throws {StorageFault} a member that must be there is not */
+/** @throws {StorageFault} a required member is missing or wrong */
 function formerRecord(kind: TokenKind, id: string, found: FormerToken): TokenRecord {
   const { clientId, subject, scopes, issuedAtMs, expiresAtMs, refreshTokenId } = found;
   const refreshId = kind === 'refresh_token' ? id : refreshTokenId;
@@ -216,19 +220,19 @@ function isFormer({ keyId }: TokenRecord): boolean {
   return keyId === KEY_ID;
 }
 
-/** `id` of the former refresh token that a token came with, or descends from. */
+/** Returns the `id` of the previous refresh token that a token was issued with or descends from. */
 function refreshTokenIdOf({ familyId }: TokenRecord): string | undefined {
   return familyId?.startsWith(FAMILY_PREFIX) ? familyId.slice(FAMILY_PREFIX.length) : undefined;
 }
 
-/** A former refresh token for the server's own storage, kept as long as it could be used. */
+/** Makes the copy for this server's storage, which is kept until the token expires. */
 function copyOfFormer({ standing: _, ...record }: TokenRecord): NewToken {
   return { ...record, digest: NO_TOKENS_DIGEST, keepUntil: record.expiresAt };
 }
 
 /**
- * A former token copied no generation: it is behind where all was ended at the time of its issue or later, in the same
- * millisecond too.
+ * Previous tokens copied no generation. A token counts as behind if the last revocation is as late as its issuance, or
+ * later.
  */
 export function standingOf(
   state: PrincipalState | null | undefined,
