@@ -137,6 +137,7 @@ export type {
   TokenRepository,
 } from './storage/contract.ts';
 export { type SweepOptions, sweep } from './storage/contract.ts';
+export { unguarded } from './storage/faults.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,

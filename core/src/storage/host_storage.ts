@@ -26,6 +26,7 @@ import type {
   Storage,
   TokenRepository,
 } from './contract.ts';
+import { guarded, guardedCall, isUnguarded } from './faults.ts';
 
 /**
  * A host's storage as endpoints use it. Failures are `StorageFault`s, and lookups return plain records or
@@ -52,9 +53,15 @@ export function hostStorage(storage: Storage): ReadableStorage {
   return {
     // By the lookup alone: the program records who changes a client around the store's own methods.
     hasOtherClients: joinedClients.get !== storage.clients.get,
-    clients: hostClients(guarded(storage.clients), isPlain),
-    tokens: hostTokens(guarded(storage.tokens), isPlain),
-    authorizationCodes: hostCodes(guarded(storage.authorizationCodes), isPlain),
+    clients: isUnguarded(storage.clients)
+      ? (storage.clients as ReadableStorage['clients'])
+      : hostClients(guarded(storage.clients), isPlain),
+    tokens: isUnguarded(storage.tokens)
+      ? (storage.tokens as ReadableStorage['tokens'])
+      : hostTokens(guarded(storage.tokens), isPlain),
+    authorizationCodes: isUnguarded(storage.authorizationCodes)
+      ? (storage.authorizationCodes as ReadableStorage['authorizationCodes'])
+      : hostCodes(guarded(storage.authorizationCodes), isPlain),
     ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
     ...(pushedRequests &&
       oneTimeIdentifiers && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
@@ -141,56 +148,6 @@ class OwnObjects<T extends object> {
   of(record: T): T {
     return this.#own.get(record) ?? record;
   }
-}
-
-/**
- * A host's repository whose errors and rejections are `StorageFault`s, so that callers can distinguish an outage from
- * a refusal.
- */
-export function guarded<T extends object>(repository: T): T {
-  const marked = new Map<PropertyKey, unknown>();
-  // Not a proxy of the repository itself: it may be frozen, and then nothing else could be returned for it.
-  const stand: T = Object.create(null);
-  return new Proxy(stand, {
-    get(_, name) {
-      const member: unknown = Reflect.get(repository, name, repository);
-      if (typeof member !== 'function') return member;
-      let method = marked.get(name);
-      if (method === undefined) {
-        method = guardedCall((...args: unknown[]): unknown => Reflect.apply(member, repository, args));
-        marked.set(name, method);
-      }
-      return method;
-    },
-  });
-}
-
-/** The same function, guarded in the same way. */
-export function guardedCall<A extends unknown[], R>(
-  call: (...args: A) => R,
-): (...args: A) => R | Promise<Awaited<R>> {
-  return (...args) => {
-    let result: R;
-    try {
-      result = call(...args);
-    } catch (error) {
-      throw asFault(error);
-    }
-    return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
-  };
-}
-
-function rethrow(error: unknown): never {
-  throw asFault(error);
-}
-
-function asFault(error: unknown): StorageFault {
-  return error instanceof StorageFault ? error : new StorageFault(error);
-}
-
-/** Query builders can be awaited without being promises. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
 
 /*

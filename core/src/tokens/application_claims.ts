@@ -4,7 +4,7 @@ import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { BESIDE, besideOf, type TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import { guardedCall } from '../storage/host_storage.ts';
+import { guardedCall } from '../storage/faults.ts';
 
 /** Where a claim can appear. */
 const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { unguarded } from '@grantd/core';
 import type { GrantRecord, TokenRecord } from '../../src/protocol/records.ts';
 import type { AdministrableStorage, Storage, TokenRepository } from '../../src/storage/contract.ts';
 import { KitFailure, storageKit } from '../../src/storage/kit/kit.ts';
@@ -398,6 +399,29 @@ test('the kit finds a store that says that its records are plain, and changes on
 
 test('the records of the store in memory are as plain as it would have to be to say so', async () => {
   assert.deepEqual(await failuresOf(() => ({ answersPlainRecords: true })), []);
+});
+
+test('the kit finds a store that says that it needs no guard, and rejects with what its driver said', async () => {
+  const clock = { nowMs: 0 };
+  let isBroken = false;
+  const open = () => {
+    const storage = memoryStorage({ clock: () => clock.nowMs });
+    const { getByAccessToken } = storage.tokens;
+    const lookUp: typeof getByAccessToken = (id) =>
+      isBroken ? Promise.reject(new Error('the connection is lost')) : getByAccessToken(id);
+    return { ...storage, tokens: unguarded({ ...storage.tokens, getByAccessToken: lookUp }) };
+  };
+  const breakStorage = (storage: AdministrableStorage) => {
+    isBroken = true;
+    return storage.close();
+  };
+  const failures: string[] = [];
+  for (const { title, run } of storageKit().filter(({ group }) => group === 'faults')) {
+    isBroken = false;
+    await run({ clock, open, breakStorage }).catch((error: unknown) => failures.push(`${title}: ${error}`));
+  }
+  assert.equal(failures.length, 1, failures.join('; '));
+  assert.match(failures.join(), /every look-up.*the connection is lost instead of a StorageFault/);
 });
 
 test('the kit has no complaint about a sound store', async () => {

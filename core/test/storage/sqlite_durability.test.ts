@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { assertDurable, inTransaction, openDatabase } from '../../src/storage/sqlite/connection.ts';
 import { Corruption } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { faultBy } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -88,7 +89,7 @@ test('a write that has to wait too long is rejected and has not happened, while 
   writer.exec('BEGIN IMMEDIATE');
   const record = await storage.tokens.getByAccessToken(token.id);
   assert.ok(record);
-  await assert.rejects(async () => storage.tokens.revoke(record), /database is locked/);
+  await assert.rejects(async () => storage.tokens.revoke(record), faultBy(/database is locked/));
   writer.exec('ROLLBACK');
   writer.close();
   assert.equal((await storage.tokens.getByAccessToken(token.id))?.revokedAtMs, undefined);
@@ -192,9 +193,15 @@ test('findings D2: after the first error that says that the file is corrupt, not
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(statSync(path).size - 4096, 'x'), 0, undefined, 4096);
   closeSync(file);
-  await assert.rejects(async () => storage.tokens.getByAccessToken(token.id), /malformed/);
-  await assert.rejects(async () => storage.tokens.getByAccessToken(token.id), /the database file is corrupt/);
-  await assert.rejects(async () => storage.clients.add(newClient('b')), /the database file is corrupt/);
+  await assert.rejects(async () => storage.tokens.getByAccessToken(token.id), faultBy(/malformed/));
+  await assert.rejects(
+    async () => storage.tokens.getByAccessToken(token.id),
+    faultBy(/the database file is corrupt/),
+  );
+  await assert.rejects(
+    async () => storage.clients.add(newClient('b')),
+    faultBy(/the database file is corrupt/),
+  );
   assert.equal(found.length, 1);
   storage.close();
 });

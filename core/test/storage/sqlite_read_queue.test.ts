@@ -6,6 +6,7 @@ import { type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/storage/sqlite/connection.ts';
 import { ReadQueue, WriteQueue } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { faultBy, reasonOf } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -105,7 +106,7 @@ test('a look-up that throws is rejected alone', async (t) => {
     one.reads.read(one.count),
   ]);
   assert.deepEqual(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason))),
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : reasonOf(outcome.reason))),
     [0, 'Error: of this one alone', 'Error: no such column: missing', 0],
   );
   assert.equal(one.database.isTransaction, false);
@@ -165,7 +166,9 @@ test('once another program has migrated the file, nothing is read or written any
   const { one, other } = openTwo(t);
   assert.equal(await one.reads.read(one.count), 0);
   other.database.exec('PRAGMA user_version = 7');
-  const migrated = /migrated from schema 1 to 7 while it was open: the program has to be started again/;
+  const migrated = faultBy(
+    /migrated from schema 1 to 7 while it was open: the program has to be started again/,
+  );
   for (const _ of ['at first', 'again']) {
     await assert.rejects(one.reads.read(one.count), migrated);
     await assert.rejects(one.writes.transaction(one.note), migrated);
@@ -181,7 +184,7 @@ test('look-ups that wait when the file is closed are rejected, and so are later 
     one.database.close();
     for (const outcome of await asked) {
       assert.equal(outcome.status, 'rejected');
-      assert.match(String(outcome.reason), /database is not open|statement has been finalized/);
+      assert.match(reasonOf(outcome.reason), /database is not open|statement has been finalized/);
     }
     await assert.rejects(one.reads.read(one.count));
   }

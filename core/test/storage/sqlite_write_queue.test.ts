@@ -8,6 +8,7 @@ import type { NewToken } from '../../src/protocol/records.ts';
 import { openDatabase } from '../../src/storage/sqlite/connection.ts';
 import { WriteQueue } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { faultBy, reasonOf } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -125,7 +126,7 @@ test('a write that throws is undone alone', async () => {
   });
   const outcomes = await Promise.allSettled([write('one'), failing, write('one'), write('two')]);
   assert.deepEqual(
-    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason))),
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : reasonOf(outcome.reason))),
     [1, 'Error: a change of mind', 'Error: UNIQUE constraint failed: notes.text', 1],
   );
   assert.deepEqual(texts(), ['one', 'two']);
@@ -157,7 +158,7 @@ test('a lock that is held too long rejects what has waited so long, and later wr
   const waitedMs = performance.now() - startedAtMs;
   for (const outcome of early) {
     assert.ok(outcome.status === 'rejected');
-    assert.match(String(outcome.reason), /database is locked/);
+    assert.match(reasonOf(outcome.reason), /database is locked/);
   }
   assert.ok(waitedMs >= 300 && waitedMs < 2000, `waited ${waitedMs} ms`);
   const late = write('three');
@@ -193,7 +194,7 @@ test('an error after which SQLite has undone the whole transaction rejects all o
   const outcomes = await Promise.allSettled([write('one'), undone, write('two')]);
   for (const outcome of outcomes) {
     assert.ok(outcome.status === 'rejected');
-    assert.match(String(outcome.reason), /disk I\/O error/);
+    assert.match(reasonOf(outcome.reason), /disk I\/O error/);
   }
   assert.deepEqual(texts(), []);
   await write('three');
@@ -233,7 +234,7 @@ test('a commit that fails rejects every write of it', async () => {
   const outcomes = await Promise.allSettled([write('one'), dangling, write('two')]);
   for (const outcome of outcomes) {
     assert.ok(outcome.status === 'rejected');
-    assert.match(String(outcome.reason), /FOREIGN KEY constraint failed/);
+    assert.match(reasonOf(outcome.reason), /FOREIGN KEY constraint failed/);
   }
   assert.deepEqual(texts(), []);
   await write('three');
@@ -248,13 +249,13 @@ test('closing a store rejects what still waits, also while another process write
   const writer = writerOn(storage.path);
   const waiting = assert.rejects(
     async () => storage.tokens.revoke(one),
-    /the database was closed before this was written/,
+    faultBy(/the database was closed before this was written/),
   );
   for (let turns = 0; turns < 10; turns++) await nextTurn();
   await storage.close();
   await storage.close();
   await waiting;
-  await assert.rejects(async () => storage.tokens.revoke(other), /database is not open/);
+  await assert.rejects(async () => storage.tokens.revoke(other), faultBy(/database is not open/));
   writer.exec('ROLLBACK');
   assert.deepEqual(writer.prepare('SELECT id FROM tokens WHERE revoked_at_ms IS NOT NULL').all(), []);
   writer.close();

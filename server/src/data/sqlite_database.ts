@@ -19,7 +19,7 @@ import { type Database, reportAssumptions, reportSharedNames } from './database.
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
 import { openSqliteTables, requireSameTables } from './sqlite_tables.ts';
-import { askStorage, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
+import type { ProgramTables, TableCall, TableRow } from './tables.ts';
 
 /** Passed to the library’s store. */
 type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'cachedTokens'>;
@@ -200,8 +200,8 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
   };
 
   return {
-    read: (...call) => askStorage(() => reads.read(() => look(call))),
-    write: (...calls) => askStorage(() => writes.transaction(() => calls.map(run))),
+    read: (...call) => reads.read(() => look(call)),
+    write: (...calls) => writes.transaction(() => calls.map(run)),
   };
 }
 

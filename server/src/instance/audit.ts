@@ -1,4 +1,4 @@
-import type { Act, AdministrableStorage, ClientRegistry } from '@grantd/core';
+import { type Act, type AdministrableStorage, type ClientRegistry, unguarded } from '@grantd/core';
 import type { ScopeTexts } from '../data/consents.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -29,13 +29,13 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
     storage: {
       ...storage,
       clients: auditedClients(storage.clients, record, kind),
-      keys: {
+      keys: unguarded({
         ...storage.keys,
         async rotate(currentKid, next) {
           const isDone = await storage.keys.rotate(currentKid, next);
           return recorded(isDone, isDone, 'key_rotated', currentKid);
         },
-      },
+      }),
     },
     people: {
       ...people,
@@ -96,7 +96,7 @@ function auditedClients(
     ownChanges.set(clientId, nowMs);
     return true;
   };
-  return {
+  return unguarded({
     ...clients,
     async add(client, mostRegistered) {
       const isDone = await clients.add(client, mostRegistered);
@@ -119,5 +119,5 @@ function auditedClients(
       if (isDone) await record('client_removed', clientId, actor);
       return isDone;
     },
-  };
+  });
 }

@@ -1,4 +1,4 @@
-import { caseOfPart, expect, expectRejection, type KitCase, kitCase, ONE_TIME_SECONDS } from './stage.ts';
+import { caseOfPart, expect, expectFault, type KitCase, kitCase, ONE_TIME_SECONDS } from './stage.ts';
 
 export const faults: readonly KitCase[] = [
   kitCase(
@@ -8,16 +8,20 @@ export const faults: readonly KitCase[] = [
       const { code, refresh, access } = await stage.redeemed(await stage.grant());
       const { clients, tokens, authorizationCodes, keys } = stage.storage;
       await stage.break();
-      await expectRejection(() => tokens.getByAccessToken(access.id), 'getByAccessToken');
-      await expectRejection(() => tokens.getByRefreshToken(refresh.id), 'getByRefreshToken');
-      await expectRejection(() => tokens.getByAccessToken('unknown'), 'getByAccessToken of an unknown token');
-      await expectRejection(() => authorizationCodes.get(code.id), 'authorizationCodes.get');
-      await expectRejection(() => clients.get(access.clientId), 'clients.get');
-      await expectRejection(() => clients.hasRedirectOrigin('https://app.example'), 'hasRedirectOrigin');
+      await expectFault(tokens, () => tokens.getByAccessToken(access.id), 'getByAccessToken');
+      await expectFault(tokens, () => tokens.getByRefreshToken(refresh.id), 'getByRefreshToken');
+      await expectFault(
+        tokens,
+        () => tokens.getByAccessToken('unknown'),
+        'getByAccessToken of an unknown token',
+      );
+      await expectFault(authorizationCodes, () => authorizationCodes.get(code.id), 'authorizationCodes.get');
+      await expectFault(clients, () => clients.get(access.clientId), 'clients.get');
+      await expectFault(clients, () => clients.hasRedirectOrigin('https://app.example'), 'hasRedirectOrigin');
       if (keys !== undefined) {
-        await expectRejection(() => keys.list(), 'keys.list');
-        await expectRejection(() => keys.get('unknown'), 'keys.get');
-        await expectRejection(() => keys.currentKeyId('RS256'), 'currentKeyId');
+        await expectFault(keys, () => keys.list(), 'keys.list');
+        await expectFault(keys, () => keys.get('unknown'), 'keys.get');
+        await expectFault(keys, () => keys.currentKeyId('RS256'), 'currentKeyId');
       }
     },
   ),
@@ -31,18 +35,23 @@ export const faults: readonly KitCase[] = [
       const next = stage.pair(grant);
       const { tokens, authorizationCodes } = stage.storage;
       await stage.break();
-      await expectRejection(() => tokens.revoke(access), 'revoke');
-      await expectRejection(() => tokens.revoke(refresh), 'revoke');
-      await expectRejection(() => tokens.revokeFamily(refresh), 'revokeFamily');
-      await expectRejection(() => tokens.issue([next.access], {}), 'issue');
-      await expectRejection(() => tokens.rotate(refresh, next.refresh, [next.refresh]), 'rotate');
-      await expectRejection(() => tokens.issueBeside(refresh, [next.access]), 'issueBeside');
-      await expectRejection(
+      await expectFault(tokens, () => tokens.revoke(access), 'revoke');
+      await expectFault(tokens, () => tokens.revoke(refresh), 'revoke');
+      await expectFault(tokens, () => tokens.revokeFamily(refresh), 'revokeFamily');
+      await expectFault(tokens, () => tokens.issue([next.access], {}), 'issue');
+      await expectFault(tokens, () => tokens.rotate(refresh, next.refresh, [next.refresh]), 'rotate');
+      await expectFault(tokens, () => tokens.issueBeside(refresh, [next.access]), 'issueBeside');
+      await expectFault(
+        authorizationCodes,
         () => authorizationCodes.issue({ ...code, id: 'another' }, {}),
         'authorizationCodes.issue',
       );
-      await expectRejection(() => authorizationCodes.redeem(code, [next.access]), 'redeem');
-      await expectRejection(() => authorizationCodes.revoke(code), 'authorizationCodes.revoke');
+      await expectFault(authorizationCodes, () => authorizationCodes.redeem(code, [next.access]), 'redeem');
+      await expectFault(
+        authorizationCodes,
+        () => authorizationCodes.revoke(code),
+        'authorizationCodes.revoke',
+      );
     },
   ),
 
@@ -53,10 +62,10 @@ export const faults: readonly KitCase[] = [
     async (stage, requests) => {
       await requests.add(stage.pushedRequest('one'));
       await stage.break();
-      await expectRejection(() => requests.add(stage.pushedRequest('two')), 'adding another one');
-      await expectRejection(() => requests.get('one'), 'reading one');
-      await expectRejection(() => requests.get('unknown'), 'reading an unknown one');
-      await expectRejection(() => requests.remove('one'), 'removing one');
+      await expectFault(requests, () => requests.add(stage.pushedRequest('two')), 'adding another one');
+      await expectFault(requests, () => requests.get('one'), 'reading one');
+      await expectFault(requests, () => requests.get('unknown'), 'reading an unknown one');
+      await expectFault(requests, () => requests.remove('one'), 'removing one');
     },
   ),
 
@@ -68,8 +77,8 @@ export const faults: readonly KitCase[] = [
       const until = stage.now + ONE_TIME_SECONDS;
       expect((await identifiers.take('one', until)) === true, 'taking it');
       await stage.break();
-      await expectRejection(() => identifiers.take('one', until), 'taking it again');
-      await expectRejection(() => identifiers.take('two', until), 'taking another one');
+      await expectFault(identifiers, () => identifiers.take('one', until), 'taking it again');
+      await expectFault(identifiers, () => identifiers.take('two', until), 'taking another one');
     },
   ),
 ];

@@ -1,3 +1,4 @@
+import { StorageFault } from '../../http/errors.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -8,6 +9,7 @@ import type {
   TokenRecord,
 } from '../../protocol/records.ts';
 import type { AdministrableStorage, Awaitable, NewClient, Storage } from '../contract.ts';
+import { isUnguarded } from '../faults.ts';
 import { canContinue } from '../issuing.ts';
 
 /** The store under test, and how to control it. */
@@ -60,6 +62,23 @@ export async function expectRejection(attempt: () => unknown, what: string): Pro
     return;
   }
   throw new KitFailure(`${what}: expected a rejection, got ${JSON.stringify(answer)}`);
+}
+
+/**
+ * Whether a repository that cannot be asked rejects. One that was declared to report faults itself rejects with a
+ * `StorageFault`.
+ * @throws KitFailure
+ */
+export async function expectFault(repository: object, attempt: () => unknown, what: string): Promise<void> {
+  await expectRejection(async () => {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isFault = error instanceof StorageFault;
+      if (isFault || !isUnguarded(repository)) throw error;
+      return `a rejection with ${String(error)} instead of a StorageFault`;
+    }
+  }, what);
 }
 
 /** The record under a token's identifier; `undefined` if it is absent in either spelling. */

@@ -21,6 +21,7 @@ import type {
   PushedRequestRepository,
   RevocationTarget,
 } from '../contract.ts';
+import { asFault, unguarded } from '../faults.ts';
 import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } from '../issuing.ts';
 import {
   addEvent,
@@ -76,7 +77,8 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
   const handle: MemoryHandle = {
     clock: options.clock ?? Date.now,
     tables() {
-      if (isClosed) throw new Error(`the memory store of ${options.issuer ?? 'this server'} is closed`);
+      if (isClosed)
+        throw asFault(new Error(`the memory store of ${options.issuer ?? 'this server'} is closed`));
       return tables;
     },
   };
@@ -87,17 +89,19 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
   const raisesGrants = revokeBy === 'flag' && !tellsRevokedByMethod;
   const revoking = memoryRevoking(handle, principals, revokeBy, raisesGrants);
 
-  const clients = memoryClients(handle, principals);
+  const clients = unguarded(memoryClients(handle, principals));
   return {
     clients,
-    keys: memoryKeys(handle),
-    tokens: {
+    keys: unguarded(memoryKeys(handle)),
+    tokens: unguarded({
       ...memoryTokens(handle, { issuing, principals, revoking, tellsRevokedByMethod }),
       joinedClients: clients,
-    },
-    authorizationCodes: memoryAuthorizationCodes(handle, { issuing, grants, principals, revoking }),
-    oneTimeIdentifiers: memoryOneTimeIdentifiers(handle),
-    pushedRequests: memoryPushedRequests(handle),
+    }),
+    authorizationCodes: unguarded(
+      memoryAuthorizationCodes(handle, { issuing, grants, principals, revoking }),
+    ),
+    oneTimeIdentifiers: unguarded(memoryOneTimeIdentifiers(handle)),
+    pushedRequests: unguarded(memoryPushedRequests(handle)),
     ...memoryAdministration(handle, principals),
     grantsOf: grants.grantsOf,
     revokeGrants: grants.revokeGrants,
@@ -315,7 +319,8 @@ function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository
   return {
     add(request) {
       const { pushedRequests } = tables();
-      if (pushedRequests.has(request.id)) throw new Error('a request with this identifier is stored already');
+      if (pushedRequests.has(request.id))
+        throw asFault(new Error('a request with this identifier is stored already'));
       pushedRequests.set(request.id, snapshot(request));
     },
     get(id) {

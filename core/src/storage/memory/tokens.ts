@@ -14,6 +14,7 @@ import {
   type TokenRecord,
 } from '../../protocol/records.ts';
 import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
+import { asFault } from '../faults.ts';
 import {
   canContinue,
   type GrantBeginning,
@@ -253,7 +254,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
       const stored = tables().tokens;
       const ids = new Set(tokens.map((token) => token.id));
       if (ids.size < tokens.length || tokens.some((token) => stored.has(token.id))) {
-        throw new Error('a token with this identifier is stored already');
+        throw asFault(new Error('a token with this identifier is stored already'));
       }
       for (const { keepUntil, ...record } of snapshot(tokens)) {
         const generations = principals.keep(record, keepUntil);
@@ -346,7 +347,8 @@ export function memoryAuthorizationCodes(
     issue(code, { clientGeneration = 0 }) {
       const { authorizationCodes } = tables();
       if (!issuing.admits(code, clientGeneration)) return 'refused';
-      if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
+      if (authorizationCodes.has(code.id))
+        throw asFault(new Error('a code with this identifier is stored already'));
       const { keepUntil, ...record } = snapshot(keptCode(code));
       const generations = principals.keep(code, code.expiresAt);
       authorizationCodes.set(code.id, { record, keepUntil, generations });

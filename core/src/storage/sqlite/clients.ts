@@ -90,16 +90,16 @@ export function sqliteClients(
 
   return {
     get: (id) => reads.read(() => remembered.get(id) ?? find(id)),
-    hasRedirectOrigin(origin) {
-      return sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined;
-    },
-    findApis({ resources, scopes }) {
-      const rows = [
-        ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
-        ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
-      ] as ApiRow[];
-      return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
-    },
+    hasRedirectOrigin: (origin) =>
+      reads.read(() => sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined),
+    findApis: ({ resources, scopes }) =>
+      reads.read(() => {
+        const rows = [
+          ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
+          ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
+        ] as ApiRow[];
+        return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
+      }),
     add(client, mostRegistered) {
       requireClientRecord(client);
       return transaction(() => {
@@ -109,9 +109,7 @@ export function sqliteClients(
         return true;
       });
     },
-    list() {
-      return (sql.list.all({ issuerId }) as RowObject[]).map(toClientRecord);
-    },
+    list: () => reads.read(() => (sql.list.all({ issuerId }) as RowObject[]).map(toClientRecord)),
     replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       const columns = { issuerId, id, secrets: JSON.stringify(secrets), generation, revision };
       return transaction(() => sql.replaceSecrets.run(columns).changes === 1);

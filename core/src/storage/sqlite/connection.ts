@@ -27,7 +27,7 @@ export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite'
 /**
  * Runs `work` as one write, after all earlier ones.
  * @returns what `work` returned, once it is durable
- * @throws what `work` threw, and nothing has changed; or why the write failed or may have failed
+ * @throws {StorageFault} what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
 export type Transaction = <T>(work: () => T) => Promise<T>;
 
@@ -36,7 +36,7 @@ export interface Reads {
   /**
    * Runs a lookup in this turn.
    * @returns what `look` returned
-   * @throws what `look` threw, or why nothing could be read
+   * @throws {StorageFault} what `look` threw, or why nothing could be read
    */
   read<T>(look: () => T): Promise<T>;
   /** During a lookup, the number of the database state that it sees. It increases after a commit. */

@@ -40,13 +40,12 @@ export function sqliteKeys({
 
   return {
     currentKeyId: (algorithm) => reads.read(() => currentKeyId(algorithm)),
-    get(kid) {
-      const row = sql.get.get({ issuerId, kid }) as RowObject | undefined;
-      return row && toKeyRecord(row);
-    },
-    list() {
-      return (sql.list.all({ issuerId }) as RowObject[]).map(toKeyRecord);
-    },
+    get: (kid) =>
+      reads.read(() => {
+        const row = sql.get.get({ issuerId, kid }) as RowObject | undefined;
+        return row && toKeyRecord(row);
+      }),
+    list: () => reads.read(() => (sql.list.all({ issuerId }) as RowObject[]).map(toKeyRecord)),
     initialize(keys) {
       return transaction(() => {
         const isNew = new Map(

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { asFault } from '../faults.ts';
 import {
   committed,
   isBusy,
@@ -53,7 +54,8 @@ export class ReadQueue implements Reads {
   }
 
   read<T>(look: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve, rejectAs) => {
+      const reject = (error: unknown) => rejectAs(asFault(error));
       const answer = () => {
         try {
           resolve(look());
@@ -157,7 +159,8 @@ export class WriteQueue {
   }
 
   readonly transaction: Transaction = (work) =>
-    new Promise((resolve, reject) => {
+    new Promise((resolve, rejectAs) => {
+      const reject = (error: unknown) => rejectAs(asFault(error));
       const perform = () => {
         const result = work();
         return () => resolve(result);

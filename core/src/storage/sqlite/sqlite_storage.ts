@@ -10,6 +10,7 @@ import {
   wholeNumber,
 } from '../../option_kinds.ts';
 import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { DEFAULT_CACHED_TOKENS } from './cached_tokens.ts';
 import { sqliteClients } from './clients.ts';
@@ -130,19 +131,19 @@ function storageOn(
   const issuing = sqliteIssuing(handle, principals);
   const grants = sqliteGrants(handle, { principals, events });
 
-  const clients = sqliteClients(handle, events);
+  const clients = unguarded(sqliteClients(handle, events));
   return {
     path,
     answersPlainRecords: true,
     clients,
-    keys: sqliteKeys(handle),
-    tokens: {
+    keys: unguarded(sqliteKeys(handle)),
+    tokens: unguarded({
       ...sqliteTokens(handle, { issuing, grants, principals, events, cachedTokens }),
       joinedClients: clients,
-    },
-    authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, grants, principals, events }),
-    oneTimeIdentifiers: sqliteOneTimeIdentifiers(handle),
-    pushedRequests: sqlitePushedRequests(handle),
+    }),
+    authorizationCodes: unguarded(sqliteAuthorizationCodes(handle, { issuing, grants, principals, events })),
+    oneTimeIdentifiers: unguarded(sqliteOneTimeIdentifiers(handle)),
+    pushedRequests: unguarded(sqlitePushedRequests(handle)),
     ...sqliteAdministration(handle, { principals, events }),
     grantsOf: grants.grantsOf,
     revokeGrants: grants.revokeGrants,

@@ -1,0 +1,70 @@
+import { StorageFault } from '../http/errors.ts';
+
+const known = new WeakSet<object>();
+
+/**
+ * Declares that a repository needs no guard, and that the server calls it as it is. It rejects with a `StorageFault`
+ * whenever it cannot be asked or the outcome of a write is unknown, and its lookups answer plain records
+ * (`Storage.answersPlainRecords`). This is said of one object: a copy with other methods is guarded again. The kit
+ * checks both promises.
+ * @returns the same object
+ */
+export function unguarded<T extends object>(repository: T): T {
+  known.add(repository);
+  return repository;
+}
+
+export function isUnguarded(repository: object): boolean {
+  return known.has(repository);
+}
+
+/**
+ * A host's repository whose errors and rejections are `StorageFault`s, so that callers can distinguish an outage from
+ * a refusal.
+ */
+export function guarded<T extends object>(repository: T): T {
+  if (isUnguarded(repository)) return repository;
+  const marked = new Map<PropertyKey, unknown>();
+  // Not a proxy of the repository itself: it may be frozen, and then nothing else could be returned for it.
+  const stand: T = Object.create(null);
+  return new Proxy(stand, {
+    get(_, name) {
+      const member: unknown = Reflect.get(repository, name, repository);
+      if (typeof member !== 'function') return member;
+      let method = marked.get(name);
+      if (method === undefined) {
+        method = guardedCall((...args: unknown[]): unknown => Reflect.apply(member, repository, args));
+        marked.set(name, method);
+      }
+      return method;
+    },
+  });
+}
+
+/** The same function, guarded in the same way. */
+export function guardedCall<A extends unknown[], R>(
+  call: (...args: A) => R,
+): (...args: A) => R | Promise<Awaited<R>> {
+  return (...args) => {
+    let result: R;
+    try {
+      result = call(...args);
+    } catch (error) {
+      throw asFault(error);
+    }
+    return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw asFault(error);
+}
+
+export function asFault(error: unknown): StorageFault {
+  return error instanceof StorageFault ? error : new StorageFault(error);
+}
+
+/** Query builders can be awaited without being promises. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
