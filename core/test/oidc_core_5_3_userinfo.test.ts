@@ -511,7 +511,23 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
       assert.equal(await world.storage.tokens.issue([orphan], {}), 'issued');
       assert.deepEqual(await world.userInfo(token), NO_PERSON);
     },
+    { oidc: { getUserClaims: () => ({ name: 'Anyone' }) } },
   );
+
+  spec('grantd §7.5 a client that is removed during the request is 401', async (world) => {
+    const { access_token } = await world.grant();
+    let isThere = true;
+    const get = async (id: string) => {
+      const client = isThere ? await world.storage.clients.get(id) : undefined;
+      isThere = false;
+      return client;
+    };
+    const clients = { ...world.storage.clients, get };
+    const oidc = { getUserClaims: (subject: string) => PEOPLE[subject] };
+    const second = await secondServer(world, { oidc }, { ...world.storage, clients });
+    assert.deepEqual(await second.userInfo(access_token), NOT_VALID);
+    assert.equal(second.lastReason, 'client_unknown');
+  });
 
   spec(
     'grantd §8.5 getUserClaims that rejects or throws is 503, and its text is not seen',

@@ -318,6 +318,23 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
+  spec(
+    'grantd §9.1 the event for a revoked code has its identifier, the one for an unknown code the reason',
+    async (world) => {
+      const code = await world.code();
+      const order = { hint: 'auth_code' } as const;
+      const result = await world.server.revokeToken(code, order);
+      assert.ok(result.revoked);
+      assert.deepEqual(world.events.at(-1), {
+        ...{ operation: 'revocation', type: 'token_revoked' },
+        tokenId: result.tokenId,
+      });
+      const unknown = `${code.slice(0, -2)}${code.endsWith('AA') ? 'QA' : 'AA'}`;
+      const ignored = { revoked: false, reason: 'code_unknown' };
+      assert.deepEqual(await world.server.revokeToken(unknown, order), ignored);
+    },
+  );
+
   spec('grantd §9.2 no event of a revocation holds a token, a code or a secret', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     const code = await world.code();

@@ -90,6 +90,31 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
+  spec('grantd §5.4 scope is a single scope, or absent for a token without scopes', async (world) => {
+    for (const scopes of [['read'], []]) {
+      const [issued] = await world.server.operator.issueTokens({ clientId: 'machine', scopes });
+      const response = await world.introspect(issued?.accessToken ?? '');
+      assert.deepEqual(members(response).scope, scopes[0]);
+    }
+  });
+
+  spec('grantd §5.4 a refresh token has the same members without HTTP', async (world) => {
+    const { refresh_token } = await world.grant();
+    const answer = members(await world.introspect(refresh_token));
+    assert.deepEqual(await world.server.introspectToken(refresh_token), answer);
+  });
+
+  spec('grantd §9.1 the event for an expired token has its identifier', async (world) => {
+    const { access_token } = await world.grant();
+    const { jti, exp = 0 } = decodeJwt(access_token);
+    world.clock.nowMs = exp * 1000;
+    world.events.length = 0;
+    await world.introspect(access_token);
+    assert.deepEqual(world.events, [
+      { operation: 'introspection', clientId: 'api', type: 'inactive', reason: 'expired', tokenId: jti },
+    ]);
+  });
+
   spec(
     'grantd §5.4 an opaque access token is described like a JWT',
     async (world) => {

@@ -51,15 +51,16 @@ export function test(sentence: string, ...rest: readonly [Run] | readonly [Optio
 
 type AnyMethod = (this: unknown, ...args: unknown[]) => unknown;
 
-/** Counts calls of methods until they are restored. */
+/** Counts calls of methods until they are restored, and can replace them. */
 const mock = {
-  method(owner: Record<string, unknown>, name: string) {
+  method(owner: Record<string, unknown>, name: string, replacement?: AnyMethod) {
     const original = owner[name] as AnyMethod;
+    const called = replacement ?? original;
     const isItsOwn = Object.hasOwn(owner, name);
     let calls = 0;
     owner[name] = function counting(this: unknown, ...args: unknown[]): unknown {
       calls++;
-      return original.apply(this, args);
+      return called.apply(this, args);
     };
     const restore = () => {
       if (isItsOwn) owner[name] = original;
@@ -72,8 +73,15 @@ const mock = {
 test.mock = mock;
 
 export class TestContext {
-  readonly mock = mock;
   readonly #afterwards: (() => unknown)[] = [];
+
+  readonly mock: typeof mock = {
+    method: (...args) => {
+      const mocked = mock.method(...args);
+      this.after(mocked.mock.restore);
+      return mocked;
+    },
+  };
 
   after(run: () => unknown): void {
     this.#afterwards.push(run);
@@ -92,11 +100,20 @@ export async function runDeclared(
   lacking: Readonly<Record<string, string>> = {},
 ): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (const { title, skip: ownSkip, run } of declared) {
-    const skip = lacking[title] ?? ownSkip;
-    outcomes.push(skip === false ? await outcomeOf(title, run) : { title, outcome: 'skipped', reason: skip });
-  }
+  for (const test of declared.keys()) outcomes.push(await runTest(test, lacking));
   return outcomes;
+}
+
+/** Runs one test, by its index in `declaredTitles`. */
+export async function runTest(
+  index: number,
+  lacking: Readonly<Record<string, string>> = {},
+): Promise<Outcome> {
+  const test = declared[index];
+  if (test === undefined) throw new Error(`there are only ${declared.length} tests`);
+  const { title, skip: ownSkip, run } = test;
+  const skip = lacking[title] ?? ownSkip;
+  return skip === false ? outcomeOf(title, run) : { title, outcome: 'skipped', reason: skip };
 }
 
 /** The titles of the declared tests. Runs nothing. */
