@@ -1,13 +1,16 @@
 #!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --no-parallel-scavenge
-// What a process is told before anything of the program is loaded stands in the line above: what a request needs is
-// garbage once it is answered, so that more room for the young only takes more memory; a worker has one core, where a
-// second thread to collect garbage is in the way; and glibc's default is a heap of its own for each thread. Whoever wants
-// it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
-// although all others have been compiled before.
+// The first line sets options that must be known before the program is loaded:
+//
+// - a small young generation, because a request's objects are garbage after the response, so more room only costs memory;
+// - one thread for garbage collection, because a worker has one core;
+// - two malloc arenas, because glibc's default is one per thread.
+//
+// To use other options, start `node` with this file. It is JavaScript, because for a single TypeScript file Node would
+// load its TypeScript compiler, although all other files are in the compile cache.
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-/** The oldest Node that runs TypeScript as it is, and knows Argon2. */
+/** The oldest Node with type stripping and Argon2. */
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const oldest = engines.node.slice('>='.length);
 const [oldestMajor, oldestMinor] = oldest.split('.').map(Number);
@@ -19,7 +22,7 @@ if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
 }
 
 const { keepCompiledCode } = await import('./compiled_code.mjs');
-// In its repository the program is beside its dependencies, installed it is among them.
+// In the repository, node_modules is next to the program. After an installation, the program is inside it.
 const above = join(import.meta.dirname, '..', '..');
 const isInstalled = basename(above) === 'node_modules';
 keepCompiledCode(isInstalled ? above : join(above, 'node_modules'));
