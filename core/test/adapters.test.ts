@@ -141,7 +141,7 @@ test('grantd §1.3 node: a form that the host has parsed is taken as it is', asy
   }
 });
 
-test('RFC 6749 §3.2 node: where the host has kept what its parser has read, that counts, and no repetition is hidden', async (t) => {
+test('RFC 6749 §3.2 node: a raw body that the host kept takes precedence, so no repetition is hidden', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   const repeated = '{"error":"invalid_request","error_description":"a parameter is repeated"}';

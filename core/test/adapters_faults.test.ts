@@ -112,7 +112,7 @@ test('without next nothing rejects, which would end the process: errors are answ
   assert.deepEqual(forwarding.rejected, []);
 });
 
-test('an answer that cannot be sent is 500, and where there is no next onEvent is told why, by mount', async (t) => {
+test('a response that cannot be sent is 500, and without next, mount reports why to onEvent', async (t) => {
   const world = await openWorld(t);
   const answer = mount(world.server, { headers: () => ({ 'x-name': 'line\nbreak' }) });
   const { url } = await listen(t, (request, response) =>
@@ -128,7 +128,7 @@ test('an answer that cannot be sent is 500, and where there is no next onEvent i
   assert.equal(world.events.length, 1);
 });
 
-test('of a fault around an operation alone, and elsewhere than at an endpoint, onFault is told, or else the console', async (t) => {
+test('onFault gets only faults around an operation or outside endpoints; the default is the console', async (t) => {
   const { server } = await openWorld(t);
   const printed: unknown[] = [];
   t.mock.method(console, 'error', (...texts: unknown[]) => printed.push(texts));

@@ -171,7 +171,7 @@ for (const host of HOSTS) {
     assert.equal(await answerTo(`token=x&${others}&token=y`), COUNTING.has(host) ? HANDLED.body : REPEATED);
   });
 
-  test(`${host.name}: paths of the host stay its own, and where nobody answers it does`, async (t) => {
+  test(`${host.name}: the host keeps its own paths, and handles unknown ones`, async (t) => {
     const { server } = await openWorld(t);
     const port = await host.open(t, { server });
     const own = await get(port, '/own?a=1');
@@ -235,7 +235,7 @@ for (const host of HOSTS) {
     assert.equal((await get(port, '/nowhere')).status, 404);
   });
 
-  test(`${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+  test(`${host.name}: the host’s request identifier is in the events`, async (t) => {
     const world = await openWorld(t);
     const { server } = world;
     const mounted = await host.open(t, { server, id: 'r-1' });
@@ -249,7 +249,7 @@ for (const host of HOSTS) {
     );
   });
 
-  test(`${host.name}: errors are handed to the host’s own handling where it asks for that`, async (t) => {
+  test(`${host.name}: errors go to the host’s own handling if it asks for that`, async (t) => {
     const { server } = await openWorld(t);
     const errors: unknown[] = [];
     const onError = (error: unknown) => errors.push(error);

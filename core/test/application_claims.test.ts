@@ -64,7 +64,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
     );
 
     spec(
-      `findings B4: a claim appears only where its declaration says (${accessTokenFormat})`,
+      `findings B4: a claim appears only in its declared places (${accessTokenFormat})`,
       async (world) => {
         const { access_token, id_token } = await world.grant();
         const { a, b, c, d } = await introspected(world, access_token);
@@ -98,7 +98,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
     );
 
     spec(
-      `findings B4: a live claim is read whenever introspection or UserInfo is asked (${accessTokenFormat})`,
+      `findings B4: a live claim is read at each introspection and UserInfo request (${accessTokenFormat})`,
       async (world) => {
         GROUPS.alice = ['staff'];
         const { access_token } = await world.grant();
@@ -114,7 +114,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   }
 
   spec(
-    'findings B4: a claim is for the scopes, clients and APIs of its declaration alone',
+    'findings B4: a claim is only for the scopes, clients and APIs of its declaration',
     async (world) => {
       const names = async (token: string) =>
         Object.keys(await introspected(world, token)).filter((name) => name.startsWith('for_'));
@@ -155,7 +155,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings B4: a live source that cannot be asked is 503, never an answer without the claim',
+    'findings B4: an unavailable live source is 503, never a response without the claim',
     async (world) => {
       const { access_token } = await world.grant();
       assert.deepEqual(await world.introspect(access_token), OUTAGE);
@@ -168,7 +168,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings B4: while claims to be fixed cannot be read, nothing is issued, and the code stays good',
+    'findings B4: while fixed claims cannot be read, no token is issued, and the code stays redeemable',
     async (world) => {
       down = true;
       const code = await world.code();
@@ -209,7 +209,7 @@ for (const [name, answer] of PROTECTED) {
   });
 }
 
-test('findings B4: valuesOf is asked once for all claims, with what decides about them', async (t) => {
+test('findings B4: valuesOf is called once for all claims, with everything that decides about them', async (t) => {
   const asked: ClaimsOccasion[] = [];
   const world = await openWorld(
     t,

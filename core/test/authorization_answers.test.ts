@@ -36,7 +36,7 @@ test('findings A16: §4.1.2 of several answers at once one is a code', async (t)
   assert.equal((await world.redeem(codes[0] ?? '')).status, 200);
 });
 
-test('findings A16: §4.1.2 a request cannot name itself, and its name goes along with its parameters', async (t) => {
+test('findings A16: §4.1.2 a request cannot set its own identifier, which is stored with its parameters', async (t) => {
   const world = await openWorld(t);
   const named = { authorization_request_id: '9999999999.mine' };
   const [one, other] = [await accepted(world, named), await accepted(world, named)];
@@ -50,7 +50,7 @@ test('findings A16: §4.1.2 a request cannot name itself, and its name goes alon
   );
 });
 
-test('findings A16: §4.1.2 nobody answers a request after a day, when its end is forgotten', async (t) => {
+test('findings A16: §4.1.2 a request cannot be answered after a day, when its identifier is swept', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world);
   world.clock.advance(24 * 60 * 60 - 1);

@@ -93,7 +93,7 @@ test('RFC 6749 §4.1.2.1 a scope that the client had at first and has no more is
   );
 });
 
-test('what else the registration decided at first stays: max_age, acr_values, and where the answer goes', async (t) => {
+test('the registration at the start also decides max_age, acr_values, and where the response goes', async (t) => {
   const metadata = { default_max_age: 60, default_acr_values: ['gold', 'silver'] };
   const world = await openApp(t, { metadata, scopes: ['read'] });
   const request = await asked(world, { redirect_uri: undefined });
@@ -166,7 +166,7 @@ test('RFC 9126 §2.1 a pushed request is what it was when it was pushed', async 
   );
 });
 
-test('a signed request goes on as it was signed, also where the client has other keys since', async (t) => {
+test('a signed request stays valid between pages, even if the client has new keys', async (t) => {
   const world = await openWorld(t, OPTIONS);
   const signer = await addSigningClient(world, { ...APP, id: 'app' });
   const { client_id: _, ...claims } = BARE;
@@ -179,7 +179,7 @@ test('a signed request goes on as it was signed, also where the client has other
   assert.deepEqual(resumed, first);
 });
 
-test('OpenID Connect Core §8.1 a code tells who it is about as the client was told when the person approved', async (t) => {
+test('OpenID Connect Core §8.1 a code keeps the subject identifier from the approval', async (t) => {
   const elsewhere = { metadata: PAIRWISE, redirectUris: [VICTIM] };
   for (const [before, after] of [
     [{ metadata: PAIRWISE }, {}],

@@ -220,7 +220,7 @@ test('a set that cannot be had is an error, not an absent key, and is not asked 
   assert.ok(await find());
 });
 
-test('keys that were fetched stay good for their minutes while the site is down', async () => {
+test('fetched keys stay valid for minutes while the site is down', async () => {
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const { clock, state, keys } = site(answer({ keys: [jwk] }));
   await keys.forVerifying(remote, 'ES256', 'one');

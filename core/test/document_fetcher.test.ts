@@ -100,7 +100,7 @@ test('three redirects are followed, also relative ones, and a fourth is refused'
   await assertNotFetched(fetchAnywhere(`${site.origin}/4`), 'refused', 'too many redirects');
 });
 
-test('whoever wants none followed gets none followed, and nobody more than three', async (t) => {
+test('the caller limits the redirects, to three at most', async (t) => {
   const site = await openRemoteSite(t, (request, response) => {
     const left = Number(request.url?.slice(1));
     if (left === 0) response.end('here');
@@ -376,7 +376,7 @@ test('a slow site leaves room for others, and its further requests wait for thei
   assert.equal(looked.length, 40 + 1);
 });
 
-test('who waits in vain for a slow site is told in time, and takes nobody’s place afterwards', async () => {
+test('a wait for a slow site ends in time, and frees its place', async () => {
   const slow = Promise.withResolvers<readonly string[]>();
   const looked: string[] = [];
   const fetchDocument = documentFetcher({

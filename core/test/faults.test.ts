@@ -311,7 +311,7 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: 'RFC 9126 §2 a request that is pushed is 503 whenever storage fails, and nobody gets its name',
+    sentence: 'RFC 9126 §2 a pushed request is 503 whenever storage fails, and gets no request_uri',
     asks: [...CALLER, 'pushedRequests.add'],
     status: 201,
     outage: OPEN_OUTAGE,
@@ -522,7 +522,7 @@ test('grantd §3.6 a refusal stands though the origin of its page cannot be look
   assert.equal('access-control-allow-origin' in answered, false);
 });
 
-test('grantd §8.5 getUserClaims and getSubjectState that reject or throw are 503, wherever they are asked', async (t) => {
+test('grantd §8.5 getUserClaims and getSubjectState that reject or throw are 503, wherever they are called', async (t) => {
   const error = new Error(DRIVER_MESSAGE);
   const broken = [() => Promise.reject(error), throwing(error)];
   for (const getUserClaims of broken) {
@@ -549,7 +549,7 @@ test('grantd §8.5 getUserClaims and getSubjectState that reject or throw are 50
   }
 });
 
-test('grantd §8.6 an unexpected error is 500, told to the operator with its cause and to nobody else', async (t) => {
+test('grantd §8.6 an unexpected error is 500, and only the operator gets its cause', async (t) => {
   const cause = new Error(DRIVER_MESSAGE);
   for (const introspectionPolicy of [() => Promise.reject(cause), throwing(cause)]) {
     const world = await openWorld(t, { introspectionPolicy });
@@ -638,7 +638,7 @@ test('grantd §10.2 null from a host is absence: no client, no token, no code, n
   assert.equal(issued?.status, 200);
 });
 
-test('grantd §10.5 repositories that are frozen, or hold their state in private members, are as good as any', async (t) => {
+test('grantd §10.5 repositories may be frozen, or hold their state in private members', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { clients, tokens, authorizationCodes, keys } = world.storage;

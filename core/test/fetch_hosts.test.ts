@@ -92,7 +92,7 @@ for (const host of FETCH_HOSTS) {
     assert.ok(pulled < 4 * LIMIT, `${pulled} bytes were read`);
   });
 
-  test(`RFC 9112 §8 ${host.name}: where the client goes away in the middle of its body, nothing is done`, async (t) => {
+  test(`RFC 9112 §8 ${host.name}: if the client disconnects in the middle of its body, nothing is done`, async (t) => {
     const world = await openWorld(t);
     const gone = new AbortController();
     const broken = failing((controller) => {
@@ -163,7 +163,7 @@ for (const host of FETCH_HOSTS) {
     assert.throws(() => host.mount(server, { strippedPath: 'auth/' }), ConfigurationError);
   });
 
-  test(`grantd §1.3 ${host.name}: errors go to the host’s own handling where it asks for them, answers do not`, async (t) => {
+  test(`grantd §1.3 ${host.name}: errors go to the host’s own handling if it asks for them, responses do not`, async (t) => {
     const { server } = await openWorld(t);
     for (const answer of [
       host.mount(server, { errors: 'forward' }),
@@ -196,7 +196,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(faults.map(String), ['StorageFault: storage is unavailable', 'Error: hush']);
   });
 
-  test(`grantd §1.3 ${host.name}: a body that the host has read and kept is 500, and onEvent is told of it as of any fault`, async (t) => {
+  test(`grantd §1.3 ${host.name}: a body that the host has read and kept is 500, and onEvent gets it like any fault`, async (t) => {
     const { server, events } = await openWorld(t, { issuer: `${ISSUER}/auth` });
     const mounted = host.mount(server, { strippedPath: '/auth' });
     const answer: Answer = async (sent) => {
@@ -215,7 +215,7 @@ for (const host of FETCH_HOSTS) {
     assert.equal(events.length, 1);
   });
 
-  test(`grantd §1.3 ${host.name}: onFault is told of what an operation of the host’s own throws, not of what it refuses; it changes no answer`, async () => {
+  test(`grantd §1.3 ${host.name}: onFault gets errors of the host’s own operation, not refusals; it changes no response`, async () => {
     const thrown = [new Error('hush'), new OAuthError('invalid_grant', 'no')];
     const faults: unknown[] = [];
     const answer = host.handler(() => Promise.reject(thrown[faults.length]), {
@@ -247,7 +247,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(revoked, { ...REVOKED, headers: { ...REVOKED.headers, 'x-frame-options': 'DENY' } });
   });
 
-  test(`grantd §1.3 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+  test(`grantd §1.3 ${host.name}: the host’s request identifier is in the events`, async (t) => {
     const world = await openWorld(t);
     const mounted = host.mount(world.server, { id: () => 'r-1' });
     const alone = host.handler((request) => world.server.introspect(request), { id: () => 'r-2' });

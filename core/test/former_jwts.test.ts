@@ -39,7 +39,7 @@ async function reasonOf({ server }: World, token: string): Promise<string | unde
   return (await server.operator.explainToken(token)).reason;
 }
 
-test('RFC 8725 §3.1 a former key checks by its own algorithm, whatever the token says', async (t) => {
+test('RFC 8725 §3.1 an old key verifies with its own algorithm, whatever the token says', async (t) => {
   const { world, pair } = await formerWorld(t);
   const keys = await world.storage.keys.list();
   const [own] = keys;
@@ -95,7 +95,7 @@ test('the operator learns why a former token is none', async (t) => {
   }
 });
 
-test('whoever has the former secret lets no token be about somebody else, or live longer', async (t) => {
+test('the old secret does not allow a token for another user, or a longer life', async (t) => {
   const { world, pair } = await formerWorld(t);
   const claims = decodeJwt(pair.access);
   const exp = Number(claims.exp);
@@ -119,7 +119,7 @@ test('whoever has the former secret lets no token be about somebody else, or liv
   assert.deepEqual([decodeJwt(tokens.id_token).sid, decodeJwt(tokens.id_token).acr], [undefined, undefined]);
 });
 
-test('the former secret is worth nothing for tokens of this server', async (t) => {
+test('the old secret is worthless for tokens of this server', async (t) => {
   const { world, pair } = await formerWorld(t);
   const spent = decodeJwt((await world.grant()).refresh_token);
   const { refresh_token: used } = await world.grant();

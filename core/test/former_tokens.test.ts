@@ -74,7 +74,7 @@ function assertServedOrRefused(responses: readonly TestResponse[]): void {
 
 // ── Requests about them ───────────────────────────────────────────────────────────────────────────────────
 
-formerly('a former access token is introspected and read at UserInfo', async (world, former) => {
+formerly('an old access token works at introspection and UserInfo', async (world, former) => {
   const { access, accessId } = await former.issue(world.clock);
   const iat = world.clock.seconds;
   const expected = active({
@@ -91,7 +91,7 @@ formerly('a former access token is introspected and read at UserInfo', async (wo
   );
 });
 
-formerly('a former refresh token is introspected, and is no access token', async (world, former) => {
+formerly('an old refresh token is introspected, and is no access token', async (world, former) => {
   const { refresh, refreshId } = await former.issue(world.clock, { claims: { aud: 'https://else.example' } });
   const iat = world.clock.seconds;
   const exp = iat + FORMER_REFRESH_LIFETIME;
@@ -106,7 +106,7 @@ formerly('a former refresh token is introspected, and is no access token', async
   );
 });
 
-formerly('a former token expires with its row, or by what it says itself', async (world, former) => {
+formerly('an old token expires with its row, or by its own exp', async (world, former) => {
   const { access, refresh, refreshId } = await former.issue(world.clock);
   const short = await former.issue(world.clock, { claims: { exp: world.clock.seconds + 60 } });
   world.clock.advance(59);
@@ -128,7 +128,7 @@ formerly('a former token expires with its row, or by what it says itself', async
 
 // ── Revocation ────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('revoking either of a former pair ends both, in the former rows too', async (world, former) => {
+formerly('revoking either token of an old pair ends both, in the old rows too', async (world, former) => {
   for (const which of ['access', 'refresh'] as const) {
     const pair = await former.issue(world.clock);
     const spared = await former.issue(world.clock);
@@ -146,7 +146,7 @@ formerly('revoking either of a former pair ends both, in the former rows too', a
   }
 });
 
-formerly('what the former server revokes is dead here', async (world, former) => {
+formerly('a token that the previous server revokes is dead here', async (world, former) => {
   const pair = await former.issue(world.clock);
   await former.revoke('access_token', pair.accessId);
   assert.deepEqual(await world.introspect(pair.access), INACTIVE);
@@ -154,7 +154,7 @@ formerly('what the former server revokes is dead here', async (world, former) =>
   assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
 });
 
-formerly('revoking anything of a former grant after its exchange ends all of it', async (world, former) => {
+formerly('revoking any token of an old grant after its exchange ends all of it', async (world, former) => {
   for (const which of ['access', 'refresh', 'new'] as const) {
     const pair = await former.issue(world.clock);
     const tokens = await world.rotated(pair.refresh);
@@ -166,7 +166,7 @@ formerly('revoking anything of a former grant after its exchange ends all of it'
 
 // ── Exchange ──────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('a former refresh token is exchanged once, and is revoked with its pair', async (world, former) => {
+formerly('an old refresh token is exchanged once, and is revoked with its pair', async (world, former) => {
   const pair = await former.issue(world.clock);
   const tokens = await world.rotated(pair.refresh);
   assert.equal(tokens.scope, 'openid email');
@@ -218,7 +218,7 @@ formerly(
   { refreshGrace: 0 },
 );
 
-formerly('a revocation amid exchanges leaves nothing alive on either side', async (world, former) => {
+formerly('a revocation during exchanges leaves no token alive at either server', async (world, former) => {
   for (const which of ['access', 'refresh'] as const) {
     for (const early of [0, 1, PARALLEL / 2]) {
       const pair = await former.issue(world.clock);
@@ -273,50 +273,44 @@ formerly(
 
 // ── Clients and users ─────────────────────────────────────────────────────────────────────────────────────
 
-formerly(
-  'a former token is dead while its client or person is disabled, and stays so',
-  async (world, former) => {
-    for (const [principal, id] of [
-      ['client', 'web'],
-      ['subject', 'alice'],
-    ] as const) {
-      world.clock.advance(1);
-      const pair = await former.issue(world.clock);
-      await world.storage.setDisabled(principal, id, true);
-      assert.deepEqual(await living(world, pair), [false, false]);
-      assert.equal(await reasonOf(world, pair.access), `${principal}_disabled`);
-      assert.equal((await world.refresh(pair.refresh)).status, principal === 'client' ? 401 : 400);
-      await world.storage.setDisabled(principal, id, false);
-      assert.deepEqual(await living(world, pair), [false, false]);
-      assert.equal(await reasonOf(world, pair.access), `${principal}_revoked`);
+formerly('an old token is dead once its client or user was disabled', async (world, former) => {
+  for (const [principal, id] of [
+    ['client', 'web'],
+    ['subject', 'alice'],
+  ] as const) {
+    world.clock.advance(1);
+    const pair = await former.issue(world.clock);
+    await world.storage.setDisabled(principal, id, true);
+    assert.deepEqual(await living(world, pair), [false, false]);
+    assert.equal(await reasonOf(world, pair.access), `${principal}_disabled`);
+    assert.equal((await world.refresh(pair.refresh)).status, principal === 'client' ? 401 : 400);
+    await world.storage.setDisabled(principal, id, false);
+    assert.deepEqual(await living(world, pair), [false, false]);
+    assert.equal(await reasonOf(world, pair.access), `${principal}_revoked`);
 
-      world.clock.advance(1);
-      const later = await former.issue(world.clock);
-      assert.deepEqual(await living(world, later), [true, true]);
-      const tokens = await world.rotated(later.refresh);
-      const bystander = await former.issue(world.clock);
-      await world.storage.revokeAll({ principal, id });
-      assert.deepEqual(await living(world, bystander, tokens), [false, false, false, false]);
-      assert.deepEqual(await world.refresh(bystander.refresh), REFUSED);
-    }
-  },
-);
+    world.clock.advance(1);
+    const later = await former.issue(world.clock);
+    assert.deepEqual(await living(world, later), [true, true]);
+    const tokens = await world.rotated(later.refresh);
+    const bystander = await former.issue(world.clock);
+    await world.storage.revokeAll({ principal, id });
+    assert.deepEqual(await living(world, bystander, tokens), [false, false, false, false]);
+    assert.deepEqual(await world.refresh(bystander.refresh), REFUSED);
+  }
+});
 
-formerly(
-  'a former token of a client that was removed, or never registered, is none',
-  async (world, former) => {
-    const unknown = await former.issue(world.clock, { clientId: 'unknown' });
-    const removed = await former.issue(world.clock, { clientId: 'machine' });
-    assert.deepEqual(await living(world, unknown), [false, false]);
-    assert.deepEqual(await living(world, removed), [true, true]);
-    await world.storage.clients.remove('machine');
-    assert.deepEqual(await living(world, removed), [false, false]);
-    assert.equal(await reasonOf(world, removed.access), 'no_record');
-  },
-);
+formerly('an old token of a removed or unknown client is not a token', async (world, former) => {
+  const unknown = await former.issue(world.clock, { clientId: 'unknown' });
+  const removed = await former.issue(world.clock, { clientId: 'machine' });
+  assert.deepEqual(await living(world, unknown), [false, false]);
+  assert.deepEqual(await living(world, removed), [true, true]);
+  await world.storage.clients.remove('machine');
+  assert.deepEqual(await living(world, removed), [false, false]);
+  assert.equal(await reasonOf(world, removed.access), 'no_record');
+});
 
 formerly(
-  'after all that was issued before a time has ended no former token is exchanged',
+  'after a revocation of everything before a time, no old token is exchanged',
   async (world, former) => {
     const pair = await former.issue(world.clock);
     await world.storage.revokeAll({ issuedBeforeMs: world.clock.nowMs + 1 });
@@ -339,7 +333,7 @@ formerly(
 
 // ── Faults ────────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('former rows that cannot be asked are an outage everywhere', async (world, former) => {
+formerly('unavailable old rows are an outage everywhere', async (world, former) => {
   const { access, refresh } = await former.issue(world.clock);
   former.outage = 'find';
   for (const token of [access, refresh]) {
@@ -353,37 +347,34 @@ formerly('former rows that cannot be asked are an outage everywhere', async (wor
   assert.deepEqual(await world.alive(access, refresh), [true, true]);
 });
 
-formerly(
-  'what could not be revoked in the former rows is made good by the next request',
-  async (world, former) => {
-    const pair = await former.issue(world.clock);
-    former.outage = 'revoke';
-    assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
-    assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
-    assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
-    assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
-    assert.deepEqual(former.revoked(pair), [false, false]);
+formerly('a failed revocation in the old rows is repeated by the next request', async (world, former) => {
+  const pair = await former.issue(world.clock);
+  former.outage = 'revoke';
+  assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
+  assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
+  assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
+  assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
+  assert.deepEqual(former.revoked(pair), [false, false]);
 
-    former.outage = undefined;
-    const tokens = await world.rotated(pair.refresh);
-    assert.deepEqual(former.revoked(pair), [true, true]);
-    former.resurrect(pair, world.clock);
-    assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
-    await world.revoke(tokens.access_token);
-    assert.deepEqual(former.revoked(pair), [true, true]);
-    assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
+  former.outage = undefined;
+  const tokens = await world.rotated(pair.refresh);
+  assert.deepEqual(former.revoked(pair), [true, true]);
+  former.resurrect(pair, world.clock);
+  assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
+  await world.revoke(tokens.access_token);
+  assert.deepEqual(former.revoked(pair), [true, true]);
+  assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
 
-    const stolen = await former.issue(world.clock);
-    await world.rotated(stolen.refresh);
-    former.resurrect(stolen, world.clock);
-    world.clock.advance(11);
-    assert.deepEqual(await world.refresh(stolen.refresh), REFUSED);
-    assert.deepEqual(former.revoked(stolen), [true, true]);
-  },
-);
+  const stolen = await former.issue(world.clock);
+  await world.rotated(stolen.refresh);
+  former.resurrect(stolen, world.clock);
+  world.clock.advance(11);
+  assert.deepEqual(await world.refresh(stolen.refresh), REFUSED);
+  assert.deepEqual(former.revoked(stolen), [true, true]);
+});
 
 formerly(
-  'null in place of a former row or of its members is absence, and a row without a client a fault',
+  'null for an old row or its members is absence, and a row without a client a fault',
   async (world, former) => {
     const { access, accessId } = await former.issue(world.clock);
     const name = `access_token ${accessId}`;
@@ -406,7 +397,7 @@ formerly(
 
 // ── Tokens of this server ─────────────────────────────────────────────────────────────────────────────────
 
-formerly('tokens of this server never ask the former rows', async (world, former) => {
+formerly('tokens of this server never read the old rows', async (world, former) => {
   const tokens = await world.grant();
   const next = await world.rotated(tokens.refresh_token);
   assert.deepEqual(await world.alive(tokens.refresh_token, next.access_token), [false, true]);
@@ -418,7 +409,7 @@ formerly('tokens of this server never ask the former rows', async (world, former
   assert.deepEqual(former.asked, []);
 });
 
-formerly('a copy of a former token is nothing to whoever has a key of this server', async (world, former) => {
+formerly('a copy of an old token is useless to a thief of this server’s key', async (world, former) => {
   const pair = await former.issue(world.clock);
   const tokens = await world.rotated(pair.refresh);
   for (const [typ, jti] of [

@@ -35,7 +35,7 @@ test('grantd §1.3 h3: what readBody got is handed over', async (t) => {
   assert.deepEqual([repeated.status, (await repeated.json()).error], [400, 'invalid_request']);
 });
 
-test('RFC 9110 §15.5.14 h3: a limit of its own on bodies is answered by h3, also where no length was announced', async (t) => {
+test('RFC 9110 §15.5.14 h3: h3 enforces its own body limit, also without an announced length', async (t) => {
   const { server } = await openWorld(t);
   const port = await listen(t, new H3({ silent: true }).use(bodyLimit(16)).use(mount(server)));
   const head = rawPost('/token/introspect', AUTHORIZED, '').replace(

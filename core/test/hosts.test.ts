@@ -290,7 +290,7 @@ test('grantd §10.2 a code whose claims are of the wrong type leads to no tokens
   assert.equal((await host.redeem(code)).status, 503);
 });
 
-test('grantd §10.2 a store that does not say whether a token is revoked has not answered', async (t) => {
+test('grantd §10.2 a store that does not say whether a token is revoked is a fault', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const tokens = { ...world.storage.tokens, isRefreshTokenRevoked: () => JSON.parse('null') };
@@ -299,7 +299,7 @@ test('grantd §10.2 a store that does not say whether a token is revoked has not
   assert.deepEqual([response.status, response.headers['retry-after']], [503, '1']);
 });
 
-test('grantd §10.2 a store that does not say whether it stored tokens has issued none', async (t) => {
+test('grantd §10.2 a store that does not say whether it stored tokens is a fault', async (t) => {
   const world = await openWorld(t);
   const code = await world.code();
   const nothing = () => JSON.parse('null');

@@ -90,7 +90,7 @@ specification('What comes in between (RFC 6749 §10)', ON_EVERY_HOST, (spec) => 
   }
 
   spec(
-    '§4.4 nothing is issued for a client that is disabled meanwhile, also when it is enabled again',
+    '§4.4 nothing is issued for a client that is disabled meanwhile, even when it is enabled again',
     async (world) => {
       for (const isEnabledAgain of [true, false]) {
         const storage = interruptedBeforeIssuing(world.storage, async () => {
@@ -132,7 +132,7 @@ specification('What comes in between (RFC 6749 §10)', ON_EVERY_HOST, (spec) => 
     ]);
   });
 
-  spec('§10 all that was issued before a time is dead, what was issued at that time lives', async (world) => {
+  spec('§10 a token from before the time is dead, one from that time lives', async (world) => {
     const before = await world.grant();
     const code = await world.code();
     const rotatedAt = await world.grant();
@@ -167,7 +167,7 @@ async function failingAt(world: World, part: 'tokens' | 'keys', method: string, 
   return secondServer(world, options, { ...world.storage, [part]: repository });
 }
 
-test('§4.1.4 a code is not used up where the ID token cannot be signed', async (t) => {
+test('§4.1.4 a code is not used up if the ID token cannot be signed', async (t) => {
   const world = await openWorld(t);
   const code = await world.code();
   const keys: AdministrableStorage['keys'] = {
@@ -206,7 +206,7 @@ test('§5.2 storage that fails is 503 with Retry-After, and never a refusal', as
   assert.deepEqual(await world.alive(second.refresh_token), [true]);
 });
 
-test('§5.2 a rejection counts as a fault also where the host’s library has promises of its own', async (t) => {
+test('§5.2 a rejection is a fault even if the host’s library has its own promises', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const failing: PromiseLike<never> = {

@@ -302,7 +302,7 @@ for (const store of STORES) {
     assert.equal(statuses.filter((status) => status === 'next').length, 1);
   });
 
-  test(`RFC 7517 §9.2 on ${store.name}, private keys are sealed at rest, opened by the server’s secret alone`, async (t) => {
+  test(`RFC 7517 §9.2 on ${store.name}, private keys are sealed at rest, and only the server’s secret opens them`, async (t) => {
     const { storage, server, service } = openStore(t, store);
     for (const algorithm of ALGORITHMS) await service().sign({}, { type: 'JWT', algorithm });
     const records = await storage.keys.list();

@@ -42,7 +42,7 @@ function logoutTokenOf({ requests }: Awaited<ReturnType<typeof openRemoteSite>>)
 
 specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   spec(
-    '§2.5 a client is told by a form with a logout token, which verifies and has every claim',
+    '§2.5 a client gets a form with a logout token, which verifies and has every claim',
     async (world, t) => {
       const site = await addListener(world, t);
       assert.equal((await world.server.logout.notify(ENDED)).outcome, 'delivered');
@@ -99,7 +99,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    '§2.4 where nobody knows what the client calls the person, the session alone is named',
+    '§2.4 if the client’s sub is unknown, only sid is in the token',
     async (world, t) => {
       const site = await addListener(world, t);
       const told = { clientId: 'app', sid: 'session of alice' };
@@ -111,7 +111,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    '§2.2 a client that registered no place, is disabled or gone is not told',
+    '§2.2 a client without a logout URI, or disabled or removed, is not notified',
     async (world, t) => {
       const site = await addListener(world, t);
       const told = async (clientId: string) =>
@@ -159,7 +159,7 @@ test('§2.8 what a client answers says whether it was delivered, and whether it 
   }
 });
 
-test('§2.5 a client that is not there, or does not answer in time, may be told again, by a new token', async (t) => {
+test('§2.5 a client that is unreachable or too slow gets a new token later', async (t) => {
   const impatient = documentFetcher({ allowPrivateAddresses: true });
   const world = await openWorld(t, {
     fetchDocument: (url, request) => impatient(url, { ...request, timeoutMs: 200 }),
@@ -183,7 +183,7 @@ test('§2.5 a client that is not there, or does not answer in time, may be told 
   assert.equal(Number(second?.iat) - Number(first?.iat), 300);
 });
 
-test('§2.5 an address of the server’s own network is not asked, unless in development', async (t) => {
+test('§2.5 an address of the server’s own network is not used, except in development', async (t) => {
   const world = await openWorld(t, { fetchDocument: documentFetcher() });
   const site = await addListener(world, t);
   assert.equal((await world.server.logout.notify(ENDED)).outcome, 'refused');
@@ -194,7 +194,7 @@ test('§2.5 an address of the server’s own network is not asked, unless in dev
   );
 });
 
-test('without a way of fetching nobody is told, and the metadata do not offer it', async (t) => {
+test('without a fetcher no client is notified, and the metadata do not offer it', async (t) => {
   const [lacking, having] = [await openWorld(t), await openWorld(t, { fetchDocument })];
   await addListener(lacking, t);
   assert.equal((await lacking.server.logout.notify(ENDED)).outcome, 'refused');
@@ -211,7 +211,7 @@ test('without a way of fetching nobody is told, and the metadata do not offer it
   );
 });
 
-test('§2.5 storage that cannot be asked is no outcome', async (t) => {
+test('§2.5 unavailable storage is a fault', async (t) => {
   const store = new BreakableStore(MEMORY);
   const world = await openWorld(t, { fetchDocument }, { transport: FUNCTION, store });
   const site = await addListener(world, t);

@@ -21,7 +21,7 @@ async function refreshed(world: World, refresh_token: string) {
 }
 
 specification('What outlives a session (OpenID Connect Core §11)', ON_EVERY_HOST, (spec) => {
-  spec('§11 what was granted ends with the session, after refreshes as well', async (world) => {
+  spec('§11 a grant ends with the session, also after refreshes', async (world) => {
     await addClient(world, APP);
     const first = await grantTo(world, 'app', ONLINE);
     const second = issued(await refreshed(world, first.refresh_token));
@@ -47,7 +47,7 @@ specification('What outlives a session (OpenID Connect Core §11)', ON_EVERY_HOS
     assert.equal((await world.userInfo(second.access_token)).status, 200);
   });
 
-  spec('§11 it is the approved scope that counts, not the one that was asked for', async (world) => {
+  spec('§11 the approved scope counts, not the requested one', async (world) => {
     await addClient(world, APP);
     const approval = { scopes: ['openid', 'read'] };
     const { access_token, refresh_token } = await grantTo(world, 'app', { ...OFFLINE, approval });

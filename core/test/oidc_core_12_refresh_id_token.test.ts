@@ -16,7 +16,7 @@ function leftHalfOf(token: string): string {
 
 specification('ID tokens at refresh (OpenID Connect Core §12)', ON_EVERY_STORE, (spec) => {
   spec(
-    '§12.2 a refresh brings an ID token about the same sign-in of the same person, new in its times, without nonce',
+    '§12.2 a refresh returns an ID token about the same user and sign-in, with new times, without nonce',
     async (world) => {
       const first = await world.grant();
       const signedInAt = world.clock.seconds;
@@ -56,14 +56,14 @@ specification('ID tokens at refresh (OpenID Connect Core §12)', ON_EVERY_STORE,
     }
   });
 
-  spec('§12.2 a scope without openid brings none, and one later with it does', async (world) => {
+  spec('§12.2 a scope without openid gets none, and a later one with it does', async (world) => {
     const { refresh_token } = await world.grant();
     const narrowed = await world.rotated(refresh_token, { scope: 'profile read' });
     assert.equal('id_token' in narrowed, false);
     assert.equal('id_token' in (await world.rotated(narrowed.refresh_token)), true);
   });
 
-  spec('§12.2 a grant without openid brings none', async (world) => {
+  spec('§12.2 a grant without openid gets none', async (world) => {
     const { refresh_token } = await world.grant('alice', 'web', 'read profile');
     assert.equal('id_token' in (await world.rotated(refresh_token)), false);
   });
@@ -113,7 +113,7 @@ test('§12.2 a refresh whose ID token cannot be signed spends nothing', async (t
   assert.equal('id_token' in issued(await askForTokens(world, 'app', request)), true);
 });
 
-test('§12 with OpenID Connect off by now a refresh brings none', async (t) => {
+test('§12 a refresh returns none once OpenID Connect is off', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const off = await secondServer(world);

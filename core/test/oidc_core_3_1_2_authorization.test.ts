@@ -81,7 +81,7 @@ test('§3.1.2.1 every prompt is the host’s to obey, select_account among them'
   assert.deepEqual(await refusalOf(world, { prompt: 'none select_account' }), error);
 });
 
-test('§3.1.2.1 ui_locales are language tags in their order; what is none is no error', async (t) => {
+test('§3.1.2.1 ui_locales are language tags in their order; other values are no error', async (t) => {
   const world = await openWorld(t);
   const { uiLocales } = await accepted(world, { ui_locales: 'de-CH  fr <script> en_US zh-Hant-TW ä' });
   assert.deepEqual(uiLocales, ['de-CH', 'fr', 'zh-Hant-TW']);
@@ -99,7 +99,7 @@ test('§3.1.2.1 acr_values are the claim’s, else the request’s, else what th
   assert.deepEqual(world.server.serverMetadata.acr_values_supported, [PASSWORD, KEY]);
 });
 
-test('§3.1.2.1 a request that nobody can take along is refused where it came in', async (t) => {
+test('§3.1.2.1 a request that is too long for URLs is refused at once', async (t) => {
   const world = await openWorld(t);
   const rest = Object.entries({ ...USUAL, state: '' })
     .join('')
@@ -119,7 +119,7 @@ test('§3.1.2.1 a character that databases and pages cannot hold is refused in e
   }
 });
 
-test('§3 implicit and hybrid responses are refused, in whatever order they are asked for', async (t) => {
+test('§3 implicit and hybrid responses are refused, in any order', async (t) => {
   const world = await openWorld(t);
   for (const response_type of [
     'token',
@@ -199,7 +199,7 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
   );
 
   spec(
-    'findings F1 §3.1.2.1 a plain JWT for an API is no hint, also where the API is a client of that name',
+    'findings F1 §3.1.2.1 a plain JWT for an API is no hint, even if the API is a client of that name',
     async (world) => {
       await addClient(world, { ...CLIENTS.web, id: API, resource: API });
       await addClient(world, { ...CLIENTS.web, id: 'app', metadata: { apis: [API] } });
@@ -212,7 +212,7 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
   );
 });
 
-test('§3.1.2.1 an ID token of another issuer is no hint, even where that signs with the same keys', async (t) => {
+test('§3.1.2.1 an ID token of another issuer is no hint, even if it signs with the same keys', async (t) => {
   const world = await openWorld(t);
   const other = await openWorld(t, { issuer: 'https://other-as.example' });
   await seedKeys(other.storage, other.clock);
@@ -237,7 +237,7 @@ test('§5.5.1 sub with a value says whom the answer must be about as well', asyn
   assert.deepEqual(number, redirected('invalid_request', 'the requested sub must be a string'));
 });
 
-test('§8 a client with pairwise subjects means people by what it was told of them', async (t) => {
+test('§8 a client with pairwise subjects names users by its own identifiers', async (t) => {
   const pairwiseSecret = 'a secret of pairwise subjects with 32 characters';
   const world = await worldWith(t, { subject_type: 'pairwise' }, { pairwiseSecret });
   const client = await world.storage.clients.get('own');
@@ -255,7 +255,7 @@ test('§8 a client with pairwise subjects means people by what it was told of th
 // ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE, (spec) => {
-  spec('§5.5 what is asked for is read, and kept with the code', async (world) => {
+  spec('§5.5 the requested claims are read, and stored with the code', async (world) => {
     const asked = {
       userinfo: {
         given_name: { essential: true },
@@ -293,7 +293,7 @@ test('§5.5 members that are not understood are ignored, at every level', async 
   assert.equal(Object.getPrototypeOf(named.claims?.userinfo), Object.prototype);
 });
 
-test('§5.5 what is not of the form of the parameter is refused', async (t) => {
+test('§5.5 a malformed claims parameter is refused', async (t) => {
   const world = await openWorld(t);
   const deep = (depth: number): unknown => (depth === 0 ? 1 : [deep(depth - 1)]);
   const many = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`c${i}`, null]));
@@ -360,7 +360,7 @@ test('§5.5.1.1 a sign-in of another class than must be is no sign-in', async (t
 
 // ── The approval ───────────────────────────────────────────────────────────────────────────────────────────
 
-test('§2 where the time of sign-in must be told, an approval without it is the host’s mistake', async (t) => {
+test('§2 if auth_time is required, an approval without it is the host’s mistake', async (t) => {
   const world = await worldWith(t, { require_auth_time: true });
   for (const request of [
     await accepted(world, OWN),
@@ -397,7 +397,7 @@ test('§3.1.2.1 a sign-in that is older than max_age, by more than an hour on th
 });
 
 specification('Sessions and approvals (OpenID Connect Core §11)', ON_EVERY_STORE, (spec) => {
-  spec('§11 what is granted ends with the session, unless offline_access was approved', async (world) => {
+  spec('§11 a grant ends with the session, unless offline_access was approved', async (world) => {
     const { storage } = world;
     const scopes = ['openid', 'offline_access'];
     await storage.clients.add({ ...CLIENTS.spa, id: 'own', scopes, redirectUris: [CALLBACK] });

@@ -34,7 +34,7 @@ async function everyWay(world: World, token: string): Promise<readonly TestRespo
 }
 
 specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spec) => {
-  spec('§5.3.2 without a registration the answer is JSON, whatever is asked for', async (world) => {
+  spec('§5.3.2 without a registration the response is JSON, whatever Accept says', async (world) => {
     const { access_token } = await world.grant();
     const headers = { authorization: `Bearer ${access_token}`, accept: 'application/jwt' };
     const response = await world.send({ method: 'GET', path: '/userinfo', headers });
@@ -107,7 +107,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     },
   );
 
-  spec('§5.3.2 where the client has no key to encrypt to, there is no answer', async (world) => {
+  spec('§5.3.2 without an encryption key of the client there is no response', async (world) => {
     const { access_token } = await world.grant();
     await setMetadata(world, 'web', {
       userinfo_signed_response_alg: 'RS256',
@@ -142,7 +142,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     assert.deepEqual(response, opened(plain, origin));
   });
 
-  spec('§5.3.2 each client has its own form, also for one person', async (world) => {
+  spec('§5.3.2 each client has its own form, even for the same user', async (world) => {
     await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
     const signed = await world.userInfo((await world.grant()).access_token);
     const plain = await world.userInfo((await world.grant('alice', 'spa')).access_token);

@@ -35,15 +35,12 @@ function claims(body: string): TestResponse {
 specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   // ── Places of the token ────────────────────────────────────────────────────────────────────────────────
 
-  spec.http(
-    'grantd §7.2 the claims of the person are answered to a token in the header, by GET and by POST',
-    async (world) => {
-      const headers = { authorization: `Bearer ${(await world.grant()).access_token}` };
-      for (const method of ['GET', 'POST']) {
-        assert.deepEqual(await world.send({ method, path: '/userinfo', headers }), claims(ALICE));
-      }
-    },
-  );
+  spec.http('grantd §7.2 a token in the header gets the user’s claims, by GET and by POST', async (world) => {
+    const headers = { authorization: `Bearer ${(await world.grant()).access_token}` };
+    for (const method of ['GET', 'POST']) {
+      assert.deepEqual(await world.send({ method, path: '/userinfo', headers }), claims(ALICE));
+    }
+  });
 
   spec.http('findings B6: HEAD /userinfo is answered as GET, without the body', async (world) => {
     const { access_token } = await world.grant();
@@ -67,17 +64,20 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.post('/userinfo', { access_token, other: 'ignored' }), claims(ALICE));
   });
 
-  spec.http('grantd §7.2 the header wins over the form body, whichever of the two is good', async (world) => {
-    const good = (await world.grant()).access_token;
-    const bob = (await world.grant('bob')).access_token;
-    const post = (authorization: string, access_token: string) =>
-      world.post('/userinfo', { access_token }, null, { authorization });
-    assert.deepEqual(await post(`Bearer ${good}`, bob), claims(ALICE));
-    assert.deepEqual(await post(`Bearer ${good}`, 'bad'), claims(ALICE));
-    assert.deepEqual(await post('Bearer bad', good), MALFORMED);
-    assert.deepEqual(await post('Bearer', good), NO_BEARER);
-    assert.deepEqual(await post(basic('web'), good), NO_BEARER);
-  });
+  spec.http(
+    'grantd §7.2 the header wins over the form body, whichever of the two is valid',
+    async (world) => {
+      const good = (await world.grant()).access_token;
+      const bob = (await world.grant('bob')).access_token;
+      const post = (authorization: string, access_token: string) =>
+        world.post('/userinfo', { access_token }, null, { authorization });
+      assert.deepEqual(await post(`Bearer ${good}`, bob), claims(ALICE));
+      assert.deepEqual(await post(`Bearer ${good}`, 'bad'), claims(ALICE));
+      assert.deepEqual(await post('Bearer bad', good), MALFORMED);
+      assert.deepEqual(await post('Bearer', good), NO_BEARER);
+      assert.deepEqual(await post(basic('web'), good), NO_BEARER);
+    },
+  );
 
   spec(
     'findings A10 grantd §7.2 the same token in header and form body is one token, and the header wins over another',
@@ -160,19 +160,16 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.post('/userinfo', { access_token: 'x'.repeat(64 * 1024) }), expected);
   });
 
-  spec.http(
-    'grantd §8.5 storage that cannot be asked is 503 with Retry-After and a challenge',
-    async (world) => {
-      const { access_token } = await world.grant();
-      await world.storage.close();
-      assert.deepEqual(await world.userInfo(access_token), OUTAGE);
-    },
-  );
+  spec.http('grantd §8.5 unavailable storage is 503 with Retry-After and a challenge', async (world) => {
+    const { access_token } = await world.grant();
+    await world.storage.close();
+    assert.deepEqual(await world.userInfo(access_token), OUTAGE);
+  });
 
   // ── Responses ──────────────────────────────────────────────────────────────────────────────────────────
 
   spec(
-    'grantd §7.6 the granted scopes decide which claims are answered, and sub is always there, last',
+    'grantd §7.6 the granted scopes decide which claims are returned, and sub is always there, last',
     async (world) => {
       const byScope = {
         openid: '{"sub":"alice"}',
@@ -245,16 +242,19 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('grantd §7.6 a refreshed token of narrowed scope is answered within that scope', async (world) => {
-    const { refresh_token } = await world.grant();
-    const narrowed = await world.rotated(refresh_token, { scope: 'openid email' });
-    const body = '{"email":"alice@example.org","email_verified":true,"sub":"alice"}';
-    assert.deepEqual(await world.userInfo(narrowed.access_token), claims(body));
-    const whole = await world.rotated(narrowed.refresh_token);
-    assert.deepEqual(await world.userInfo(whole.access_token), claims(ALICE));
-    const without = await world.rotated(whole.refresh_token, { scope: 'email read' });
-    assert.deepEqual(await world.userInfo(without.access_token), OPENID_MISSING);
-  });
+  spec(
+    'grantd §7.6 a refreshed token with a narrower scope gets claims of that scope only',
+    async (world) => {
+      const { refresh_token } = await world.grant();
+      const narrowed = await world.rotated(refresh_token, { scope: 'openid email' });
+      const body = '{"email":"alice@example.org","email_verified":true,"sub":"alice"}';
+      assert.deepEqual(await world.userInfo(narrowed.access_token), claims(body));
+      const whole = await world.rotated(narrowed.refresh_token);
+      assert.deepEqual(await world.userInfo(whole.access_token), claims(ALICE));
+      const without = await world.rotated(whole.refresh_token, { scope: 'email read' });
+      assert.deepEqual(await world.userInfo(without.access_token), OPENID_MISSING);
+    },
+  );
 
   spec.http(
     'grantd §7.5 a token without the scope openid is 403 insufficient_scope, with the exact challenge',
@@ -283,7 +283,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
     spec(
-      `findings A10: with userInfoAudiences a token for other audiences alone is refused (${accessTokenFormat})`,
+      `findings A10: with userInfoAudiences a token only for other audiences is refused (${accessTokenFormat})`,
       async (world) => {
         assert.deepEqual(await world.userInfo((await world.grant()).access_token), WRONG_AUDIENCE);
         assert.equal(world.lastReason, 'audience_wrong');
@@ -307,7 +307,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   }
 
   spec(
-    'grantd §7.3 an opaque access token is answered like a JWT, and refused like one',
+    'grantd §7.3 an opaque access token is accepted like a JWT, and refused like one',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       assert.match(access_token, /^grantd_at_/);
@@ -353,7 +353,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §7.3 the algorithm is pinned by the key: none, another one and HMAC with the public key are refused',
+    'grantd §7.3 the key determines the algorithm: none, another one and HMAC with the public key are refused',
     async (world) => {
       const { access_token } = await world.grant();
       const [header = '', payload = ''] = access_token.split('.');
@@ -434,7 +434,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §2.5 a token is refused once all tokens of its person, session or client were revoked',
+    'grantd §2.5 a token is refused once all tokens of its user, session or client were revoked',
     async (world) => {
       const principals = { subject: 'alice', session: 'session of alice', client: 'web' } as const;
       for (const principal of ['subject', 'session', 'client'] as const) {
@@ -461,7 +461,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §2.5 a token of a disabled person or client is refused, and enabling brings nothing back',
+    'grantd §2.5 a token of a disabled user or client is refused, and enabling revives no token',
     async (world) => {
       for (const [principal, id] of [
         ['subject', 'alice'],
@@ -479,14 +479,14 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   // ── The host ───────────────────────────────────────────────────────────────────────────────────────────
 
-  spec('grantd §7.5 a person whom getUserClaims does not know is 401 invalid_token', async (world) => {
+  spec('grantd §7.5 a user whom getUserClaims does not know is 401 invalid_token', async (world) => {
     const { access_token } = await world.grant('nobody');
     assert.deepEqual(await world.userInfo(access_token), NO_PERSON);
     assert.equal(world.lastReason, 'no_person');
   });
 
   spec(
-    'grantd §7.5 null from getUserClaims is a person whom it does not know',
+    'grantd §7.5 null from getUserClaims means an unknown user',
     async (world) => {
       assert.deepEqual(await world.userInfo((await world.grant()).access_token), NO_PERSON);
     },
@@ -494,7 +494,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §7.5 a token with the scope openid but without a person on its record is 401',
+    'grantd §7.5 a token with the scope openid but without a user on its record is 401',
     async (world) => {
       const [issued] = await world.server.operator.issueTokens({
         clientId: 'web',
@@ -569,7 +569,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('grantd §7.7 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('grantd §7.7 responses and errors are JSON whatever Accept says', async (world) => {
     const { access_token } = await world.grant();
     for (const accept of ['text/html', 'application/jwt']) {
       const headers = { accept, authorization: `Bearer ${access_token}` };
@@ -580,7 +580,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   for (const state of ['disabled', undefined, null] as const) {
     spec(
-      `grantd §10.4 a person whom getSubjectState calls ${state} has no live token`,
+      `grantd §10.4 a user whom getSubjectState calls ${state} has no live token`,
       async (world) => {
         const order = { clientId: 'web', subject: 'alice', refresh: true };
         const [alice] = await world.server.operator.issueTokens(order);
@@ -629,7 +629,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec.http(
-    'grantd §3.6 a page reads answer and errors where its origin is that of the client, and errors from any client before',
+    'grantd §3.6 a page of the client reads response and errors, and before the client is known any registered page reads errors',
     async (world) => {
       const { access_token } = await world.grant('alice', 'spa');
       const send = (origin: string, token: string) =>

@@ -49,7 +49,7 @@ async function userInfo(world: World, accessToken: string) {
 
 specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE, (spec) => {
   spec(
-    '§5.5 the ID token has what was asked for in it, voluntary or essential, and nothing else of the person',
+    '§5.5 the ID token has the requested claims, voluntary or essential, and no others of the user',
     async (world) => {
       await addClient(world, APP);
       const claims = {
@@ -88,7 +88,7 @@ specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE
   );
 
   spec(
-    '§5.5 UserInfo has what the scopes permit, asked for one by one or not',
+    '§5.5 UserInfo has the claims that the scopes permit, requested one by one or not',
     async (world) => {
       await addClient(world, APP);
       const { access_token } = await grantTo(world, 'app', asking({ userinfo: { email: null } }));
@@ -154,7 +154,7 @@ specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE
   );
 
   spec(
-    '§12.2 what was asked for goes along through refreshes, within the scopes that are asked for then',
+    '§12.2 the requested claims stay through refreshes, within the scopes of each',
     async (world) => {
       await addClient(world, APP);
       const granting = asking({ id_token: { name: null, email: null }, userinfo: { 'name#de': null } });
@@ -182,7 +182,7 @@ specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE
   );
 });
 
-test('§5.5 claims about the token and the sign-in come from the server alone', async (t) => {
+test('§5.5 claims about the token and the sign-in come only from the server', async (t) => {
   const forged = Object.fromEntries(
     ['iss', 'sub', 'aud', 'exp', 'nonce', 'azp', 'acr', 'amr', 'auth_time', 'at_hash', 'sid', 'events'].map(
       (name) => [name, 'forged'],
@@ -200,7 +200,7 @@ test('§5.5 claims about the token and the sign-in come from the server alone', 
   assert.deepEqual(aboutPerson(tokens.id_token), { name: 'Alice' });
 });
 
-test('§5.5 the claims of a person are fetched only where something of them was asked for that may be given', async (t) => {
+test('§5.5 the user’s claims are read only if a permitted one was requested', async (t) => {
   const asked: string[] = [];
   const getUserClaims = (subject: string) => {
     asked.push(subject);
@@ -234,7 +234,7 @@ test('§5.5 a source of claims that fails is an outage, and uses up no code', as
   assert.equal((await redeemed(world, 'app', { redemption: { code } })).status, 200);
 });
 
-test('§5.5 a person without claims has an ID token without them', async (t) => {
+test('§5.5 a user without claims gets an ID token without them', async (t) => {
   const world = await openWorld(t, { oidc: { getUserClaims: () => undefined } });
   await addClient(world, APP);
   const { id_token } = await grantTo(world, 'app', asking({ id_token: { name: null } }));

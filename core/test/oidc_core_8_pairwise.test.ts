@@ -72,7 +72,7 @@ specification('Pairwise subjects (OpenID Connect Core §8)', ON_EVERY_STORE, (sp
   );
 
   spec(
-    '§8 neither name nor subject of the person is in any token or answer',
+    '§8 neither name nor subject of the user is in any token or response',
     async (world) => {
       await addClient(world, SHOP);
       const approval = { subject: 'internal-7f3a', username: 'the-name-of-alice' };
@@ -93,7 +93,7 @@ specification('Pairwise subjects (OpenID Connect Core §8)', ON_EVERY_STORE, (sp
   );
 
   spec(
-    '§12.2 the person stays who the client was told, also where it has been registered anew since',
+    '§12.2 the subject identifier stays, even if the client has been registered anew',
     async (world) => {
       await addClient(world, SHOP);
       const { refresh_token, id_token } = await grantTo(world, 'shop');
@@ -109,7 +109,7 @@ specification('Pairwise subjects (OpenID Connect Core §8)', ON_EVERY_STORE, (sp
   );
 });
 
-test('§8.1 the clients of one sector are told the same, those of another are told otherwise', async (t) => {
+test('§8.1 the clients of one sector get the same identifier, those of another get another', async (t) => {
   const { server } = await openWorld(t, { pairwiseSecret });
   const told = (client: Partial<NewClient>) =>
     server.subjectIdentifier({ ...SHOP, ...client, metadata: { ...metadata, ...client.metadata } }, 'alice');
@@ -122,7 +122,7 @@ test('§8.1 the clients of one sector are told the same, those of another are to
   assert.equal(await server.subjectIdentifier(CLIENTS.web, 'alice'), 'alice', 'public, as by default');
 });
 
-test('§8.1 the identifier is the secret’s and the person’s alone: other servers and server secrets say the same', async (t) => {
+test('§8.1 only the secret and the user determine the identifier, not the server or its secret', async (t) => {
   const world = await openWorld(t, { pairwiseSecret });
   const sub = await world.server.subjectIdentifier(SHOP, 'alice');
   const restarted = await secondServer(world, { pairwiseSecret, secret: NEW_SECRET });
@@ -187,7 +187,7 @@ test('§8 a server that has lost its secret of pairwise subjects approves nothin
   assert.equal(decodeJwt(JSON.parse(body).id_token).sub, sub);
 });
 
-test('OpenID Connect Discovery §3 pairwise subjects are offered where there is a secret for them', async (t) => {
+test('OpenID Connect Discovery §3 pairwise subjects are in the metadata if there is a secret for them', async (t) => {
   const [having, lacking] = [await openWorld(t, { pairwiseSecret }), await openWorld(t)];
   assert.deepEqual(having.server.serverMetadata.subject_types_supported, ['public', 'pairwise']);
   assert.deepEqual(lacking.server.serverMetadata.subject_types_supported, ['public']);
@@ -230,7 +230,7 @@ test('§3.1.2.1 the person whom a client means is known by the identifier that i
   assert.equal(await world.server.authorization.isExpectedUser(unhinted, 'bob'), true);
 });
 
-test('a record that a host keeps without claims is told of by the identifier of its client', async (t) => {
+test('a host’s record without claims still has the client’s identifier of the user', async (t) => {
   const world = await openWorld(t, { pairwiseSecret, accessTokenFormat: 'opaque' });
   await addClient(world, SHOP);
   const { access_token } = await grantTo(world, 'shop');

@@ -47,38 +47,35 @@ function refused(description: string): HttpResponse {
 const NO_HINT = refused('the id_token_hint is not valid');
 
 specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
-  spec(
-    '§2 a request by GET or POST becomes plain data for the host to ask the person about',
-    async (world) => {
-      await addClient(world, APP);
-      const { id_token } = await grantTo(world, 'app');
-      const parameters = {
-        id_token_hint: id_token,
-        logout_hint: 'alice@example.org',
-        client_id: 'app',
-        post_logout_redirect_uri: AFTERWARDS,
+  spec('§2 a request by GET or POST becomes plain data for the host’s pages', async (world) => {
+    await addClient(world, APP);
+    const { id_token } = await grantTo(world, 'app');
+    const parameters = {
+      id_token_hint: id_token,
+      logout_hint: 'alice@example.org',
+      client_id: 'app',
+      post_logout_redirect_uri: AFTERWARDS,
+      state: 'a state & more',
+      ui_locales: 'de-AT en !',
+    };
+    for (const method of ['GET', 'POST'] as const) {
+      const { client, ...request } = await asked(world, { ...parameters, unknown: 'ignored' }, method);
+      assert.deepEqual(request, {
+        parameters,
+        idTokenHint: { clientId: 'app', sub: 'alice', sid: 'session of alice' },
+        postLogoutRedirectUri: AFTERWARDS,
         state: 'a state & more',
-        ui_locales: 'de-AT en !',
-      };
-      for (const method of ['GET', 'POST'] as const) {
-        const { client, ...request } = await asked(world, { ...parameters, unknown: 'ignored' }, method);
-        assert.deepEqual(request, {
-          parameters,
-          idTokenHint: { clientId: 'app', sub: 'alice', sid: 'session of alice' },
-          postLogoutRedirectUri: AFTERWARDS,
-          state: 'a state & more',
-          logoutHint: 'alice@example.org',
-          uiLocales: ['de-AT', 'en'],
-        });
-        assert.deepEqual([client?.id, client?.name, client?.metadata], ['app', APP.name, APP.metadata]);
-        assert.equal(client && 'secrets' in client, false);
-        const resumed = await world.server.logout.resume(request.parameters);
-        assert.deepEqual(resumed, { client, ...request });
-      }
-    },
-  );
+        logoutHint: 'alice@example.org',
+        uiLocales: ['de-AT', 'en'],
+      });
+      assert.deepEqual([client?.id, client?.name, client?.metadata], ['app', APP.name, APP.metadata]);
+      assert.equal(client && 'secrets' in client, false);
+      const resumed = await world.server.logout.resume(request.parameters);
+      assert.deepEqual(resumed, { client, ...request });
+    }
+  });
 
-  spec('§2 every parameter may be left out: the person is asked, and stays at the server', async (world) => {
+  spec('§2 every parameter may be omitted: the user is asked, and stays at the server', async (world) => {
     const request = await asked(world, {});
     assert.deepEqual(request, { parameters: {}, uiLocales: [] });
     assert.equal(await world.server.logout.isHintedSession(request, 'alice', 'session of alice'), false);
@@ -123,21 +120,18 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     assert.deepEqual(answer, refused('the id_token_hint is for another client'));
   });
 
-  spec(
-    '§2 nobody needs to be asked where the hint means the session and person that are signed in',
-    async (world) => {
-      await addClient(world, APP);
-      const { id_token } = await grantTo(world, 'app');
-      const request = await asked(world, { id_token_hint: id_token });
-      const isHinted = (subject: string, sessionId: string) =>
-        world.server.logout.isHintedSession(request, subject, sessionId);
-      assert.equal(await isHinted('alice', 'session of alice'), true);
-      assert.equal(await isHinted('alice', 'another session'), false);
-      assert.equal(await isHinted('bob', 'session of alice'), false);
-      const { idTokenHint: _, ...unhinted } = request;
-      assert.equal(await world.server.logout.isHintedSession(unhinted, 'alice', 'session of alice'), false);
-    },
-  );
+  spec('§2 no question is necessary if the hint means the current session and user', async (world) => {
+    await addClient(world, APP);
+    const { id_token } = await grantTo(world, 'app');
+    const request = await asked(world, { id_token_hint: id_token });
+    const isHinted = (subject: string, sessionId: string) =>
+      world.server.logout.isHintedSession(request, subject, sessionId);
+    assert.equal(await isHinted('alice', 'session of alice'), true);
+    assert.equal(await isHinted('alice', 'another session'), false);
+    assert.equal(await isHinted('bob', 'session of alice'), false);
+    const { idTokenHint: _, ...unhinted } = request;
+    assert.equal(await world.server.logout.isHintedSession(unhinted, 'alice', 'session of alice'), false);
+  });
 
   spec('§3 the browser goes to the registered URI, with state as it came', async (world) => {
     await addClient(world, APP);
@@ -164,7 +158,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
   });
 
   spec(
-    'findings F9 §3 a URI that is not registered to the letter is left out, and the person is asked',
+    'findings F9 §3 a URI that is not registered exactly is ignored, and the user is asked',
     async (world) => {
       await addClient(world, APP);
       const { id_token } = await grantTo(world, 'app');
@@ -191,7 +185,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     },
   );
 
-  spec('§3 a client that registered none has none', async (world) => {
+  spec('§3 a client without registered scopes has none', async (world) => {
     const request = await asked(world, {
       client_id: 'web',
       post_logout_redirect_uri: CLIENTS.web.redirectUris[0],
@@ -222,7 +216,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
     },
   );
 
-  spec('§3 where no client is certain the person stays at the server', async (world) => {
+  spec('§3 if the client is not certain, the user stays at the server', async (world) => {
     await addClient(world, APP);
     const request = await asked(world, { post_logout_redirect_uri: AFTERWARDS, state: 'x' });
     assert.equal(request.postLogoutRedirectUri, undefined);
@@ -258,7 +252,7 @@ test('§2 a logout token, an answer of UserInfo and another server’s ID token 
   assert.equal((await asked(world, { id_token_hint: await signed({}) })).client?.id, 'app');
 });
 
-test('§2 the hint of a client with pairwise subjects means the person by what the client was told', async (t) => {
+test('§2 the hint of a client with pairwise subjects identifies the user by its own sub', async (t) => {
   const world = await openWorld(t, { pairwiseSecret: 'the secret of pairwise subjects, never changed' });
   await addClient(world, { ...APP, metadata: { ...APP.metadata, subject_type: 'pairwise' } });
   const { id_token } = await grantTo(world, 'app');
@@ -268,7 +262,7 @@ test('§2 the hint of a client with pairwise subjects means the person by what t
   assert.equal(await world.server.logout.isHintedSession(request, 'bob', 'session of alice'), false);
 });
 
-test('§2 a hint without sid means the person’s session, whichever it is', async (t) => {
+test('§2 a hint without sid means any session of the user', async (t) => {
   const world = await openWorld(t);
   const request = { client: CLIENTS.web, idTokenHint: { clientId: 'web', sub: 'alice' } };
   const isHinted = (subject: string) =>
@@ -276,7 +270,7 @@ test('§2 a hint without sid means the person’s session, whichever it is', asy
   assert.deepEqual([await isHinted('alice'), await isHinted('bob')], [true, false]);
 });
 
-test('§4 what is wrong with the form of a request is refused at the server', async (t) => {
+test('§4 a malformed request is refused at the server', async (t) => {
   const world = await openWorld(t);
   const get = (query: string, method = 'GET') =>
     world.server.logout

@@ -300,7 +300,7 @@ test('RFC 6749 §3.3 a scope token has visible ASCII characters but for quote an
   assert.equal(isScopeToken("https://api.example/read:all!#$%&'()*+,-./[]^_`{|}~"), true);
 });
 
-test('RFC 6749 §3.3 scopes are split at spaces and told once, in the order that was asked for', () => {
+test('RFC 6749 §3.3 scopes are split at spaces and listed once, in the requested order', () => {
   assert.deepEqual(parseScope('b a b'), ['b', 'a']);
   assert.deepEqual(parseScope('  a   b '), ['a', 'b']);
   const malformed = [400, 'invalid_scope', 'the scope is malformed'];

@@ -114,7 +114,7 @@ function returned({ headers }: HttpResponse): {
   return { target: url.origin + url.pathname, parameters: Object.fromEntries(url.searchParams) };
 }
 
-test('§4.1.1 a request in order becomes plain data for the host to ask the person about', async (t) => {
+test('§4.1.1 a valid request becomes plain data for the host’s pages', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world, {
     nonce: 'n-0S6',
@@ -226,7 +226,7 @@ test('§3.1.2.4 a redirect URI that is not registered to the letter is never gon
   assert.equal(world.lastReason, 'redirect_uri_mismatch');
 });
 
-test('§3.1.2.3 the redirect URI may be left out where only one is registered', async (t) => {
+test('§3.1.2.3 the redirect URI may be omitted if only one is registered', async (t) => {
   const world = await worldWith(t, { redirectUris: ['https://one.example/cb', 'https://two.example/cb'] });
   const request = await validate(world, { redirect_uri: undefined, scope: 'read' });
   assert.deepEqual([request.redirectUri, request.redirectUriGiven], [CALLBACK, false]);
@@ -434,7 +434,7 @@ test('§4.1.2.1 a client that is not registered for codes gets unauthorized_clie
   assert.deepEqual(response, redirected('unauthorized_client', description, redirect_uri));
 });
 
-test('§4.1.2 state goes back exactly as it came, and not at all where it did not', async (t) => {
+test('§4.1.2 state is returned exactly as sent, or not at all', async (t) => {
   const world = await openWorld(t);
   const description = 'registration is not supported';
   for (const state of ['a b+c&d=e%20#ä€', '{"x":[1]}', '0', 'x'.repeat(2000)]) {
@@ -510,7 +510,7 @@ test('findings F2, RFC 9700 §2.1.1 a confidential client may leave out PKCE if 
   assert.deepEqual(await refusal(world, asPublic), redirected('invalid_request', missing, redirect_uri));
 });
 
-test('§4.1.2 the person approves: the browser takes code, state and iss back, on a single line', async (t) => {
+test('§4.1.2 the user approves: the redirect has code, state and iss, on a single line', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world, { state: 'a\r\nSet-Cookie: x=1' });
   const response = await world.server.authorization.complete(request, { subject: 'alice' });
@@ -522,7 +522,7 @@ test('§4.1.2 the person approves: the browser takes code, state and iss back, o
   assert.deepEqual(response, { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' });
 });
 
-test('§4.1.2 each approval has a code of its own, and storage knows none of them', async (t) => {
+test('§4.1.2 each approval has its own code, and storage knows none of them', async (t) => {
   const world = await openWorld(t);
   const codes = new Set<string>();
   for (let i = 0; i < 3; i++) {
@@ -534,7 +534,7 @@ test('§4.1.2 each approval has a code of its own, and storage knows none of the
   assert.equal(codes.size, 3);
 });
 
-test('§3.3 a person may approve less than was asked for', async (t) => {
+test('§3.3 a user may approve less than was requested', async (t) => {
   const world = await openWorld(t);
   const scopesOf = async (scopes: readonly string[]) => {
     const approval = { subject: 'alice', scopes };
@@ -548,7 +548,7 @@ test('§3.3 a person may approve less than was asked for', async (t) => {
   assert.deepEqual(await scopesOf([]), [undefined, 'undefined']);
 });
 
-test('§3.3 an approval of more than was asked for is the host’s mistake, and no code', async (t) => {
+test('§3.3 an approval of more than was requested is the host’s mistake, and issues no code', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world);
   for (const scopes of [['write'], ['openid', 'read', 'write'], ['admin']]) {
@@ -562,7 +562,7 @@ test('§3.3 an approval of more than was asked for is the host’s mistake, and 
   assert.ok(told?.type === 'refused' && told.cause instanceof TypeError);
 });
 
-test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_denied', async (t) => {
+test('§4.1.2.1 an approval for a user who was disabled meanwhile is access_denied', async (t) => {
   const world = await openWorld(t);
   const requests = [await validate(world), await validate(world), await validate(world)];
   const complete = (server: World) =>
@@ -582,7 +582,7 @@ test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_de
   assert.deepEqual([world.events.at(-1)?.operation, world.events.at(-1)?.clientId], ['authorization', 'web']);
 });
 
-test('§4.1.2.1 a refusal by the person or the host goes back to the client', async (t) => {
+test('§4.1.2.1 a refusal by the user or the host goes to the client', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world);
   const denied = await world.server.authorization.refuse(request, 'access_denied', 'the person said no');

@@ -34,7 +34,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
   });
 
-  spec('RFC 9068 §2.2.1 an access token of a person says who signed in, and when', async (world) => {
+  spec('RFC 9068 §2.2.1 an access token of a user says who signed in, and when', async (world) => {
     const { access_token } = await world.grant();
     const { payload } = await verified(world, access_token);
     const iat = world.clock.seconds;
@@ -52,7 +52,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     });
   });
 
-  spec('§4.1.4 a client that is not registered for refresh_token gets none', async (world) => {
+  spec('§4.1.4 a client that is not registered for refresh_token gets no refresh token', async (world) => {
     await addClient(world, { ...CLIENTS.web, id: 'brief', grantTypes: ['authorization_code'] });
     const redirect_uri = CLIENTS.web.redirectUris[0];
     const code = await codeFor(world, { client_id: 'brief', redirect_uri, scope: 'read', ...PKCE });
@@ -69,7 +69,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     }
   });
 
-  spec('§4.1.3 a public client redeems its code with the verifier alone', async (world) => {
+  spec('§4.1.3 a public client redeems its code with only the verifier', async (world) => {
     const tokens = await world.grant('alice', 'spa');
     assert.equal(tokens.scope, 'openid profile read');
     assert.deepEqual(await world.alive(tokens.access_token, tokens.refresh_token), [true, true]);
@@ -159,7 +159,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     assert.deepEqual(await world.alive(access_token), [false]);
   });
 
-  spec('§5.2 what is no code of this server is invalid_grant', async (world) => {
+  spec('§5.2 a text that is no code of this server is invalid_grant', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     const code = await world.code();
     const texts = [
@@ -183,7 +183,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
   });
 
   spec(
-    '§4.1.3 a person or client that was disabled in between gets nothing, also when enabled again',
+    '§4.1.3 a user or client that was disabled in between gets nothing, even when enabled again',
     async (world) => {
       const [first, second, third] = [await world.code(), await world.code(), await world.code()];
       await world.storage.setDisabled('subject', 'alice', true);
@@ -200,7 +200,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     },
   );
 
-  spec('§4.1.3 a person whom the host has disabled gets nothing', async (world) => {
+  spec('§4.1.3 a user whom the host has disabled gets nothing', async (world) => {
     const code = await world.code();
     const states = { alice: 'disabled' } as const;
     const strict = await secondServer(world, { getSubjectState: () => states.alice });
@@ -229,7 +229,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
   });
 
   spec(
-    '§4.1.3 where the request left the redirect URI out, it may be left out or be the registered one',
+    '§4.1.3 if the request omitted the redirect URI, it may be omitted or be the registered one',
     async (world) => {
       const ask = () => codeFor(world, { client_id: 'web', scope: 'read', ...PKCE });
       issued(await world.redeem(await ask()));
@@ -283,7 +283,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
   });
 
   spec(
-    'RFC 9700 §2.1.1 a verifier for a code without a challenge is refused, as is none for a code with one',
+    'RFC 9700 §2.1.1 a verifier for a code without a challenge is refused, and so is a missing one for a code with a challenge',
     async (world) => {
       const redirect_uri = CLIENTS.web.redirectUris[0];
       await changeClient(world, 'web', { metadata: { insecure_allow_missing_pkce: true } });

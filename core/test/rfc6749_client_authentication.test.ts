@@ -116,7 +116,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
     assertAdmitted(await everywhere(world, {}, `Basic ${base64('colons:one:two::three')}`));
   });
 
-  spec('§2.3.1 a secret that was not encoded is accepted as it is, and an event tells', async (world) => {
+  spec('§2.3.1 a secret that was not encoded is accepted with an event', async (world) => {
     for (const [index, secret] of ['a+b', '%41bc', 'a%20b+%'].entries()) {
       const id = `unencoded-${index}`;
       await addClient(world, id, secret);
@@ -131,7 +131,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
     }
   });
 
-  spec.http('§2.3.1 credentials in the body are as good as Basic', async (world) => {
+  spec.http('§2.3.1 credentials in the body work like Basic', async (world) => {
     assertAdmitted(await everywhere(world, { client_id: 'machine', client_secret: secretOf('machine') }));
     await addClient(world, 'odd', 'a+b:%41 ä');
     assertAdmitted(await everywhere(world, { client_id: 'odd', client_secret: 'a+b:%41 ä' }));
@@ -169,7 +169,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
       assertRefused(await everywhere(world, {}, `Basic ${base64(`${id}:${secret}`)}`));
   });
 
-  spec.http('§2.3 a secret in the body beside Basic is 400, however right both are', async (world) => {
+  spec.http('§2.3 a secret in the body with Basic is 400, even if both are right', async (world) => {
     const right = { client_id: 'machine', client_secret: secretOf('machine') };
     const expected = ENDPOINTS.map(({ headers }) => ({ status: 400, headers, body: REPEATED }));
     assert.deepEqual(await everywhere(world, right, basic('machine')), expected);
@@ -186,7 +186,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   });
 
   spec.http(
-    '§2.3 the same identifier in Basic and in the body is ordinary, an empty one is none',
+    '§2.3 the same identifier in Basic and in the body is allowed, an empty one is ignored',
     async (world) => {
       assertAdmitted(await everywhere(world, { client_id: 'machine' }, basic('machine')));
       assertAdmitted(await everywhere(world, { client_id: '', client_secret: '' }, basic('machine')));
@@ -281,7 +281,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
     assertAdmitted(await everywhere(world, {}, basic('machine')));
   });
 
-  spec('§2.3.1 a replaced secret counts at once, and the former one no longer', async (world) => {
+  spec('§2.3.1 a new secret works at once, and the old one no longer', async (world) => {
     await replaceSecrets(world, 'machine', [await world.server.operator.hashClientSecret('a new one')]);
     assertRefused(await everywhere(world, {}, basic('machine')));
     assertAdmitted(await everywhere(world, {}, basic('machine', 'a new one')));
@@ -371,7 +371,7 @@ test('§2.3.1 an unknown client costs as many look-ups and hashes as a wrong sec
   assert.deepEqual(await costsOf(counting, attemptsOf('machine')), wrong);
 });
 
-test('§2.3.1 an identifier with characters that none can have is not looked up', async (t) => {
+test('§2.3.1 an identifier with impossible characters is not looked up', async (t) => {
   const world = await openWorld(t);
   const counting = await secondServer(world, {}, countingLookUps(world.storage));
   for (const id of ['machine\n', '\u0000', 'mäschine', '\u007f']) {

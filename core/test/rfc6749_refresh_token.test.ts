@@ -41,7 +41,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    '§6 the new tokens speak of the same person and sign-in, and live for their full time',
+    '§6 the new tokens are about the same user and sign-in, and live for their full time',
     async (world) => {
       const first = await world.grant();
       const signedInAt = world.clock.seconds;
@@ -177,7 +177,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'RFC 9700 §4.14.2 reuse kills that family only: other devices and other people go on',
+    'RFC 9700 §4.14.2 reuse ends that family only: other devices and other users keep their tokens',
     async (world) => {
       const stolen = await world.grant();
       const others = [await world.grant(), await world.grant('bob'), await world.grant('alice', 'spa')];
@@ -210,7 +210,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
     { refreshGrace: 0 },
   );
 
-  spec('§6 a narrower scope narrows that access token alone', async (world) => {
+  spec('§6 a narrower scope narrows only that access token', async (world) => {
     const { refresh_token } = await world.grant();
     const narrow = issued(await world.refresh(refresh_token, { scope: 'read' }));
     assert.equal(narrow.scope, 'read');
@@ -291,7 +291,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.refresh(other.refresh_token), DEAD_REFRESH_TOKEN);
   });
 
-  spec('§6 a disabled person or client refreshes nothing, also when enabled again', async (world) => {
+  spec('§6 a disabled user or client refreshes nothing, even when enabled again', async (world) => {
     const tokens = await world.grant();
     await world.storage.setDisabled('subject', 'alice', true);
     assert.deepEqual(await world.refresh(tokens.refresh_token), DEAD_REFRESH_TOKEN);
@@ -433,7 +433,7 @@ test('RFC 9700 §2.2.2 the refresh tokens of a public client rotate, whatever it
   assert.notEqual(refresh_token, issued?.refreshToken);
 });
 
-test('findings A17: a family that began without an end gets one at its next rotation, and 0 sets none', async (t) => {
+test('findings A17: a family without an end gets one at its next rotation, and 0 sets none', async (t) => {
   const options = { refreshTokenLifetime: 600, refreshFamilyLifetime: 0 };
   const world = await openWorld(t, options);
   const endOf = async (token: string) => (await world.server.operator.explainToken(token)).claims?.family_exp;

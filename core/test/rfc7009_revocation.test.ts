@@ -36,7 +36,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'grantd §6.4 a revoked refresh token takes along every token of its grant, also after rotations',
+    'grantd §6.4 a revoked refresh token ends every token of its grant, also after rotations',
     async (world) => {
       const first = await world.grant();
       const second = await world.rotated(first.refresh_token);
@@ -61,7 +61,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §6.4 an access token takes along the current refresh token of its family and the access token beside that one, after several rotations too',
+    'grantd §6.4 an access token ends the current refresh token of its family with its access token, also after several rotations',
     async (world) => {
       const first = await world.grant();
       const second = await world.rotated(first.refresh_token);
@@ -98,7 +98,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('grantd §6.4 another grant of the same client and the same person stays alive', async (world) => {
+  spec('grantd §6.4 another grant of the same client and user stays alive', async (world) => {
     const phone = await world.grant();
     const tablet = await world.grant();
     await world.revoke(phone.refresh_token);
@@ -119,7 +119,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §6.6 an expired access token takes along the refresh token of today, after rotations and a sweep',
+    'grantd §6.6 an expired access token ends the current refresh token, after rotations and a sweep',
     async (world) => {
       const first = await world.grant();
       world.clock.advance(7 * 24 * 60 * 60);
@@ -138,7 +138,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §6.4 a revoked token stays revoked: asked again the answer is the same, and nothing comes back',
+    'grantd §6.4 a revoked token stays revoked: a repeated request gets the same response and revives no token',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       for (const token of [access_token, access_token, refresh_token, refresh_token]) {
@@ -148,7 +148,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('grantd §6.4 a token that a client has for itself is revoked alone', async (world) => {
+  spec('grantd §6.4 a client’s own token is revoked alone', async (world) => {
     const [one, other] = [await world.machineToken(), await world.machineToken()];
     assert.deepEqual(await world.revoke(one, 'machine'), REVOKED);
     assert.deepEqual(await world.alive(one, other), [false, true]);
@@ -189,17 +189,14 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.redeem(code, 'spa'), CODE_REFUSED);
   });
 
-  spec(
-    'grantd §6.5 the code of another client is left untouched, the answer tells nothing',
-    async (world) => {
-      const code = await world.code('alice', 'spa');
-      assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
-      assert.equal(world.lastReason, 'code_foreign');
-      assert.equal((await world.redeem(code, 'spa')).status, 200);
-    },
-  );
+  spec('grantd §6.5 another client’s code stays valid, and the response reveals nothing', async (world) => {
+    const code = await world.code('alice', 'spa');
+    assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
+    assert.equal(world.lastReason, 'code_foreign');
+    assert.equal((await world.redeem(code, 'spa')).status, 200);
+  });
 
-  spec('grantd §6.5 a redeemed code takes along what it issued', async (world) => {
+  spec('grantd §6.5 a redeemed code ends what it issued', async (world) => {
     const code = await world.code();
     const { access_token, refresh_token } = JSON.parse((await world.redeem(code)).body);
     assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
@@ -251,7 +248,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec.http(
-    'grantd §6.3 a forged JWT is ignored where nobody authenticates as well',
+    'grantd §6.3 a forged JWT is ignored without client authentication too',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       const forged = await imitations(world, access_token, refresh_token);
@@ -375,7 +372,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(token, issued?.accessToken ?? ''), [false, false]);
   });
 
-  spec.http('grantd §6.2 a public client revokes its own tokens by its client_id alone', async (world) => {
+  spec.http('grantd §6.2 a public client revokes its own tokens with only its client_id', async (world) => {
     for (const kind of ['access_token', 'refresh_token'] as const) {
       const tokens = await world.grant('alice', 'spa');
       assert.deepEqual(await world.revoke(tokens[kind], 'spa'), REVOKED);
@@ -383,7 +380,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec.http('grantd §4.2 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('grantd §4.2 credentials in the form body work like Basic', async (world) => {
     const { access_token: token, refresh_token } = await world.grant();
     const form = { token, client_id: 'web', client_secret: 'the secret of web' };
     assert.deepEqual(await world.post('/token/revoke', form), REVOKED);
@@ -442,14 +439,11 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec(
-    'grantd §4.4 a disabled client cannot revoke, and learns nothing more than a stranger',
-    async (world) => {
-      const { access_token } = await world.grant();
-      await world.storage.setDisabled('client', 'web', true);
-      assert.deepEqual(await world.revoke(access_token), CLIENT_REFUSED);
-    },
-  );
+  spec('grantd §4.4 a disabled client cannot revoke, and learns no more than a stranger', async (world) => {
+    const { access_token } = await world.grant();
+    await world.storage.setDisabled('client', 'web', true);
+    assert.deepEqual(await world.revoke(access_token), CLIENT_REFUSED);
+  });
 
   spec(
     'grantd §4.1 without authentication only token and hint are sent, and any token is revoked',
@@ -598,7 +592,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   // ── CORS ───────────────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    'grantd §3.6 a page reads the answer where its origin is that of a redirect URI of the client',
+    'grantd §3.6 a page reads the response if its origin is that of a redirect URI of the client',
     async (world) => {
       const { access_token: token } = await world.grant('alice', 'spa');
       const form = { token, client_id: 'spa' };
@@ -607,23 +601,20 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec(
-    'grantd §3.6 once the client is known, the origin of another client is none of its own',
-    async (world) => {
-      const form = { token: 'x', client_id: 'spa' };
-      for (const origin of [
-        'https://web.example',
-        'https://evil.example',
-        'https://spa.example.evil.example',
-        'null',
-      ]) {
-        assert.deepEqual(await world.post('/token/revoke', form, null, { origin }), REVOKED);
-      }
-      const unknownHint = { ...form, token_type_hint: 'x' };
-      const refused = await world.post('/token/revoke', unknownHint, null, { origin: 'https://web.example' });
-      assert.deepEqual(refused, badRequest('unsupported_token_type', 'the token_type_hint is unknown'));
-    },
-  );
+  spec('grantd §3.6 once the client is known, another client’s origin does not count', async (world) => {
+    const form = { token: 'x', client_id: 'spa' };
+    for (const origin of [
+      'https://web.example',
+      'https://evil.example',
+      'https://spa.example.evil.example',
+      'null',
+    ]) {
+      assert.deepEqual(await world.post('/token/revoke', form, null, { origin }), REVOKED);
+    }
+    const unknownHint = { ...form, token_type_hint: 'x' };
+    const refused = await world.post('/token/revoke', unknownHint, null, { origin: 'https://web.example' });
+    assert.deepEqual(refused, badRequest('unsupported_token_type', 'the token_type_hint is unknown'));
+  });
 
   spec.http(
     'grantd §3.6 before the client is known, errors are read from the origins of any enabled client',
@@ -637,7 +628,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('grantd §3.6 a preflight is answered for the origins of enabled clients alone', async (world) => {
+  spec.http('grantd §3.6 a preflight succeeds only for origins of enabled clients', async (world) => {
     const preflight = (origin: string) => {
       const headers = { origin, 'access-control-request-method': 'POST' };
       return world.send({ method: 'OPTIONS', path: '/token/revoke', headers });

@@ -163,7 +163,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assertRefused(world, await everywhere(world, forged), 'assertion_signature_wrong');
   });
 
-  spec('RFC 7521 §4.2 client_id may go along with an assertion, and is that of its client', async (world) => {
+  spec('RFC 7521 §4.2 client_id may accompany an assertion, and must be its client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
     const withId = (client_id: string) =>
@@ -216,7 +216,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 7521 §4.2.1 an assertion beside another credential is 400, however right both are',
+    'RFC 7521 §4.2.1 an assertion with another credential is 400, even if both are right',
     async (world) => {
       await addSigner(world);
       const asserted = async () => asParameters(await assertionOf(world, 'signer', 'ES256'));
@@ -232,7 +232,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3 what is no JWT, or is encrypted, or is too long is refused', async (world) => {
+  spec('RFC 7523 §3 a text that is no JWT, or is encrypted or too long, is refused', async (world) => {
     await addSigner(world);
     const whole = await assertionOf(world, 'signer', 'ES256');
     const [header = '', payload = '', signature = ''] = whole.split('.');
@@ -353,7 +353,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('OpenID Connect Core §10.1 a kid may be left out only where one key fits', async (world) => {
+  spec('OpenID Connect Core §10.1 a kid may be omitted only if one key matches', async (world) => {
     await addSigner(world);
     assertAdmitted(await assertedEverywhere(world, { header: { kid: undefined } }));
     const keys = await Promise.all(['one', 'two'].map((kid) => clientKey('ES256', kid)));
@@ -446,7 +446,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   );
 
   spec(
-    'RFC 7523 §3 (3) clients that register themselves may name the endpoint where the server is told so',
+    'RFC 7523 §3 (3) self-registered clients may name the endpoint if an option allows it',
     async (world) => {
       const { client_id, metadata } = await register(world, {
         redirect_uris: [CALLBACK],
@@ -598,7 +598,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 9700 §2.1.1 where confidential clients may leave out PKCE, so may one that signs, but no public one',
+    'RFC 9700 §2.1.1 if confidential clients may omit PKCE, so may a client that signs, but no public one',
     async (world) => {
       const { id: _, ...person } = CLIENTS.web;
       const waived = { insecure_allow_missing_pkce: true };
@@ -765,7 +765,7 @@ specification('Assertions count once (RFC 7523 §3)', ON_EVERY_STORE, (spec) => 
     assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
   });
 
-  spec('RFC 7523 §3 (7) nobody but the client uses up its jti', async (world) => {
+  spec('RFC 7523 §3 (7) only the client uses up its jti', async (world) => {
     await addSigner(world);
     const { privateKey } = await clientKey('ES256', 'a stranger');
     const claims = { jti: 'wanted' };
@@ -828,7 +828,7 @@ test('RFC 7591 §2 keys are fetched from the jwks_uri of the client, and a new o
   assertRefused(world, await with_(first), 'assertion_key_unknown');
 });
 
-test('RFC 7521 §4.2.1 where the keys of a client cannot be fetched, it is 503, and never that they are wrong', async (t) => {
+test('RFC 7521 §4.2.1 if the keys of a client cannot be fetched, the response is 503, never a refusal', async (t) => {
   const fetchDocument: FetchDocument = () =>
     Promise.reject(new DocumentError('failed', 'no answer', new Error('10.1.2.3 hush')));
   const world = await openWorld(t, { fetchDocument });
@@ -848,7 +848,7 @@ test('RFC 7521 §4.2.1 where the keys of a client cannot be fetched, it is 503, 
   );
 });
 
-test('RFC 7521 §4.2.1 where the keys of a client may not be fetched, or are none, it is refused', async (t) => {
+test('RFC 7521 §4.2.1 if the keys of a client may not be fetched, or are no keys, it is refused', async (t) => {
   const outcomes: readonly FetchDocument[] = [
     () => Promise.reject(new DocumentError('refused', 'a private address')),
     async () => ({ status: 200, contentType: 'text/html', body: '<p>' }),
@@ -888,7 +888,7 @@ test('RFC 6749 §2.3.1 an unknown client costs as many look-ups and signature ch
   }
 });
 
-test('RFC 7523 §3 (7) where storage keeps no one-time identifiers, assertions are neither accepted nor announced', async (t) => {
+test('RFC 7523 §3 (7) without one-time identifiers in storage, assertions are neither accepted nor announced', async (t) => {
   const world = await openWorld(t);
   await addSigner(world);
   const { oneTimeIdentifiers: _, ...others } = world.storage;

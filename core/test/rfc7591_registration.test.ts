@@ -94,7 +94,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec.http(
-    '§3.2.1 a registered client is answered with 201, its credentials and all that is registered',
+    '§3.2.1 a registration gets 201, credentials and the whole registration',
     async (world) => {
       const response = await postRegistration(world, { redirect_uris: [CALLBACK], client_name: 'Läden' });
       const { client_id, client_secret, registration_access_token, ...rest } = JSON.parse(response.body);
@@ -120,7 +120,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    '§3.2.1 what was registered is what storage remembers, secrets as digests alone',
+    '§3.2.1 storage has the registration, with secrets only as digests',
     async (world) => {
       const { client_id, client_secret, registration_access_token } = await register(world, {
         redirect_uris: [CALLBACK],
@@ -155,7 +155,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    '§3.2.1 a registered client gets tokens for a person, and all is remembered by every process',
+    '§3.2.1 a registered client gets tokens for a user, and every process knows it',
     async (world) => {
       const client = await register(world, {
         redirect_uris: [CALLBACK],
@@ -602,7 +602,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    '§2.3 a software statement is refused, since nobody is trusted to vouch for clients',
+    '§2.3 a software statement is refused, because no issuer of them is trusted',
     async (world) => {
       const response = await postRegistration(world, {
         redirect_uris: [CALLBACK],
@@ -644,7 +644,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   // ── §3 who may register ─────────────────────────────────────────────────────────────────────────────────
 
   spec(
-    '§3 behind an initial access token nobody registers without one of this server that is in time',
+    '§3 with required initial access tokens, registration needs a current one of this server',
     async (world) => {
       const members = { redirect_uris: [CALLBACK] };
       const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
@@ -687,7 +687,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec.http(
-    '§3 what is no bearer token is refused, and no token in the body or query counts',
+    '§3 other credentials are refused, and a token in the body or query is ignored',
     async (world) => {
       const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
       assert.deepEqual(
@@ -715,7 +715,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   });
 
   spec(
-    'RFC 8414 §2 the metadata name the registration endpoint where there is one',
+    'RFC 8414 §2 the metadata name the registration endpoint if there is one',
     (world) => assert.equal(world.server.serverMetadata.registration_endpoint, `${ISSUER}/register`),
     OPEN,
   );
@@ -871,7 +871,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   // ── Limits of unchecked clients ─────────────────────────────────────────────────────────────────────────
 
   spec(
-    '§5 a client that registered itself introspects its own tokens alone, until the operator makes it an API',
+    '§5 a self-registered client introspects only its own tokens, until the operator makes it an API',
     async (world) => {
       const { client_id, client_secret } = await register(world);
       const { access_token } = await world.grant();
@@ -931,7 +931,7 @@ test('RFC 7591 §3 whether an initial access token for one client was used is wh
   await register(world, { redirect_uris: [CALLBACK] }, bearer(token));
 });
 
-test('RFC 7591 §3 an initial access token is good at every process with the secret, old ones included, and no other issuer', async (t) => {
+test('RFC 7591 §3 an initial access token works at every process with the secret, including old ones, and at no other issuer', async (t) => {
   const world = await openWorld(t, BEHIND_TOKEN);
   const token = await world.server.operator.newInitialAccessToken({ lifetime: 60 });
   const newSecret = 'the secret that follows it, with more than 32 characters';
@@ -998,7 +998,7 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
   await register(world, { redirect_uris: [CALLBACK], jwks: { keys: [jwk] } });
 });
 
-test('RFC 7591 §2 only algorithms that the server signs with can be asked for', async (t) => {
+test('RFC 7591 §2 only algorithms that the server signs with can be registered', async (t) => {
   const world = await openWorld(t);
   const algorithms = ['RS256', 'ES256'] as const;
   const stub = { sign: Promise.reject, verify: Promise.reject, publicKeys: async () => [] };
@@ -1129,7 +1129,7 @@ test('findings A15: a name that cannot be seen, or mixes scripts, is refused in 
   }
 });
 
-test('findings A15: names of any one script, and those that people mix every day, are accepted', async (t) => {
+test('findings A15: names in one script, or in commonly mixed scripts, are accepted', async (t) => {
   const world = await openWorld(t, OPEN);
   for (const client_name of [
     'Läden & Söhne, S.à r.l.',

@@ -119,7 +119,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   // ── §2.1 reading ────────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    '§2.1 a client reads all that is registered, with its token, and without the secret that nobody stores',
+    '§2.1 a client reads its whole registration with its token, except the secret, which is not stored',
     async (world) => {
       const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
       world.clock.advance(60);
@@ -133,7 +133,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   // ── §2.2 replacing ──────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    '§2.2 a registration is replaced as a whole: what is left out is gone',
+    '§2.2 a registration is replaced as a whole: omitted members are gone',
     async (world) => {
       const client = await register(world, {
         redirect_uris: [CALLBACK],
@@ -171,7 +171,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    '§2.2 what was read can be sent back, without the members that are the server’s alone',
+    '§2.2 the read registration can be sent back, without the server’s own members',
     async (world) => {
       const client = await register(world);
       const read = JSON.parse((await configure(world, 'GET', client)).body);
@@ -245,7 +245,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings C2 §3 a client that sends its former secret is told when that ends',
+    'findings C2 §3 a client that sends its old secret gets the end of that secret',
     async (world) => {
       const client = await register(world);
       const { client_id, client_secret = '' } = client;
@@ -328,7 +328,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings A7 §2.2 a client cannot change what the operator set, and is told what that is',
+    'findings A7 §2.2 a client cannot change operator settings, and the response lists them',
     async (world) => {
       const client = await register(world, {
         redirect_uris: [CALLBACK],
@@ -460,7 +460,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 });
 
-test('RFC 7592 §2.2 a client that was removed meanwhile is not brought back by its replacement', async (t) => {
+test('RFC 7592 §2.2 a replacement does not restore a client that was removed meanwhile', async (t) => {
   const world = await openWorld(t, OPEN);
   const client = await register(world);
   const { clients } = world.storage;
@@ -532,7 +532,7 @@ async function replaceSecret({ clients }: World['storage'], id: string, hash: st
   return clients.replaceSecrets(id, [{ hash }], (await clients.get(id)) ?? {});
 }
 
-test('RFC 7592 §2.2 a secret that an operator replaces meanwhile is not brought back', async (t) => {
+test('RFC 7592 §2.2 a secret that an operator replaces meanwhile is not restored', async (t) => {
   const { response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) => {
     if (attempt === 1) assert.ok(await replaceSecret(storage, id, 'rotated'));
   });
@@ -540,7 +540,7 @@ test('RFC 7592 §2.2 a secret that an operator replaces meanwhile is not brought
   assert.deepEqual([record?.name, record?.secrets], ['Anew', [{ hash: 'rotated' }]]);
 });
 
-test('RFC 7592 §2.2 what an operator gives the client meanwhile it keeps', async (t) => {
+test('RFC 7592 §2.2 the client keeps what an operator sets meanwhile', async (t) => {
   const { response, record } = await replacing(t, async (world, id, attempt) => {
     if (attempt === 1) await changeClient(world, id, { resource: 'https://api.example/given' });
   });
@@ -548,7 +548,7 @@ test('RFC 7592 §2.2 what an operator gives the client meanwhile it keeps', asyn
   assert.deepEqual([record?.name, record?.resource], ['Anew', 'https://api.example/given']);
 });
 
-test('RFC 7592 §2.2 a client that is disabled or removed meanwhile is refused, and stays what it was', async (t) => {
+test('RFC 7592 §2.2 a client that is disabled or removed meanwhile is refused and not changed', async (t) => {
   const disabled = await replacing(t, async ({ storage }, id) => storage.setDisabled('client', id, true));
   assert.deepEqual(disabled.response, REFUSED);
   assert.equal(disabled.world.lastReason, 'client_disabled');
@@ -558,7 +558,7 @@ test('RFC 7592 §2.2 a client that is disabled or removed meanwhile is refused, 
   assert.equal(removed.record, undefined);
 });
 
-test('RFC 7592 §2.2 a client that somebody changes each time is told to try again', async (t) => {
+test('RFC 7592 §2.2 a client that another process changes each time must try again', async (t) => {
   const { world, response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) =>
     replaceSecret(storage, id, `rotated ${attempt}`),
   );

@@ -53,7 +53,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
 
   for (const format of ['jwt', 'opaque'] as const) {
     spec(
-      `findings B3 grantd §5.6 acr, auth_time, amr and sid are told where the token has them (${format})`,
+      `findings B3 grantd §5.6 acr, auth_time, amr and sid are returned if the token has them (${format})`,
       async (world) => {
         const signIn = { auth_time: world.clock.seconds - 9, acr: 'urn:acr:2', amr: ['pwd', 'otp'] };
         const { access_token, refresh_token } = await signedIn(world, signIn);
@@ -82,13 +82,10 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     assert.equal('token_type' in answer, false);
   });
 
-  spec(
-    'grantd §5.4 the token of a client without a person has no username, and the client as its subject',
-    async (world) => {
-      const answer = members(await world.introspect(await world.machineToken()));
-      assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
-    },
-  );
+  spec('grantd §5.4 a client’s own token has no username, and the client as its subject', async (world) => {
+    const answer = members(await world.introspect(await world.machineToken()));
+    assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
+  });
 
   spec('grantd §5.4 scope is a single scope, or absent for a token without scopes', async (world) => {
     for (const scopes of [['read'], []]) {
@@ -141,7 +138,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §5.4 an audience that was issued as a list is told as a list',
+    'grantd §5.4 an audience that was issued as a list is returned as a list',
     async (world) => {
       const answer = members(await world.introspect(await world.machineToken()));
       assert.deepEqual(answer.aud, ['https://api.example', 'https://b.example']);
@@ -330,7 +327,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §5.7 introspection changes nothing: asked again and again, the answer stays',
+    'grantd §5.7 introspection changes nothing: repeated requests get the same response',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       for (const token of [access_token, refresh_token]) {
@@ -357,7 +354,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('grantd §4.2 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('grantd §4.2 credentials in the form body work like Basic', async (world) => {
     const { access_token: token } = await world.grant();
     const form = { token, client_id: 'api', client_secret: 'the secret of api' };
     assert.equal(members(await world.post('/token/introspect', form)).active, true);
@@ -369,7 +366,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'grantd §5.2 a public client may ask where introspectionRequiresConfidentialClient is false',
+    'grantd §5.2 a public client may ask if introspectionRequiresConfidentialClient is false',
     async (world) => {
       const { access_token: token } = await world.grant();
       assert.equal(members(await world.post('/token/introspect', { token, client_id: 'spa' })).active, true);
@@ -435,7 +432,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual([response.status, JSON.parse(response.body).error], [413, 'invalid_request']);
   });
 
-  spec.http('grantd §3.5 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('grantd §3.5 responses and errors are JSON whatever Accept says', async (world) => {
     const { access_token: token } = await world.grant();
     const headers = { accept: 'text/html' };
     const good = await world.post('/token/introspect', { token }, 'api', headers);

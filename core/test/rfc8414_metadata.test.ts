@@ -241,7 +241,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', ON_MEMORY, (spec)
   );
 
   spec.http(
-    '§2 endpoints that the host routes elsewhere are in the document, and answer there alone',
+    '§2 endpoints at other paths of the host are in the document, and respond only there',
     async (world) => {
       assert.deepEqual(await documentAt(world), {
         ...DOCUMENT,
@@ -315,7 +315,7 @@ test('§3.1 an issuer with a path has one document before the path and one behin
   }
 });
 
-test('§3.3 the issuer is told to the letter, with a trailing slash that no URL doubles', async (t) => {
+test('§3.3 the issuer is returned exactly, with a trailing slash that no URL doubles', async (t) => {
   const world = await openWorld(t, { issuer: 'https://as.example/' });
   const { issuer, token_endpoint } = world.server.serverMetadata;
   assert.deepEqual([issuer, token_endpoint], ['https://as.example/', 'https://as.example/token']);

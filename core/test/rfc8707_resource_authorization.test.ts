@@ -10,7 +10,7 @@ import { CLIENTS, openWorld, specification } from './harness/world.ts';
 const API = CLIENTS.api.resource;
 
 specification('Resource Indicators at the authorization endpoint (RFC 8707)', ON_EVERY_STORE, (spec) => {
-  spec('§2.1 what was asked for is kept with the code', async (world) => {
+  spec('§2.1 the requested resources are stored with the code', async (world) => {
     const request = await accepted(world, { resource: API });
     const response = await world.server.authorization.complete(request, { subject: 'alice' });
     const record = await world.storage.authorizationCodes.get(await sha256(codeIn(response)));
@@ -18,7 +18,7 @@ specification('Resource Indicators at the authorization endpoint (RFC 8707)', ON
   });
 });
 
-test('§2 several resources may be asked for, each is told once', async (t) => {
+test('§2 several resources may be requested, each is listed once', async (t) => {
   const world = await openWorld(t, { defaultAudience: ['https://first.example', 'urn:example:second'] });
   const resource = [API, 'https://first.example', API, 'urn:example:second'];
   const { resources, parameters } = await accepted(world, { resource });
@@ -66,7 +66,7 @@ test('§2 a resource is the default audience or a registered API, to the letter,
   ]);
 });
 
-test('§2 a disabled API is none', async (t) => {
+test('§2 a disabled API does not exist', async (t) => {
   const world = await openWorld(t);
   await world.storage.setDisabled('client', 'api', true);
   const response = await refusalOf(world, { resource: API });

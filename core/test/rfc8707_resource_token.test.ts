@@ -36,7 +36,7 @@ function audienceOf(tokens: { readonly access_token: string }): unknown {
 
 specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE, (spec) => {
   spec(
-    'findings F1: tokens for an API whose verifier refuses at+jwt are plain JWTs, for that API alone',
+    'findings F1: tokens for an API whose verifier refuses at+jwt are plain JWTs, only for that API',
     async (world) => {
       await addParties(world);
       const openid = { request: { resource: API, scope: 'openid read' } };
@@ -59,7 +59,7 @@ specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE
     { apisWithPlainJwts: [API] },
   );
 
-  spec('§2.2 an access token is for all resources that were granted, where none is named', async (world) => {
+  spec('§2.2 an access token is for all granted resources if none is named', async (world) => {
     await addParties(world);
     assert.deepEqual(audienceOf(await grantTo(world, 'app', granted)), [API, MAIL]);
     assert.equal(audienceOf(await grantTo(world, 'app', { request: { resource: MAIL } })), MAIL);
@@ -81,18 +81,21 @@ specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE
     }
   });
 
-  spec('§2.2 each refresh chooses anew among what was granted, whatever came before', async (world) => {
-    await addParties(world);
-    let tokens = await grantTo(world, 'app', { ...granted, redemption: { resource: API } });
-    for (const [fields, aud] of [
-      [{ resource: MAIL }, MAIL],
-      [{}, [API, MAIL]],
-      [{ resource: API }, API],
-    ] as const) {
-      tokens = issued(await refresh(world, tokens.refresh_token, fields));
-      assert.deepEqual(audienceOf(tokens), aud);
-    }
-  });
+  spec(
+    '§2.2 each refresh chooses among the granted resources, whatever earlier ones chose',
+    async (world) => {
+      await addParties(world);
+      let tokens = await grantTo(world, 'app', { ...granted, redemption: { resource: API } });
+      for (const [fields, aud] of [
+        [{ resource: MAIL }, MAIL],
+        [{}, [API, MAIL]],
+        [{ resource: API }, API],
+      ] as const) {
+        tokens = issued(await refresh(world, tokens.refresh_token, fields));
+        assert.deepEqual(audienceOf(tokens), aud);
+      }
+    },
+  );
 
   spec('§2.2 a resource that was not granted is invalid_target, and spends nothing', async (world) => {
     await addParties(world);
@@ -153,7 +156,7 @@ test('§2.2 an opaque token says its audience at introspection', async (t) => {
   assert.equal(JSON.parse((await world.introspect(access_token)).body).aud, MAIL);
 });
 
-test('§2 a store that does not know the APIs has the default audience alone', async (t) => {
+test('§2 a store without APIs has only the default audience', async (t) => {
   const world = await openWorld(t);
   const { findApis: _, ...clients } = world.storage.clients;
   const other = await secondServer(world, {}, { ...world.storage, clients });

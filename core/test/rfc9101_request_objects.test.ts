@@ -55,7 +55,7 @@ function invalid(description: string, error = 'invalid_request_object'): HttpRes
 const WRONG_SIGNATURE = invalid('the signature of the request object is wrong');
 const MALFORMED = invalid('the request object is malformed');
 
-test('§5 a signed request object is a request, its client_id alone beside it', async (t) => {
+test('§5 a signed request object is a request, with only client_id outside', async (t) => {
   const stage = await openStage(t);
   const request = await ask(stage, { request: await stage.sign(SIGNED) });
   assert.deepEqual(asked(request).parameters, SIGNED);
@@ -63,7 +63,7 @@ test('§5 a signed request object is a request, its client_id alone beside it', 
   assert.deepEqual(await stage.world.server.authorization.resume(request.parameters), request);
 });
 
-test('§6.3 only what is inside counts, even what is missing there', async (t) => {
+test('§6.3 only the inside counts, even missing parameters', async (t) => {
   const stage = await openStage(t);
   const { nonce, prompt, state, scopes } = await ask(stage, {
     ...OUTSIDE,
@@ -134,7 +134,7 @@ test('§4 a parameter of the wrong kind does not count as absent', async (t) => 
   }
 });
 
-test('§6.2 every algorithm that is told in the metadata is good, each with a key of its kind', async (t) => {
+test('§6.2 every algorithm in the metadata works, each with a matching key', async (t) => {
   const world = await openWorld(t);
   const told = world.server.serverMetadata.request_object_signing_alg_values_supported;
   assert.deepEqual(told, ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']);
@@ -404,7 +404,7 @@ test('§10.5 a client that must sign its requests cannot do otherwise', async (t
   await stage.world.server.authorization.resume(parameters);
 });
 
-test('§7 without a redirect URI outside, a refused object is told at the server alone', async (t) => {
+test('§7 without a redirect URI outside, a refused object stays at the server', async (t) => {
   const stage = await openStage(t);
   const forged = `${await stage.sign(SIGNED)}A`;
   const here = shown('invalid_request_object', 'the signature of the request object is wrong');
@@ -421,7 +421,7 @@ test('§7 without a redirect URI outside, a refused object is told at the server
   assert.deepEqual(outside, here);
 });
 
-test('§5 request beside request_uri is refused', async (t) => {
+test('§5 request with request_uri is refused', async (t) => {
   const stage = await openStage(t);
   const request = await stage.sign(SIGNED);
   const both = await refusalOf(stage.world, { request, request_uri: 'https://signer.example/r' }, OUTSIDE);
@@ -462,7 +462,7 @@ test('§5.2.3 a registered request_uri is fetched, whatever its fragment', async
   assert.deepEqual(asked, [address, address, address]);
 });
 
-test('§10.4 what is neither registered nor of an allowed host is not asked for', async (t) => {
+test('§10.4 a URI that is neither registered nor of an allowed host is not fetched', async (t) => {
   const asked: string[] = [];
   let body = '';
   const fetchDocument: FetchDocument = async (url) => {
@@ -552,7 +552,7 @@ test('§10.4.1 the server cannot be led into its own network', async (t) => {
   assert.deepEqual(site.requests, []);
 });
 
-test('§5.2.3 over real HTTP, where development allows loopback', async (t) => {
+test('§5.2.3 over real HTTP, with loopback allowed for development', async (t) => {
   let body = '';
   const site = await openRemoteSite(t, (_, response) => response.end(body));
   const request_uri = `${site.origin}/request.jwt`;
@@ -576,7 +576,7 @@ test('§5.2 without a way of fetching, request_uri is not supported', async (t) 
   assert.deepEqual(response, invalid('request_uri is not supported', 'request_uri_not_supported'));
 });
 
-test('§6.2 keys of a client that may not be fetched are told to it, their cause to the operator; without an answer it is an outage', async (t) => {
+test('§6.2 keys that may not be fetched are an error for the client, with the cause for the operator; without a response they are an outage', async (t) => {
   const askWith = async (cause: DocumentError) => {
     const world = await openWorld(t, { fetchDocument: () => Promise.reject(cause) });
     const { sign } = await addSigningClient(world, { id: 'signer' });

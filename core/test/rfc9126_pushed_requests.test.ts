@@ -56,7 +56,7 @@ function refusal(error: string, description: string, status = 400): TestResponse
 }
 
 specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec) => {
-  spec.http('§2.2 a request in order is answered with its name and how long that is good', async (world) => {
+  spec.http('§2.2 a valid request gets a request_uri and its lifetime', async (world) => {
     const { status, headers, body } = await push(world);
     assert.deepEqual([status, headers], [201, OPEN_JSON_HEADERS]);
     const { request_uri, ...others } = JSON.parse(body);
@@ -66,14 +66,14 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
     assert.deepEqual(world.events, []);
   });
 
-  spec('§4 the authorization endpoint takes what was pushed, as if it had come there', async (world) => {
+  spec('§4 the authorization endpoint accepts a pushed request like its own', async (world) => {
     const parameters = { nonce: 'n', prompt: 'consent', resource: [CLIENTS.api.resource, ISSUER] };
     const expected = asked(await accepted(world, parameters));
     assert.deepEqual(asked(await taken(world, await pushed(world, parameters))), expected);
   });
 
   spec(
-    'findings E4: §4 a page with a request_uri can be reloaded until the person has answered',
+    'findings E4: §4 a page with a request_uri can be reloaded until the user has answered',
     async (world) => {
       const name = await pushed(world);
       const [first, second] = [await taken(world, name), await taken(world, name)];
@@ -97,7 +97,7 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
     assert.deepEqual(await refused(taken(world, name)), GONE);
   });
 
-  spec('§2.2 a name is good until its second, and not in it', async (world) => {
+  spec('§2.2 a request_uri works until its second, and not in it', async (world) => {
     const [early, late] = [await pushed(world), await pushed(world)];
     world.clock.advance(59);
     await taken(world, early);
@@ -233,7 +233,7 @@ test('§2.2 what one client pushed is nothing to another', async (t) => {
   assert.equal((await taken(world, name)).client.id, 'web');
 });
 
-test('§4 whatever stands beside the name is ignored', async (t) => {
+test('§4 other parameters next to the request_uri are ignored', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
   const beside = {
@@ -249,7 +249,7 @@ test('§4 whatever stands beside the name is ignored', async (t) => {
   );
 });
 
-test('§4 a name that is not known goes back to the client only where the request names its redirect URI', async (t) => {
+test('§4 an unknown request_uri is reported to the client only if the request has its redirect URI', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
   await world.server.authorization.complete(await taken(world, name), { subject: 'alice' });
@@ -261,7 +261,7 @@ test('§4 a name that is not known goes back to the client only where the reques
   assert.deepEqual(evil, GONE);
 });
 
-test('§2.4 what was pushed is checked again when it is taken: the client may be another by then', async (t) => {
+test('§2.4 a pushed request is checked again when it is used: the client may have changed', async (t) => {
   const world = await openWorld(t);
   const names = [await pushed(world), await pushed(world)] as const;
   await changeClient(world, 'web', { scopes: ['openid'] });
@@ -271,7 +271,7 @@ test('§2.4 what was pushed is checked again when it is taken: the client may be
   assert.deepEqual(await refused(taken(world, names[1])), shown('invalid_request', 'the client is disabled'));
 });
 
-test('§3 a request object can be pushed; what it says counts, and nothing beside it', async (t) => {
+test('§3 a request object can be pushed; only its parameters count', async (t) => {
   const world = await openWorld(t);
   const { sign } = await addSigningClient(world, { id: 'signer' });
   const authorization = { authorization: basic('signer') };
@@ -290,7 +290,7 @@ test('§3 a request object can be pushed; what it says counts, and nothing besid
   assert.equal(broken.status, 400);
 });
 
-test('§5, §6 where requests must be pushed, others are refused, also when they are signed', async (t) => {
+test('§5, §6 if requests must be pushed, others are refused, even signed ones', async (t) => {
   const world = await openWorld(t);
   const { sign } = await addSigningClient(world, {
     id: 'signer',
@@ -320,7 +320,7 @@ test('§2.2 the lifetime of names is the host’s to set', async (t) => {
   assert.deepEqual(await refused(taken(world, request_uri)), GONE);
 });
 
-test('§2 a store that keeps no pushed requests has no such endpoint, and knows no such name', async (t) => {
+test('§2 a store without pushed requests has no such endpoint, and knows no request_uri', async (t) => {
   const first = await openWorld(t);
   for (const missing of ['pushedRequests', 'oneTimeIdentifiers'] as const) {
     const storage: Partial<World['storage']> = { ...first.storage };

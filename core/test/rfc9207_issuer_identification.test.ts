@@ -27,7 +27,7 @@ const READERS: Readonly<Record<ResponseMode, (response: HttpResponse) => Readonl
 for (const response_mode of ['query', 'fragment', 'form_post'] as const) {
   const read = READERS[response_mode];
 
-  test(`§2 iss is in every response by ${response_mode}: a code, a refusal by the person, an error`, async (t) => {
+  test(`§2 iss is in every response by ${response_mode}: a code, a refusal by the user, an error`, async (t) => {
     const world = await openWorld(t);
     const request = await accepted(world, { response_mode });
     const { code, ...granted } = read(

@@ -207,31 +207,28 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     },
   );
 
-  spec(
-    '§8.2 where the caller has no key to encrypt to, there is no answer, in whatever form',
-    async (world) => {
-      const { access_token: token } = await world.grant();
-      const { publicJwk } = await clientKey('RSA-OAEP-256');
-      const sets = [
-        undefined,
-        { keys: [] },
-        { keys: [(await clientKey('ECDH-ES')).publicJwk] },
-        { keys: [{ ...publicJwk, use: 'sig' }] },
-        { keys: [{ ...publicJwk, alg: 'RS256' }] },
-        { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }] },
-      ];
-      for (const jwks of sets) {
-        await setMetadata(world, 'api', {
-          introspection_encrypted_response_alg: 'RSA-OAEP-256',
-          ...(jwks !== undefined && { jwks }),
-        });
-        for (const accept of [MEDIA_TYPE, 'application/json']) {
-          assert.deepEqual(await world.post('/token/introspect', { token }, 'api', { accept }), NO_KEY);
-          assert.equal(world.lastReason, 'client_key_missing');
-        }
+  spec('§8.2 without an encryption key of the caller there is no response, in any form', async (world) => {
+    const { access_token: token } = await world.grant();
+    const { publicJwk } = await clientKey('RSA-OAEP-256');
+    const sets = [
+      undefined,
+      { keys: [] },
+      { keys: [(await clientKey('ECDH-ES')).publicJwk] },
+      { keys: [{ ...publicJwk, use: 'sig' }] },
+      { keys: [{ ...publicJwk, alg: 'RS256' }] },
+      { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }] },
+    ];
+    for (const jwks of sets) {
+      await setMetadata(world, 'api', {
+        introspection_encrypted_response_alg: 'RSA-OAEP-256',
+        ...(jwks !== undefined && { jwks }),
+      });
+      for (const accept of [MEDIA_TYPE, 'application/json']) {
+        assert.deepEqual(await world.post('/token/introspect', { token }, 'api', { accept }), NO_KEY);
+        assert.equal(world.lastReason, 'client_key_missing');
       }
-    },
-  );
+    }
+  });
 
   spec.http('§4 errors are JSON, whatever form the answer would have had', async (world) => {
     const refused = errorOf(401, 'invalid_client', 'client authentication failed', {
@@ -272,7 +269,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   });
 
   spec(
-    '§5 without authentication a JWT is refused with 400, and JSON is answered still',
+    '§5 without authentication a JWT is refused with 400, and JSON still works',
     async (world) => {
       const expected = errorOf(400, 'invalid_request', 'a JWT is answered to authenticated clients only');
       assert.deepEqual(await introspectAsJwt(world, 'x', null), expected);
@@ -297,7 +294,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   );
 });
 
-test('§6 where the keys of the caller cannot be fetched, it is 503, and where they may not be, 400', async (t) => {
+test('§6 if the keys of the caller cannot be fetched, it is 503, and if they may not be, 400', async (t) => {
   let outcome: 'failed' | 'refused' = 'failed';
   const fetchDocument: FetchDocument = () => Promise.reject(new DocumentError(outcome, 'no'));
   const world = await openWorld(t, { fetchDocument });
@@ -314,7 +311,7 @@ test('§6 where the keys of the caller cannot be fetched, it is 503, and where t
   assert.equal(world.lastReason, 'client_keys_refused');
 });
 
-test('§6 where a host’s own service does not sign with the algorithm, there is no answer', async (t) => {
+test('§6 if a host’s own service cannot sign with the algorithm, there is no response', async (t) => {
   const world = await openWorld(t, { oidc: OIDC_OFF });
   const server = new AuthorizationServer({
     issuer: ISSUER,

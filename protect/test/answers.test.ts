@@ -73,7 +73,7 @@ async function answered(t: TestContext, port: number, method: string, headers: R
 const INVALID = '{"error":"invalid_token","error_description":"the access token is not active"}';
 
 for (const [name, open] of Object.entries(HOSTS)) {
-  test(`${name}: what is refused says how long it is, and the connection of a body that nobody reads is closed`, async (t) => {
+  test(`${name}: a refusal has a length, and the connection of an unread body is closed`, async (t) => {
     const port = await open(t);
     const authorization = 'Bearer unknown';
     const bare = { status: 401, length: '0', type: undefined, body: '' };

@@ -51,7 +51,7 @@ for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
   });
 }
 
-test('an API in the process of the authorization server refuses what is no access token for it', async (t) => {
+test('an API in the same process refuses anything but an access token for it', async (t) => {
   const { world, store, tokens } = await openApi(t);
   const { access_token: accessToken, refresh_token: refreshToken } = await world.grant();
   assert.equal(await refusal(tokens.verify(accessToken)), 'audience_wrong');
@@ -64,7 +64,7 @@ test('an API in the process of the authorization server refuses what is no acces
   assert.throws(() => new EmbeddedAccessTokens({ server: world.server, audience: '' }), ConfigurationError);
 });
 
-test('storage that cannot be asked is 503 at an API in the same process, never 401 or 500', async (t) => {
+test('unavailable storage is 503 at an API in the same process, never 401 or 500', async (t) => {
   const { world, store, tokens } = await openApi(t);
   const token = await apiToken(world);
   const own: AccessTokens = {

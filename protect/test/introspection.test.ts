@@ -137,7 +137,7 @@ test('requests with one token that come together share a question, those with an
   assert.equal(asked.count(METADATA), 1);
 });
 
-test('a request that comes while a question is under way is not answered by it, but by the next, with all others that wait', async (t) => {
+test('a request that arrives during an introspection waits for the next one, which all waiting requests share', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
   await tokens.verify(token);
@@ -200,7 +200,7 @@ test('whatever is no answer is a fault, never a refusal', async (t) => {
   assert.equal((await tokens.verify(token)).clientId, 'machine');
 });
 
-test('an answer that does not come is given up, also where fetch does not heed its signal', async (t) => {
+test('a missing response ends at the time limit, even if fetch ignores its signal', async (t) => {
   const { asked, tokens } = await openApi(t, { timeoutMs: 20 });
   asked.outage = () => new Promise(() => {});
   const before = performance.now();
@@ -229,7 +229,7 @@ test('however many tokens come, so many questions are under way and no more; a t
   assert.equal(asked.count(INTROSPECTION), 4);
 });
 
-test('without being told otherwise 256 questions are under way at most', async (t) => {
+test('by default at most 256 introspections are pending', async (t) => {
   const { asked, tokens } = await openApi(t, {
     introspectionEndpoint: ISSUER + INTROSPECTION,
     timeoutMs: 50,
@@ -243,7 +243,7 @@ test('without being told otherwise 256 questions are under way at most', async (
   assert.equal(asked.count(INTROSPECTION), 256);
 });
 
-test('wrong credentials of the API are its own trouble, not that of whoever calls it', async (t) => {
+test('wrong credentials of the API are a fault, not a refusal of its caller', async (t) => {
   const { world, tokens } = await openApi(t, { credentials: { clientId: 'api', clientSecret: 'wrong' } });
   const token = await apiToken(world);
   await assert.rejects(tokens.verify(token), AuthorizationServerFault);

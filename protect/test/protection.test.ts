@@ -113,7 +113,7 @@ for (const host of PROTECTED_HOSTS) {
       assert.deepEqual(await get(FORM, { ...posted, path: `/notes?access_token=${token}` }), REPEATED);
     });
 
-    test('RFC 6750 §3.1 a token that is not good is 401 invalid_token', async (t) => {
+    test('RFC 6750 §3.1 an invalid token is 401 invalid_token', async (t) => {
       const { world, withToken } = await openApi(t, host);
       const token = await apiToken(world);
       await world.revoke(token, 'machine');
@@ -138,7 +138,7 @@ for (const host of PROTECTED_HOSTS) {
       assert.deepEqual(await withToken(token), UNAVAILABLE);
     });
 
-    test('refusals and outages reach the host’s own error handling where it wants them, with the challenge', async (t) => {
+    test('refusals and outages reach the host’s own error handling if it wants them, with the challenge', async (t) => {
       const { world, asked, get, withToken } = await openApi(t, host, { errors: 'forward' });
       const token = await apiToken(world);
       const told = async (response: Promise<TestResponse>) => {
@@ -163,7 +163,7 @@ for (const host of PROTECTED_HOSTS) {
       assert.deepEqual([status, JSON.parse(body).name], [418, 'RangeError']);
     });
 
-    test('RFC 9728 §5.1 the challenge names the metadata of the API where it has some', async (t) => {
+    test('RFC 9728 §5.1 the challenge names the metadata of the API if it has any', async (t) => {
       const resourceMetadata = `${API}/.well-known/oauth-protected-resource`;
       const { get, withToken } = await openApi(t, host, { resourceMetadata, realm: 'the "notes"' });
       const realm = 'Bearer realm="the \\"notes\\""';
@@ -188,7 +188,7 @@ test('what else the runtime gives comes behind the token', async () => {
   assert.equal(await (await answer(request, { name: ' of workerd' })).text(), 'alice of workerd');
 });
 
-test('why the authorization server cannot be asked is told, each reason once a minute, without token and secret', async (t) => {
+test('onFault gets each reason for an outage once a minute, without tokens and secrets', async (t) => {
   const world = await openWorld(t);
   const asked = new AskedServer(world);
   const { read: clock } = world.clock;
@@ -294,7 +294,7 @@ test('options of a protection that do not fit are refused at once', () => {
   );
 });
 
-test('of two Authorization lines, of which Node shows the first alone, neither counts', async () => {
+test('two Authorization headers are refused, although Node shows only the first', async () => {
   const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
   const statuses: number[] = [];
   const response = { writeHead: (status: number) => statuses.push(status), end: () => {} };
@@ -304,7 +304,7 @@ test('of two Authorization lines, of which Node shows the first alone, neither c
   assert.deepEqual(statuses, [400]);
 });
 
-test('Nest: of two Authorization lines neither counts, on either platform; what was answered goes no further', async () => {
+test('Nest: two Authorization headers are refused on either platform, and a response ends the request', async () => {
   const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
   const guard = nestProtect({ tokens });
   const lines = {

@@ -55,7 +55,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await browser.get(login.url)).url, account(), 'nobody signs in twice');
     });
 
-    test('access is ended by one click: all that was granted is dead at once, and consent is asked again', async () => {
+    test('one click ends access: all its tokens are dead at once, and consent is required again', async () => {
       const { who, browser } = await newPerson(server, 'bea');
       const tokens = await tokensBy(browser, who, 'openid profile offline_access');
       const others = await tokensBy(new Browser(server.url), (await newPerson(server, 'bob')).who);
@@ -78,7 +78,7 @@ for (const database of ANY_DATABASE) {
       );
     });
 
-    test('one session is ended, or all others, with what rests upon them unless it is offline', async () => {
+    test('one session or all others are ended with their tokens, except offline ones', async () => {
       const { who, browser } = await newPerson(server, 'dora');
       const [second, third, fourth] = [
         new Browser(server.url),
@@ -117,7 +117,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(await isActive(tokens.access_token), false);
     });
 
-    test('nobody ends the session of somebody else', async () => {
+    test('users cannot end each other’s sessions', async () => {
       const [fay, gwen] = [await newPerson(server, 'fay'), await newPerson(server, 'gwen')];
       await tokensBy(fay.browser, fay.who);
       await tokensBy(gwen.browser, gwen.who);

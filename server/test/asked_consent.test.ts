@@ -21,7 +21,7 @@ function client(metadata: ClientMetadata, hash?: string): ClientRecord {
   };
 }
 
-test('an answer reaches the client alone by TLS, or where it has to authenticate, or is a page on loopback', () => {
+test('a redirect URI is exclusive with TLS, client authentication, or a web page on loopback', () => {
   const reached = (...of: Parameters<typeof client>) =>
     [TLS, LOOPBACK, OWN_SCHEME].map((uri) => isReachedAlone(client(...of), uri));
   assert.deepEqual(reached({}), [true, false, false]);

@@ -26,7 +26,7 @@ for (const database of DATABASES) {
       assert.equal(await limit.begin('alice', '192.0.2.1'), 0);
     });
 
-    test('a stranger’s attempts lock nobody out: neither from another place nor another name', async (t) => {
+    test('a stranger’s attempts do not lock out users at other addresses or with other names', async (t) => {
       const limit = await limitAt(t, { nowMs: 0 });
       for (let attempt = 0; attempt < 50; attempt += 1) await limit.begin('alice', '203.0.113.9');
       assert.equal(await limit.begin('alice', '192.0.2.1'), 0);

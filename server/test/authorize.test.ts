@@ -154,7 +154,7 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(wrong, unknown);
     });
 
-    test('a form that was made for another browser, or for none, is refused', async () => {
+    test('a form for another browser, or for no browser, is refused', async () => {
       const browser = new Browser(server.url);
       const login = await browser.get(urlWith());
       const stranger = new Browser(server.url);
@@ -200,7 +200,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(left.searchParams.get('code'), null);
     });
 
-    test('someone who is signed in is asked for consent alone, with prompt=login for the password as well', async () => {
+    test('a signed-in user is asked only for consent, with prompt=login for the password too', async () => {
       const browser = await signedIn();
       assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
       const login = await browser.get(urlWith({ prompt: 'login consent' }));
@@ -214,7 +214,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
     });
 
-    test('max_age asks for the password where the last time is too long ago, and then no more', async () => {
+    test('max_age asks for the password once if the last sign-in is too long ago', async () => {
       const browser = await signedIn();
       assert.ok(isConsent(await browser.get(urlWith({ max_age: '60', prompt: 'consent' }))));
       await signInLiesBack();
@@ -223,7 +223,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
     });
 
-    test('a sign-in for another request is none for a request that wants one of its own', async () => {
+    test('a sign-in for another request does not count if a request requires its own', async () => {
       for (const parameters of [{ prompt: 'login' }, { max_age: '0' }]) {
         const { searchParams } = new URL((await new Browser(server.url).get(urlWith(parameters))).url);
         await signInLiesBack();

@@ -81,7 +81,7 @@ for (const database of DATABASES) {
       return new World(await openDatabase(t, database));
     }
 
-    test('ends when it was not used for the idle lifetime, which each use begins anew', async (t) => {
+    test('ends after the idle lifetime without use, and each use restarts it', async (t) => {
       const world = await newWorld(t);
       const { id } = await world.signIn(await world.add('alice'));
       const begun = world.nowMs;
@@ -162,7 +162,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, DUE), []);
     });
 
-    test('ends when somebody else signs in with the same browser, and its clients are to be told', async (t) => {
+    test('ends when another user signs in with the same browser, and its clients are notified', async (t) => {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const { id } = await world.signIn(alice);
@@ -175,7 +175,7 @@ for (const database of DATABASES) {
       ]);
     });
 
-    test('is ended though it was over by time when somebody else signs in, and not when its own person does', async (t) => {
+    test('is ended after its timeout when another user signs in, and not when its own user does', async (t) => {
       const world = await newWorld(t);
       const [alice, bob] = [await world.add('alice'), await world.add('bob')];
       const isThere = async ({ id }: { id: string }) => world.database.sessions.isOpen(id);
@@ -188,7 +188,7 @@ for (const database of DATABASES) {
       assert.deepEqual([await isThere(first), await isThere(second)], [true, false]);
     });
 
-    test('is over when its person is disabled, or all their tokens are revoked', async (t) => {
+    test('ends when its user is disabled, or all their tokens are revoked', async (t) => {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const { storage } = world.database;

@@ -70,7 +70,7 @@ for (const database of DATABASES) {
       });
     }
 
-    test('what a person allows is what the page showed, however much the client registers meanwhile', async () => {
+    test('the user allows exactly what the page showed, whatever the client registers meanwhile', async () => {
       const { who, browser } = await newPerson(server, 'ada');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
@@ -87,7 +87,7 @@ for (const database of DATABASES) {
       assert.ok(isConsent(await browser.get(urlOf(stranger, { scope: 'openid profile' }))));
     });
 
-    test('what a person allows is for the application that the page named', async () => {
+    test('the user’s answer is for the application that the page named', async () => {
       const { who, browser } = await newPerson(server, 'bea');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
@@ -102,7 +102,7 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await browser.submit(outdated, { decision: 'deny' })), 'access_denied');
     });
 
-    test('what was agreed with a client that registered itself is asked again once it has registered anew', async () => {
+    test('a self-registered client needs consent again after any change', async () => {
       const { who, browser } = await newPerson(server, 'bess');
       const stranger = await register();
       await signInAndConsent(browser, urlOf(stranger), who);
@@ -118,7 +118,7 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await browser.get(urlOf(stranger, { redirect_uri, prompt: 'none' }))), 'a code');
     });
 
-    test('the answer to one question is none to another: what was asked is not the address’s to say', async () => {
+    test('an answer to one question does not answer another, whatever the URL says', async () => {
       const { who, browser } = await newPerson(server, 'cleo');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
@@ -130,7 +130,7 @@ for (const database of DATABASES) {
       assert.equal((await browser.submit(forged, { decision: 'allow' })).status, 403);
     });
 
-    test('a scope that the client has no more when the person answers is refused', async () => {
+    test('a scope that the client has lost when the user answers is refused', async () => {
       const { who, browser } = await newPerson(server, 'dora');
       const stranger = await register({ scope: 'openid email' });
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
@@ -138,7 +138,7 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await browser.submit(page, { decision: 'allow' })), 'invalid_scope');
     });
 
-    test('with prompt=none a client learns nothing of a person who never agreed to it', async () => {
+    test('with prompt=none a client learns nothing about a user who never consented', async () => {
       const { who, browser } = await newPerson(server, 'eve');
       const own = await register();
       const left = await signInAndConsent(browser, urlOf(own), who);
@@ -160,7 +160,7 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await silent(meaning('somebody else'))), 'login_required');
     });
 
-    test('OpenID Connect Core §8.1 a client with pairwise subjects is no other host’s afterwards, nor told at another host', async () => {
+    test('OpenID Connect Core §8.1 a client with pairwise subjects cannot move to another host, nor get logout tokens there', async () => {
       const pairwise = { subject_type: 'pairwise' };
       const stranger = await register(pairwise);
       for (const members of [
@@ -178,7 +178,7 @@ for (const database of DATABASES) {
       assert.equal(fine.status, 200);
     });
 
-    test('Back-Channel Logout §2.4 a client hears of the end of a session by the names that it was told', async () => {
+    test('Back-Channel Logout §2.4 a logout token has the sub and sid that the client received', async () => {
       const { who, browser } = await newPerson(server, 'fay');
       const clients = ['one', 'two'].map((name) => ({ name, callback: `https://${name}.example/cb` }));
       const told = [];

@@ -54,7 +54,7 @@ for (const database of ANY_DATABASE) {
       return shown.consents.map(({ clientId }: { readonly clientId: string }) => clientId);
     }
 
-    test('what was agreed to is not asked again, in any browser; more than that is', async () => {
+    test('consent is not asked for again in any browser, unless more is requested', async () => {
       const { who, browser } = await newPerson(server, 'ada');
       const first = await browser.submit(await browser.get(urlWith()), who);
       assert.ok(isConsent(first));
@@ -76,7 +76,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(new URL(straight.url).origin, 'http://localhost:4001');
     });
 
-    test('findings A1: scopes that were allowed for one API are asked for again for another', async () => {
+    test('findings A1: scopes allowed for one API need consent again for another', async () => {
       const { who, browser } = await newPerson(server, 'abe');
       const [bank, mail] = ['https://bank.example', 'https://mail.example'];
       for (const [id, resource] of [
@@ -112,7 +112,7 @@ for (const database of ANY_DATABASE) {
       assert.equal([...account.html.matchAll(/class="agreed"/g)].length, 2);
     });
 
-    test('offline_access is asked for once, also of whoever agreed to everything else', async () => {
+    test('offline_access needs consent once, even if the user agreed to everything else', async () => {
       const { who, browser } = await newPerson(server, 'bea');
       await signInAndConsent(browser, urlWith(), who);
       const scope = 'openid profile offline_access';
@@ -123,7 +123,7 @@ for (const database of ANY_DATABASE) {
       assert.ok((await redeem(server.url, pkce, callback)).refresh_token);
     });
 
-    test('a client that is made anew under the name of another has nobody’s consent', async () => {
+    test('a new client with the identifier of a removed one has no consent', async () => {
       const { who, browser } = await newPerson(server, 'bess');
       const client = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
       const add = ['client', 'add', 'brief', '--public', '--scope', 'openid', '--redirect-uri'];
@@ -143,7 +143,7 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(await consentsOf('bess'), ['brief']);
     });
 
-    test('a client whose tokens were all ended, or that was disabled, asks again for what people agreed to', async () => {
+    test('a client whose tokens were all revoked, or that was disabled, needs consent again', async () => {
       const { who, browser } = await newPerson(server, 'bo');
       const client = { client_id: 'ended', redirect_uri: 'https://ended.example/cb', scope: 'openid' };
       const add = ['client', 'add', 'ended', '--public', '--scope', 'openid', '--redirect-uri'];
@@ -161,7 +161,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings A16: a consent page is answered once, also by two answers at the same time', async () => {
+    test('findings A16: a consent page is answered once, even by two concurrent answers', async () => {
       const { who, browser } = await newPerson(server, 'carl');
       const login = await browser.get(urlWith());
       const consent = await browser.submit(login, who);
@@ -197,7 +197,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await browser.get(address)).status, 400);
     });
 
-    test('a client with --no-consent is not asked about, except with prompt=consent', async () => {
+    test('a client with --no-consent needs no consent, except with prompt=consent', async () => {
       const { who, browser } = await newPerson(server, 'cyd');
       const client = { client_id: 'own', redirect_uri: 'https://own.example/cb', scope: 'openid' };
       const add = ['client', 'add', 'own', '--public', '--scope', 'openid', '--no-consent'];
@@ -294,7 +294,7 @@ for (const database of ANY_DATABASE) {
       assert.match((await account()).html, /<code>open<\/code>/);
     });
 
-    test('scope texts are refused that nobody could read, or for an API that is none', async () => {
+    test('scope texts are refused if they are unreadable, or for a client that is no API', async () => {
       for (const [args, code, message] of [
         [['add', 'x'], 2, /--name: expected a text/],
         [['add', 'x', '--name', '#de=Nur deutsch'], 2, /--name: expected a text without a language tag/],
@@ -330,7 +330,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
     });
 
-    test('RFC 8252 §8.6 an app that others can pass themselves off as is never answered without asking', async () => {
+    test('RFC 8252 §8.6 an app that others can impersonate always needs consent', async () => {
       const { who, browser } = await newPerson(server, 'dora');
       await signInAndConsent(browser, urlWith(), who);
       const consent = await browser.get(urlWith(APP));
@@ -355,7 +355,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(one.auth_time, other.auth_time);
     });
 
-    test('a new sign-in of the same person goes on with the session, one of another person ends it', async () => {
+    test('a new sign-in of the same user continues the session, one of another user ends it', async () => {
       const { who, browser } = await newPerson(server, 'fay');
       const before = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
       const again = await browser.get(urlWith({ prompt: 'login' }));
@@ -397,7 +397,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(errorOf(await browser.get(urlWith({ prompt: 'none' }))), null);
     });
 
-    test('an id_token_hint of another person than is signed in leads to signing in as that one', async () => {
+    test('an id_token_hint of another user leads to a sign-in as that user', async () => {
       const { who, browser } = await newPerson(server, 'hope');
       const mine = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
       const others = await redeem(
@@ -455,7 +455,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(new URL(left.url).searchParams.has('code'));
     });
 
-    test('a form of one page is none of another', async () => {
+    test('a form of one page does not work on another', async () => {
       const { who, browser } = await newPerson(server, 'iris');
       await signInAndConsent(browser, urlWith(), who);
       const choice = await browser.get(urlWith({ prompt: 'select_account consent' }));

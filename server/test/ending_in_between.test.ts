@@ -201,7 +201,7 @@ for (const database of DATABASES) {
       }
     }
 
-    test('whoever is disabled when the password has been checked is not signed in, also not once enabled again', async (t) => {
+    test('a user who is disabled after the password check is not signed in, even when enabled again', async (t) => {
       const { url, planAtSignIn, others, subject } = await open(t);
       const browser = new Browser(url);
       const login = await browser.get(urlAt(url, 'openid'));

@@ -61,7 +61,7 @@ for (const database of ANY_DATABASE) {
     const isSignedOut = async (browser: Browser) => isLogin(await browser.get(`${server.url}/account`));
     const heardOf = (sid: unknown) => receiver.heard.filter((token) => token.sid === sid);
 
-    test('the person is asked, and nothing happens before they answer, nor when they say no', async () => {
+    test('the user is asked, and nothing happens before they answer, or if they say no', async () => {
       const { browser, web } = await signedIn('ada');
       const question = await browser.get(logoutUrl());
       assert.ok(isQuestion(question));
@@ -102,7 +102,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(await isSignedOut(browser));
     });
 
-    test('an ID token of another session, or another person, leads to the question', async () => {
+    test('with an ID token of another session or user, the user is asked', async () => {
       const [cleo, dora] = [await signedIn('cleo'), await signedIn('dora')];
       const hint = { id_token_hint: cleo.shop.id_token ?? '', post_logout_redirect_uri: BYE };
       const question = await dora.browser.get(logoutUrl(hint));
@@ -159,7 +159,7 @@ for (const database of ANY_DATABASE) {
       [400, 'not-notified'],
       [500, 'pending'],
     ] as const) {
-      test(`findings C3: the page says which applications were told, and which keep their own session (${answer})`, async () => {
+      test(`findings C3: the page says which applications were notified, and which keep their own session (${answer})`, async () => {
         const { browser } = await signedIn(`finn-${answer}`);
         const question = await browser.get(logoutUrl());
         assert.match(question.html, /The others keep their own session until you sign out there/);
@@ -186,7 +186,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(await isActive(web.access_token), true);
     });
 
-    test('another site’s form signs nobody out, nor does a form without this browser’s token', async () => {
+    test('a form of another site, or without this browser’s token, does not sign the user out', async () => {
       const { browser, web } = await signedIn('gwen');
       assert.ok(isQuestion(await browser.post(`${server.url}/logout`, { decision: 'yes' })));
       const question = await browser.get(logoutUrl());
@@ -197,7 +197,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(await isActive(web.access_token), true);
     });
 
-    test('what was granted for use while away survives', async () => {
+    test('tokens with offline_access survive', async () => {
       const { who, browser } = await newPerson(server, 'hope');
       await signInAndConsent(browser, authorizationUrl(server.url, pkce), who);
       const shop = await shopTokens(browser, 'openid offline_access');
@@ -207,7 +207,7 @@ for (const database of ANY_DATABASE) {
       await until(() => heardOf(sid).length === 1, 'the application hears of it all the same');
     });
 
-    test('an application that was opened in the session is told, once', async () => {
+    test('an application of the session is notified once', async () => {
       const { browser, shop } = await signedIn('iris');
       const { sid, sub } = payloadOf(shop.id_token);
       await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
@@ -230,7 +230,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(heardOf(sid).length, 1);
     });
 
-    test('an application that does not answer keeps nobody waiting for long', async () => {
+    test('an application that does not respond does not delay the user for long', async () => {
       const { browser } = await signedIn('ivy');
       receiver.delayMs = 4500;
       const begun = performance.now();
@@ -241,7 +241,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(tookMs > 2900 && tookMs < 4400, `${tookMs} ms`);
     });
 
-    test('of several workers one tells an application, however long that takes it', async () => {
+    test('only one of several workers notifies an application, however long that takes', async () => {
       const own = await workbench.start(server.folder, [
         ...['--demo', '--insecure-development', '--workers', '3', '--issuer', server.url],
       ]);
@@ -260,7 +260,7 @@ for (const database of ANY_DATABASE) {
       await database.run(server.folder, `UPDATE ${database.schema}logout_deliveries SET due_at_ms = 0`);
     }
 
-    test('an application that fails is told again, until it has heard, also after a restart', async () => {
+    test('delivery to a failing application is repeated until it succeeds, also after a restart', async () => {
       const { browser, shop } = await signedIn('jane');
       const { sid } = payloadOf(shop.id_token);
       receiver.answers.push(503, 500, 200);
@@ -290,7 +290,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(new Set(heardOf(sid).map(({ jti }) => jti)).size, 3, 'a new logout token each time');
     });
 
-    test('an application that does not accept it is not told again', async () => {
+    test('an application that refuses a logout token does not get another', async () => {
       const { browser, shop } = await signedIn('kate');
       const { sid } = payloadOf(shop.id_token);
       receiver.answers.push(400);

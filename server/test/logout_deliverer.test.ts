@@ -99,7 +99,7 @@ for (const database of DATABASES) {
       });
     }
 
-    test('a client that is slow keeps nobody waiting but itself', async (t) => {
+    test('a slow client delays only itself', async (t) => {
       const { clients, deliverer, reports, ended } = await open(t, ['slow', 'web']);
       for (let session = 0; session < 3; session += 1) await ended('slow');
       await ended('web');
@@ -117,7 +117,7 @@ for (const database of DATABASES) {
       await deliverer.end();
     });
 
-    test('no more clients are told at once than there may be; the others follow by themselves', async (t) => {
+    test('the number of concurrent deliveries is limited; the others follow by themselves', async (t) => {
       const ids = Array.from({ length: MAX_CONCURRENT_CLIENTS + 3 }, (_, index) => `client-${index}`);
       const { clients, deliverer, reports, ended } = await open(t, ids);
       const end = await ended(...ids);
@@ -131,7 +131,7 @@ for (const database of DATABASES) {
       assert.deepEqual([clients.most, clients.asked.length], [MAX_CONCURRENT_CLIENTS, ids.length]);
     });
 
-    test('whoever waits for a session waits for its clients alone', async (t) => {
+    test('a wait for a session’s clients does not include other clients', async (t) => {
       const { clients, deliverer, ended } = await open(t, ['slow', 'web']);
       await ended('slow');
       const told = deliverer.tell(await ended('web'));
@@ -170,7 +170,7 @@ for (const database of DATABASES) {
       await deliverer.end();
     });
 
-    test('ending begins nothing any more, and waits for what is under way', async (t) => {
+    test('shutdown starts no new deliveries, and waits for pending ones', async (t) => {
       const { opened, clients, deliverer, reports, ended } = await open(t, ['slow', 'web']);
       const told = deliverer.tell(await ended('slow'));
       await until(() => clients.underWay.length === 1, 'it is told');

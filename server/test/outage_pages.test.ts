@@ -54,7 +54,7 @@ for (const database of DATABASES) {
       assert.equal((await browser.get(login.url)).status, 200);
     });
 
-    test('of where a client keeps its keys: the same, and the log says which it was', async (t) => {
+    test('the jwks_uri of a client: the same, and the log has its URL', async (t) => {
       const keys = await openRemoteSite(t, (_, response) => response.writeHead(500).end());
       const callback = 'https://signs.example/callback';
       const add = [

@@ -36,7 +36,7 @@ for (const database of DATABASES) {
       await assert.rejects(secretOf(OLD), refused);
     });
 
-    test('is kept for each issuer, and none can be put in another’s place', async (t) => {
+    test('is kept for each issuer, and cannot replace another issuer’s', async (t) => {
       const { pairwiseSecret } = await openDatabase(t, database);
       await pairwiseSecretOf(pairwiseSecret, new ServerSecret(OLD), ISSUER);
       await assert.rejects(

@@ -40,7 +40,7 @@ test('it is full for a place where many of it wait, and says so before the next 
   assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
 });
 
-test('whoever comes from elsewhere is let in, and waits for one of those who crowd, not for all', async () => {
+test('a user at another address is let in, and waits for one of the crowd, not for all', async () => {
   const busy = new PasswordHasher();
   const done: string[] = [];
   const check = (place: Place) =>
@@ -57,7 +57,7 @@ test('whoever comes from elsewhere is let in, and waits for one of those who cro
   assert.equal(done.length, 12 + 1);
 });
 
-test('where strangers have taken all places, there are some for browsers that people have used', async () => {
+test('if strangers have taken all places, known browsers still have some', async () => {
   const busy = new PasswordHasher();
   const { promise, resolve } = Promise.withResolvers<void>();
   const hold = (name: string, isKnown: boolean) => busy.admit({ name, isKnown }, () => promise);

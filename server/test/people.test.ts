@@ -84,7 +84,7 @@ for (const database of DATABASES) {
       assert.equal(await people.update({ ...kate, name: 'KATE' }), 'updated', 'her own');
     });
 
-    test('findings C1: of several changes at once to what a person was like, one is made', async (t) => {
+    test('findings C1: of several concurrent changes from the same state of a user, one succeeds', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const alice = await addPerson(one, 'alice');
@@ -130,7 +130,7 @@ for (const database of DATABASES) {
       }
     });
 
-    test('findings C1: a removed person leaves nothing but the subject identifier, which is never given again', async (t) => {
+    test('findings C1: a removed user leaves only the subject identifier, which is never reused', async (t) => {
       const opened = await openDatabase(t, database);
       const { people, sessions, consents, storage } = opened;
       const alice = await addPerson(opened, 'alice');

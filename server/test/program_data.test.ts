@@ -96,7 +96,7 @@ for (const database of DATABASES) {
       ]);
     });
 
-    test('no session begins, or is renewed, by a password that is not the person’s any more', async (t) => {
+    test('no session starts or continues with a password that has been changed', async (t) => {
       const opened = await openDatabase(t, database);
       const { sessions, people } = opened;
       const alice = await addPerson(opened, 'alice');
@@ -154,7 +154,7 @@ for (const database of DATABASES) {
       assert.equal(await sessions.isOpen('d'), true);
     });
 
-    test('findings A1: a consent covers what was agreed to in one decision, and no mixture of several', async (t) => {
+    test('findings A1: a consent covers one decision, and no mixture of several', async (t) => {
       const { consents } = await openDatabase(t, database);
       const [bank, mail] = ['https://bank.example', 'https://mail.example'];
       await consents.give(ALICE_AT_WEB, agreed(['read', 'openid'], [bank]), 1000);
@@ -243,7 +243,7 @@ for (const database of DATABASES) {
       );
     });
 
-    test('what was agreed with a client of before does not count, and adds nothing to what is agreed now', async (t) => {
+    test('consent for a removed client does not count, and adds nothing to a new one', async (t) => {
       const { consents } = await openDatabase(t, database);
       const now = agreed(['b'], [], 1);
       await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);

@@ -87,7 +87,7 @@ for (const database of DATABASES) {
       return { run, schema };
     }
 
-    test('findings A15: people whose names are too much alike are all kept, found as they are written, and can be changed', async () => {
+    test('findings A15: users with look-alike names are all kept, found by their exact names, and can be renamed', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example';
       const { run, schema } = await earlierTables(folder, issuer);
@@ -123,7 +123,7 @@ for (const database of DATABASES) {
       await again.close();
     });
 
-    test('findings A1: a consent that may be a mixture of decisions is asked for again, one without APIs is kept', async () => {
+    test('findings A1: an old consent with APIs is asked for again, one without APIs is kept', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example';
       const { run, schema } = await earlierTables(folder, issuer);

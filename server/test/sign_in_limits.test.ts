@@ -64,7 +64,7 @@ test('findings A3: forty addresses of one IPv6 /64 have ten attempts together, a
   assert.equal(await guessFrom('2001:db8:0:8::1'), 403);
 });
 
-test('findings A3: a flood of sign-ins from one IPv6 /64 does not hold up a person elsewhere', async () => {
+test('findings A3: a flood of sign-ins from one IPv6 /64 does not delay users elsewhere', async () => {
   const own = await workbench.start(
     workbench.folder(),
     ['--demo', '--trusted-proxies', '127.0.0.1,::1'],

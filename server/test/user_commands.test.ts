@@ -68,7 +68,7 @@ for (const database of ANY_DATABASE) {
       await database.run(server.folder, `DELETE FROM ${database.schema}sessions WHERE subject = '${sub}'`);
     }
 
-    test('what rests upon a session that was over by time ends with all others of its person, and not by itself', async () => {
+    test('tokens of a session that has timed out end with all sessions of its user, and not by themselves', async () => {
       const { who, browser, offline, tied } = await signedIn('fay');
       await forgetSessions('fay');
       assert.equal(await isSignedIn(browser), false);
@@ -90,7 +90,7 @@ for (const database of ANY_DATABASE) {
       ]);
     });
 
-    test('set-password ends what rests upon a session that was over by time', async () => {
+    test('set-password also revokes tokens of a session that has timed out', async () => {
       const { tied, offline } = await signedIn('gwen');
       await forgetSessions('gwen');
       await prints(['user', 'set-password', 'gwen', '--password-stdin'], 'battery staple');
@@ -206,7 +206,7 @@ for (const database of ANY_DATABASE) {
       });
     });
 
-    test('findings C1: a removed person is gone with all tokens, sessions and codes; the name is free, the subject is not', async () => {
+    test('findings C1: removing a user removes tokens, sessions and codes; the name is free, the subject is not', async () => {
       const { who, browser, offline, tied } = await signedIn('iris');
       const pending = new URL((await browser.get(url({ scope: 'openid' }))).url);
       const { sub } = JSON.parse(await prints(['user', 'show', 'iris', '--json']));
