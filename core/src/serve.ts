@@ -93,10 +93,12 @@ async function answerWithCrossOrigin(
     return preflightResponse(endpoint, context, request);
   requireMethod(methods, request);
   const response = await endpoint.answer(context, withoutHead(request), call);
-  if (call.clientId !== undefined) context.onEvent({ ...call, type: 'answered' });
-  if (crossOrigin === 'off') return response;
-  const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
-  return { ...response, headers: { ...response.headers, ...headers } };
+  const headers =
+    crossOrigin === 'off'
+      ? undefined
+      : await crossOriginHeaders(crossOrigin, context, request, call.clientId);
+  context.onEvent({ ...call, type: 'answered' });
+  return headers === undefined ? response : { ...response, headers: { ...response.headers, ...headers } };
 }
 
 /** Treats `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2). */

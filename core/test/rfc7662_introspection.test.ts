@@ -476,6 +476,29 @@ test('grantd §9.1 a caller that was answered is reported with the identifier of
   ]);
 });
 
+test('grantd §9.1 every request at an endpoint ends with one event, with and without a client', async (t) => {
+  const ends: (readonly [string, string])[] = [];
+  const onEvent = ({ type, operation }: ServerEvent) =>
+    (type === 'answered' || type === 'refused') && ends.push([operation, type]);
+  const world = await openWorld(t, { onEvent });
+  for (const [method, url] of [
+    ['GET', '/jwks'],
+    ['GET', '/.well-known/oauth-authorization-server'],
+    ['GET', '/userinfo'],
+    ['POST', '/token'],
+    ['OPTIONS', '/token'],
+    ['GET', '/nowhere'],
+  ] as const) {
+    await world.server.handle({ method, url, headers: {} });
+  }
+  assert.deepEqual(ends, [
+    ['jwks', 'answered'],
+    ['metadata', 'answered'],
+    ['userinfo', 'refused'],
+    ['token', 'refused'],
+  ]);
+});
+
 /** Tokens of a sign-in with more details than the harness has by default. */
 async function signedIn(
   world: World,

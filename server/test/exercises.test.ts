@@ -1,10 +1,13 @@
 // The exercises of CONTRIBUTING.md: their code is added to the sources while these are loaded, and then used.
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pino } from 'pino';
 import { Workbench } from './harness/program.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
@@ -14,10 +17,9 @@ const CONTRIBUTING = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
 const sources = new Map<string, string>();
 registerHooks({
   resolve: (specifier, context, nextResolve) => {
-    const isRelative = specifier.startsWith('.') && context.parentURL !== undefined;
-    const file = isRelative ? fileURLToPath(new URL(specifier, context.parentURL)) : '';
-    return sources.has(file)
-      ? { url: pathToFileURL(file).href, format: 'module-typescript', shortCircuit: true }
+    const { href, protocol } = URL.parse(specifier, context.parentURL) ?? {};
+    return href !== undefined && protocol === 'file:' && sources.has(fileURLToPath(href))
+      ? { url: href, format: 'module-typescript', shortCircuit: true }
       : nextResolve(specifier, context);
   },
   load: (url, context, nextLoad) => {
@@ -49,10 +51,17 @@ function change(file: string, by: (source: string) => string): void {
   sources.set(path, by(sources.get(path) ?? readFileSync(path, 'utf8')));
 }
 
+/** Replaces the only line that has a part. */
+function withLine(source: string, part: string, code: string): string {
+  const lines = source.split('\n');
+  assert.equal(lines.filter((line) => line.includes(part)).length, 1, `there is one line with ${part}`);
+  return lines.map((line) => (line.includes(part) ? code : line)).join('\n');
+}
+
 /** Adds code at the beginning of the table or interface that a step names, a migration at the end of the list. */
 function withCode(source: string, text: string, code: string): string {
   const replaced = /in place of the line with `([^`]+)`/.exec(text)?.[1];
-  if (replaced !== undefined) return source.replace(new RegExp(`^.*\\b${replaced}\\b.*$`, 'm'), () => code);
+  if (replaced !== undefined) return withLine(source, replaced, code);
   const table = /`([A-Z]\w*)`/.exec(text)?.[1] ?? assert.fail(`no table in “${text}”`);
   const start = new RegExp(`^(?:export )?(?:const|interface) ${table}\\b`, 'm').exec(source)?.index ?? -1;
   assert.notEqual(start, -1, `there is no ${table}`);
@@ -68,14 +77,19 @@ const touched = {
   grant: apply('Add a grant'),
   option: apply('Add an option'),
   column: apply('Add a column to tokens'),
+  metric: apply('Add a metric'),
 };
 change('core/src/token/token.ts', (source) => `import { dummy } from './dummy.ts';\n${source}`);
+change('server/src/log/log.ts', (source) => `import { countRequest } from './metrics.ts';\n${source}`);
 
 const { AuthorizationServer, errorResponse } = await import('@grantd/core');
 const { memoryStorage } = await import('@grantd/core/memory');
 const { openSqliteStorage } = await import('@grantd/core/sqlite');
 const { readConfiguration } = await import('../src/config/configuration.ts');
 const { flagOf, OPTIONS } = await import('../src/config/options.ts');
+const { RequestLog } = await import('../src/log/log.ts');
+/** Not there without the exercise, so the compiler must not look for it. */
+const metrics = await import(pathToFileURL(join(ROOT, 'server/src/log/metrics.ts')).href);
 
 const ISSUER = 'http://localhost:3000';
 const workbench = new Workbench();
@@ -144,6 +158,31 @@ test('a column is written and read', async () => {
   assert.equal(await storage.tokens.issue([token], { clientGeneration: 0 }), 'issued');
   const found: object | undefined = (await storage.tokens.getByAccessToken('token')) ?? undefined;
   assert.equal(found && 'origin' in found && found.origin, 'a test');
+});
+
+test('a metric counts requests by endpoint, status and reason', () => {
+  const requestLog = new RequestLog(pino({ base: null }, { write: () => {} }));
+  const requested = (statusCode: number, tell: (requestId: string) => void) => {
+    const response = Object.assign(new EventEmitter(), { statusCode, writableFinished: true });
+    const request = { method: 'POST', url: '/token' } as IncomingMessage;
+    tell(requestLog.begin(request, response as unknown as ServerResponse));
+    response.emit('close');
+  };
+  const refusal = {
+    type: 'refused',
+    error: 'invalid_client',
+    status: 401,
+    reason: 'client_unknown',
+  } as const;
+  const operation = 'token';
+  requested(200, (requestId) => requestLog.event({ type: 'answered', operation, requestId }));
+  requested(401, (requestId) => requestLog.event({ ...refusal, operation, requestId }));
+  requested(404, () => {});
+  assert.deepEqual(Object.fromEntries(metrics.endedRequests), {
+    'token 200 ': 1,
+    'token 401 client_unknown': 1,
+    'other 404 ': 1,
+  });
 });
 
 /** A server with options and metadata that its types do not have. */

@@ -60,6 +60,19 @@ describe('the log of requests', () => {
     assert.deepEqual(known(), [['request', '/slow', undefined, 200, 'web']]);
   });
 
+  test('names the endpoint, and why it refused the request', async () => {
+    listener = (request, response) => {
+      const requestId = requestLog.begin(request, response);
+      const event = { operation: 'token', requestId, error: 'invalid_client', status: 401 } as const;
+      requestLog.event({ ...event, type: 'refused', reason: 'client_unknown' });
+      response.writeHead(401).end();
+    };
+    send(1);
+    await until(() => lines.length === 2, 'the refusal and the request are logged');
+    const { operation, status, reason, aborted } = lines[1] ?? {};
+    assert.deepEqual([operation, status, reason, aborted], ['token', 401, 'client_unknown', undefined]);
+  });
+
   test('keeps nothing of a request whose caller goes away before it is answered', async () => {
     const COUNT = 40;
     const CLIENT_CHARACTERS = 500_000;

@@ -33,7 +33,7 @@ export type ServerEvent = EventOrigin &
         readonly cause?: unknown;
       }
     | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
-    /** A successful call of an authenticated client or with an active token. */
+    /** A request that was not refused. Every request at an endpoint ends with this event or with `refused`. */
     | { readonly type: 'answered' }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */

@@ -345,6 +345,31 @@ interface OpenRequest {
   readonly atMs: number;
 }
 
+/** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
+export interface RequestReport {
+  readonly event: 'request';
+  readonly requestId: string;
+  readonly method: string | undefined;
+  readonly path: string;
+  /** The endpoint or page, if the request reached one. */
+  readonly operation: string | undefined;
+  readonly status: number | undefined;
+  readonly aborted: true | undefined;
+  readonly durationMs: number;
+  readonly clientId: string | undefined;
+  /** Why a token was inactive, a request was refused or a page stopped it. */
+  readonly reason: string | undefined;
+}
+
+/** What events say about their request. */
+interface Remembered {
+  readonly requestId?: string;
+  readonly clientId?: string;
+  readonly operation?: string;
+  readonly page?: string;
+  readonly reason?: string;
+}
+
 /** Writes one line for each request and one for each event. The request ID connects them. */
 export class RequestLog {
   readonly #log: Log;
@@ -356,6 +381,10 @@ export class RequestLog {
    * they refer to until a full garbage collection, and the engine interns every text that serves as a key.
    */
   readonly #clientIds = new Map<number, string | undefined>();
+  /** Endpoints or pages of the open requests. */
+  readonly #operations = new Map<number, string>();
+  /** Reason codes of the open requests. */
+  readonly #reasons = new Map<number, string>();
   #count = 0;
 
   constructor(log: Log) {
@@ -371,33 +400,40 @@ export class RequestLog {
     if (!this.#isOn) return id;
     const open: OpenRequest = { id, request, response, atMs: performance.now() };
     this.#clientIds.set(number, undefined);
-    response.on('close', () => {
-      const clientId = this.#clientIds.get(number);
-      this.#clientIds.delete(number);
-      this.#writeLine(open, clientId);
-    });
+    response.on('close', () => this.#log.info(this.#reportOf(number, open)));
     return id;
   }
 
-  #writeLine(
+  /** Forgets the request. */
+  #reportOf(
+    number: number,
     { id, request: { method, url = '' }, response, atMs }: OpenRequest,
-    clientId: string | undefined,
-  ): void {
-    this.#log.info({
+  ): RequestReport {
+    const operation = this.#operations.get(number);
+    const clientId = this.#clientIds.get(number);
+    const reason = this.#reasons.get(number);
+    this.#clientIds.delete(number);
+    if (operation !== undefined) this.#operations.delete(number);
+    if (reason !== undefined) this.#reasons.delete(number);
+    const isComplete = response.writableFinished;
+    return {
       event: 'request',
       requestId: id,
       method,
       path: pathAsLogged(url),
-      ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
+      operation,
+      status: isComplete ? response.statusCode : undefined,
+      aborted: isComplete ? undefined : true,
       durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
-      ...(clientId !== undefined && { clientId }),
-    });
+      clientId,
+      reason,
+    };
   }
 
   /** An event of the library. */
   readonly event = (event: ServerEvent): void => {
     if (!this.#isOn) return;
-    this.#rememberClient(event);
+    this.#remember(event);
     // The request line and the line of the delivery attempt already report these two.
     if (event.type === 'answered' || event.type === 'logout_not_delivered') return;
     const { type, ...known } = event;
@@ -409,7 +445,7 @@ export class RequestLog {
   /** An event of a page. */
   pageEvent({ type, ...event }: PageEvent): void {
     if (!this.#isOn) return;
-    this.#rememberClient(event);
+    this.#remember(event);
     this.#log.info({ event: type, ...event });
   }
 
@@ -419,10 +455,14 @@ export class RequestLog {
   }
 
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
-  #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
-    if (requestId === undefined || clientId === undefined) return;
+  #remember({ requestId, clientId, operation, page, reason }: Remembered): void {
+    if (requestId === undefined) return;
     const number = Number.parseInt(requestId.slice(this.#idPrefix.length), 36);
-    if (this.#clientIds.has(number)) this.#clientIds.set(number, clientId);
+    if (!this.#clientIds.has(number)) return;
+    if (clientId !== undefined) this.#clientIds.set(number, clientId);
+    const endpoint = operation ?? page;
+    if (endpoint !== undefined) this.#operations.set(number, endpoint);
+    if (reason !== undefined) this.#reasons.set(number, reason);
   }
 }
 
