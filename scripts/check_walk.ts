@@ -16,11 +16,15 @@ const { values: flags } = parseArgs({
   options: { files: { type: 'boolean' }, budget: { type: 'string', multiple: true, default: [] } },
 });
 
-/** Files and lines at most. The aim for files is 16 in the library, and 32 for a refresh. */
+/** Files and lines at most. */
 const BUDGETS: Readonly<Record<string, Budget>> = {
-  'library introspection': { files: 17, lines: 550 },
+  'library introspection': { files: 16, lines: 550 },
+  'library UserInfo': { files: 18, lines: 400 },
+  'library revocation': { files: 16, lines: 500 },
   'program introspection': { files: 24, lines: 750 },
-  'program refresh': { files: 43, lines: 1_140 },
+  'program UserInfo': { files: 26, lines: 600 },
+  'program revocation': { files: 26, lines: 900 },
+  'program refresh': { files: 32, lines: 1_100 },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };
 

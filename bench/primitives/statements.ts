@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openSqliteConnection } from '@grantd/core/sqlite';
-import { lookUpList } from '../../core/src/storage/sqlite/connection.ts';
-import { ISSUING_SQL, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';
+import { ISSUING_SQL, lookUpList, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';
 import { newTimedIdentifier } from '../../core/src/tokens/opaque_token.ts';
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';

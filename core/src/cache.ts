@@ -147,6 +147,45 @@ export class InternedValues {
   }
 }
 
+/** The number of the database state that lookups see now. It increases after a commit. */
+interface DatabaseState {
+  readonly stateNumber: number;
+}
+
+/** Each takes a few hundred bytes; the cache holds at most twice as many. */
+const MAX_ROWS = 1000;
+
+/** Caches results of lookups under a name until any process commits. Used only inside a lookup. */
+export class RememberedRows<T> {
+  readonly #reads: DatabaseState;
+  readonly #rows = new RecentlyUsed<T>(MAX_ROWS);
+  #stateNumber: number | undefined;
+
+  /** @param reads of the connection that looks up */
+  constructor(reads: DatabaseState) {
+    this.#reads = reads;
+  }
+
+  get(name: string): T | undefined {
+    this.#followState();
+    return this.#rows.get(name);
+  }
+
+  /** @returns the same row, frozen */
+  add(name: string, row: T): T {
+    this.#followState();
+    this.#rows.set(name, frozen(row));
+    return row;
+  }
+
+  #followState(): void {
+    const { stateNumber } = this.#reads;
+    if (stateNumber === this.#stateNumber) return;
+    this.#rows.clear();
+    this.#stateNumber = stateNumber;
+  }
+}
+
 /** Freezes plain data deeply. @returns the same object */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);

@@ -3,8 +3,8 @@ import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, writeS
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { assertDurable, inTransaction, openDatabase } from '../../src/storage/sqlite/connection.ts';
-import { Corruption } from '../../src/storage/sqlite/queues.ts';
+import { assertDurable, openDatabase } from '../../src/storage/sqlite/connection.ts';
+import { Corruption, inTransaction } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { faultBy } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';

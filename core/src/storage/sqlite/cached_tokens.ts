@@ -146,40 +146,6 @@ export class RememberedTokens {
   }
 }
 
-/** Each takes a few hundred bytes; the cache holds at most twice as many. */
-const MOST_ROWS = 1000;
-
-/** Caches results of lookups under a name until any process commits. Used only inside a lookup. */
-export class RememberedRows<T> {
-  readonly #reads: Pick<Reads, 'stateNumber'>;
-  readonly #rows = new RecentlyUsed<T>(MOST_ROWS);
-  #stateNumber: number | undefined;
-
-  /** @param reads of the connection that looks up */
-  constructor(reads: Pick<Reads, 'stateNumber'>) {
-    this.#reads = reads;
-  }
-
-  get(name: string): T | undefined {
-    this.#followState();
-    return this.#rows.get(name);
-  }
-
-  /** @returns the same row, frozen */
-  add(name: string, row: T): T {
-    this.#followState();
-    this.#rows.set(name, frozen(row));
-    return row;
-  }
-
-  #followState(): void {
-    const { stateNumber } = this.#reads;
-    if (stateNumber === this.#stateNumber) return;
-    this.#rows.clear();
-    this.#stateNumber = stateNumber;
-  }
-}
-
 /** Principals whose tokens were revoked or whose state changed, and the last event about each. */
 class EndedPrincipals {
   readonly #events: Readonly<Record<Principal, Map<string, number>>> = {

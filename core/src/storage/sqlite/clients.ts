@@ -1,3 +1,4 @@
+import { RememberedRows } from '../../cache.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -12,7 +13,6 @@ import {
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
-import { RememberedRows } from './cached_tokens.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 

@@ -12,10 +12,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
-import type { RowList } from '../columns.ts';
 import { requireNotForeign } from './schema.ts';
 
 /**
@@ -135,38 +134,6 @@ export function assertDurable(database: DatabaseSync): void {
   }
 }
 
-const STORE_VERSION = 'PRAGMA user_version';
-
-/**
- * A newer program may migrate a file while others have it open. Their statements then fail or mean something else.
- * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's as
- *   well
- * @returns a function that throws once the file's schema has changed; call it inside a transaction
- */
-export function requireSameVersion(database: DatabaseSync, versions = [STORE_VERSION]): () => void {
-  const statements = versions.map((sql) => database.prepare(sql));
-  const schemaNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
-  const opened = schemaNow();
-  return () => {
-    const now = schemaNow();
-    if (now === opened) return;
-    throw new Error(
-      `the database was migrated from schema ${opened} to ${now} while it was open: the program has to be started again`,
-    );
-  };
-}
-
-/** A lookup whose row is a list. The statement returns lists from now on. */
-export function lookUpList(
-  statement: StatementSync,
-): (...parameters: SQLInputValue[]) => RowList | undefined {
-  statement.setReturnArrays(true);
-  return (...parameters) => {
-    const row: unknown = statement.get(...parameters);
-    return row as RowList | undefined;
-  };
-}
-
 /** Prepares a table's statements under their names. */
 export function prepareAll<Name extends string>(
   database: DatabaseSync,
@@ -235,29 +202,6 @@ export function makeFolder(path: string): void {
       // Another process was faster.
       if (!isAlreadyThere(error)) throw error;
     }
-  }
-}
-
-/**
- * Runs `work` immediately as one write transaction. It takes the write lock first, so that no check reads stale data.
- * The whole thread waits while another process writes.
- * @returns once all of it is durable; if this throws, nothing has changed or the outcome is unknown
- */
-export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE');
-  return committed(database, work);
-}
-
-/** Runs `work` in the open transaction and commits it, as `inTransaction` does. */
-export function committed<T>(database: DatabaseSync, work: () => T): T {
-  try {
-    const result = work();
-    database.exec('COMMIT');
-    return result;
-  } catch (error) {
-    // SQLite itself rolls back after some errors, such as a full disk.
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
   }
 }
 

@@ -1,14 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { asFault } from '../faults.ts';
-import {
-  committed,
-  isBusy,
-  prepareAll,
-  type Reads,
-  requireSameVersion,
-  type Transaction,
-} from './connection.ts';
+import { isBusy, prepareAll, type Reads, type Transaction } from './connection.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -269,6 +262,29 @@ function pauseAfter(refusals: number): number {
   return Math.min(2 ** refusals, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
 }
 
+/**
+ * Runs `work` immediately as one write transaction. It takes the write lock first, so that no check reads stale data.
+ * The whole thread waits while another process writes.
+ * @returns once all of it is durable; if this throws, nothing has changed or the outcome is unknown
+ */
+export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  return committed(database, work);
+}
+
+/** Runs `work` in the open transaction and commits it, as `inTransaction` does. */
+export function committed<T>(database: DatabaseSync, work: () => T): T {
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    // SQLite itself rolls back after some errors, such as a full disk.
+    if (database.isTransaction) database.exec('ROLLBACK');
+    throw error;
+  }
+}
+
 /** Primary result codes of a damaged file: SQLITE_CORRUPT and SQLITE_NOTADB. */
 const DAMAGED = [11, 26];
 
@@ -325,4 +341,25 @@ function isDamage(error: Error): boolean {
   return 'errcode' in error
     ? DAMAGED.includes(Number(error.errcode) % 256)
     : DAMAGED_TEXTS.includes(error.message);
+}
+
+const STORE_VERSION = 'PRAGMA user_version';
+
+/**
+ * A newer program may migrate a file while others have it open. Their statements then fail or mean something else.
+ * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's as
+ *   well
+ * @returns a function that throws once the file's schema has changed; call it inside a transaction
+ */
+export function requireSameVersion(database: DatabaseSync, versions = [STORE_VERSION]): () => void {
+  const statements = versions.map((sql) => database.prepare(sql));
+  const schemaNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
+  const opened = schemaNow();
+  return () => {
+    const now = schemaNow();
+    if (now === opened) return;
+    throw new Error(
+      `the database was migrated from schema ${opened} to ${now} while it was open: the program has to be started again`,
+    );
+  };
 }

@@ -17,7 +17,6 @@ import { sqliteClients } from './clients.ts';
 import {
   Database,
   DEFAULT_BUSY_TIMEOUT_MS,
-  inTransaction,
   openDatabase,
   requireOwnLog,
   type SqliteHandle,
@@ -25,20 +24,18 @@ import {
 import { sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
-import { Corruption, ReadQueue, WriteQueue } from './queues.ts';
+import { Corruption, inTransaction, ReadQueue, WriteQueue } from './queues.ts';
 import { ISSUER_SQL, migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
 
-export { RememberedRows } from './cached_tokens.ts';
+export { RememberedRows } from '../../cache.ts';
 export {
-  inTransaction,
   makeFolder,
   openSqliteConnection,
-  requireSameVersion,
   type SqliteConnectionOptions,
 } from './connection.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
-export { Corruption, ReadQueue, WriteQueue } from './queues.ts';
+export { Corruption, inTransaction, ReadQueue, requireSameVersion, WriteQueue } from './queues.ts';
 
 export interface SqliteStorageOptions {
   /** The database file. Created with its folder, readable by its owner alone, if it is missing. */

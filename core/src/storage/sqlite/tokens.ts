@@ -1,3 +1,4 @@
+import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
@@ -36,7 +37,7 @@ import {
   toTokenRecord,
 } from '../statements.ts';
 import { RememberedTokens } from './cached_tokens.ts';
-import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
 
@@ -179,6 +180,17 @@ export function sqliteTokens(
         return outcome;
       });
     },
+  };
+}
+
+/** A lookup whose row is a list. The statement returns lists from now on. */
+export function lookUpList(
+  statement: StatementSync,
+): (...parameters: SQLInputValue[]) => RowList | undefined {
+  statement.setReturnArrays(true);
+  return (...parameters) => {
+    const row: unknown = statement.get(...parameters);
+    return row as RowList | undefined;
   };
 }
 
