@@ -1,6 +1,6 @@
 import type { Say } from './report/progress.ts';
 
-/** What a long run is made of, one thing after another: what fails is told, and the others go on. */
+/** The steps of a long run, in order. If one fails, its error is shown and the others continue. */
 export class Steps {
   readonly #say: Say;
   readonly #clock: () => number;
@@ -16,7 +16,7 @@ export class Steps {
     this.#steps.push([name, run]);
   }
 
-  /** @returns what failed, with what was said about it */
+  /** @returns the failed steps with their errors */
   async run(): Promise<Readonly<Record<string, string>>> {
     const failed: Record<string, string> = {};
     const startedAtMs = this.#clock();

@@ -22,9 +22,9 @@ const RESULTS = {
 export function certificationPage(): string {
   return `# Certification
 
-The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). It has one test plan per profile, each with many modules. grantd is not certified. These modules test it in two ways.
+The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). It has one test plan per profile, each with many modules. grantd is not certified, but tested with these modules in two ways.
 
-**The suite itself, version 5.2.4, over https, with static and dynamic clients.** The suite ran against commit 41d7960. Of 515 module runs of the OpenID Connect plans, 369 passed, 22 ended with a warning, 82 wait for a review of a picture, 37 were skipped and 5 failed. All five failures are \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
+**The suite itself, version 5.2.4, over https, with static and dynamic clients.** The suite ran against commit 41d7960. Of 515 module runs of the OpenID Connect plans, 369 passed, 22 ended with a warning, 82 need a person to review a picture, 37 were skipped and 5 failed. All five failures are \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
 
 **Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the six plans below. Each one runs against the real program with an https issuer and its own database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
 
@@ -47,8 +47,8 @@ ${PLANS.map(section).join('\n\n')}
 ## Limits of our own run
 
 - The suite reviews pages by screenshots. Our modules read the HTML.
-- The suite examines TLS. Our run uses a certificate of its own and does not.
-- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans use a client that the operator has added.
+- The suite examines TLS. Our run uses its own certificate and does not examine TLS.
+- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans use a client of the operator.
 - \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
 
 ## Run the suite
@@ -60,7 +60,7 @@ ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SE
 \`\`\`
 
 - \`registration\`: the suite registers its clients itself. The Dynamic plan always does.
-- \`registrationInsecureAllowMissingPkce\`: nearly all modules leave out PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that.
+- \`registrationInsecureAllowMissingPkce\`: nearly all modules omit PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that.
 - \`registrationAssertionAudience\`: clients of the Dynamic plan sign assertions for the token endpoint. By default grantd requires the issuer.
 - A suite on a private address, such as your own machine, also needs \`"insecureDevelopment": true\`.
 
@@ -82,7 +82,7 @@ ${jsonText(planConfiguration())}
 
 - At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`) the user name is read-only: the selector and \`optional\` of the first command skip it.
 - Clients that register themselves get errors, and users back after a sign-out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The pages do not show their logos, so the screenshot of \`oidcc-registration-logo-uri\` has none.
-- A module that needs a screenshot needs a person, or its own entry in \`override\`.
+- For a module with a screenshot, a person has to upload it, or \`override\` needs an entry.
 
 For static clients (\`static_client\`, not in the Dynamic plan), add two. Their URIs contain the \`alias\`:
 
@@ -125,16 +125,15 @@ function notes(): string {
   for (const { profile, modules } of PLANS) {
     for (const { name, result, because } of modules) {
       if (because === undefined) continue;
-      const key = `${RESULTS[result]}, since ${because}`;
+      const key = `${RESULTS[result]} | ${because}`;
       const note = noted.get(key) ?? { modules: new Set(), profiles: new Set() };
       noted.set(key, { modules: note.modules.add(`\`${name}\``), profiles: note.profiles.add(profile) });
     }
   }
-  return [...noted]
-    .map(
-      ([key, { modules, profiles }]) => `- ${key}: ${[...modules].join(', ')} (${[...profiles].join(', ')})`,
-    )
-    .join('\n');
+  const rows = [...noted].map(
+    ([key, { modules, profiles }]) => `| ${key} | ${[...modules].join(', ')} | ${[...profiles].join(', ')} |`,
+  );
+  return `| result | reason | modules | profiles |\n| --- | --- | --- | --- |\n${rows.join('\n')}`;
 }
 
 function section({ profile, name, variant, modules }: Plan): string {

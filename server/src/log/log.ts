@@ -376,9 +376,9 @@ export class RequestLog {
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
   /**
-   * Client IDs of the open requests, by request number. The client becomes known while the request is answered. Keys
-   * are numbers and values are texts, because a `Map` with short-lived objects keeps deleted entries and everything
-   * they refer to until a full garbage collection, and the engine interns every text that serves as a key.
+   * Client IDs of the open requests, by request number. The client becomes known during the request. The values are
+   * strings, because a `Map` keeps deleted objects until a full garbage collection. The keys are numbers, because the
+   * engine interns every string that is a key.
    */
   readonly #clientIds = new Map<number, string | undefined>();
   /** Endpoints or pages of the open requests. */

@@ -182,7 +182,7 @@ async function sweep(
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  // Rejects only where it is told to stop.
+  // Rejects only when aborted.
   await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const { file: path } = database;
   if (path === undefined)
@@ -315,7 +315,7 @@ function unfinishedWork(
     async run(signal) {
       while (!signal.aborted) {
         await look().catch(onFault);
-        // Rejects only where it is told to stop.
+        // Rejects only when aborted.
         await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
       }
     },

@@ -30,7 +30,7 @@ export interface Order {
   /** Starts at 1. A replacement has the number of the worker that it replaces. */
   readonly worker: number;
   readonly settings: Settings;
-  /** Where each option came from, for messages. */
+  /** The source of each option, for messages. */
   readonly sources: Readonly<Record<string, string>>;
   readonly port: number;
   readonly bringsDemo: boolean;

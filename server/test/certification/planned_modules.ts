@@ -15,7 +15,7 @@ const REFRESH_TOKEN = passed(
 );
 const REQUEST_OBJECT_REDIRECT_URI = skipped(
   'oidcc-ensure-request-object-with-redirect-uri',
-  'the redirect URI of a request object goes before that of the address',
+  'the redirect URI in a request object takes precedence over the one in the query',
   NO_UNSIGNED_REQUESTS,
 );
 
@@ -30,7 +30,7 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-userinfo-post-body', 'UserInfo by POST, the token in the body'),
   passed(
     'oidcc-ensure-request-without-nonce-succeeds-for-code-flow',
-    'nonce may be left out, and is then left out of the ID token',
+    'without nonce in the request, the ID token has none',
   ),
   passed('oidcc-scope-profile', 'the claims of profile'),
   passed('oidcc-scope-email', 'the claims of email'),
@@ -43,11 +43,11 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-prompt-login', 'prompt=login asks for the password again, and auth_time is later'),
   passed(
     'oidcc-prompt-none-not-logged-in',
-    'prompt=none without a session is answered with an error, state intact',
+    'prompt=none without a session gets an error, with an unchanged state',
   ),
   passed('oidcc-prompt-none-logged-in', 'prompt=none with a session shows no page; same sub and auth_time'),
-  passed('oidcc-max-age-1', 'a sign-in that is too old is done again; auth_time is there and later'),
-  passed('oidcc-max-age-10000', 'a recent sign-in is good enough; same sub and auth_time'),
+  passed('oidcc-max-age-1', 'with an old sign-in the user signs in again; auth_time is present and later'),
+  passed('oidcc-max-age-10000', 'a recent sign-in is enough; same sub and auth_time'),
   passed('oidcc-ensure-request-with-unknown-parameter-succeeds', 'an unknown parameter is ignored'),
   passed('oidcc-id-token-hint', 'id_token_hint with prompt=none; same sub and auth_time'),
   passed('oidcc-login-hint', 'login_hint is no error'),
@@ -55,14 +55,14 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-claims-locales', 'claims_locales is no error'),
   warning(
     'oidcc-ensure-request-with-acr-values-succeeds',
-    'acr_values is no error, and the ID token should have an acr that was asked for',
-    'the ID token has no acr, since the program knows one way to sign in and announces no acr_values_supported',
+    'acr_values is no error, and the ID token should have a requested acr',
+    'the ID token has no acr: the program has one way to sign in, and its metadata has no acr_values_supported',
   ),
   passed('oidcc-codereuse', 'a code works once'),
   {
     ...passed(
       'oidcc-codereuse-30seconds',
-      'a code works once, after 30 seconds too, and its access token is dead after that',
+      'a code works once, also after 30 seconds, and its access token is dead then',
     ),
     waitsSeconds: 30,
   },
@@ -84,8 +84,8 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   ),
   warning(
     'oidcc-claims-essential',
-    'the claims parameter asks UserInfo for name, with no scope but openid',
-    'UserInfo has no name: claims are given within the granted scopes alone',
+    'the claims parameter requests name at UserInfo, with only the scope openid',
+    'UserInfo has no name: it returns claims only within the granted scopes',
   ),
   REQUEST_OBJECT_REDIRECT_URI,
   REFRESH_TOKEN,
@@ -102,8 +102,8 @@ export const DYNAMIC_MODULES: readonly PlannedModule[] = [
     'a request without redirect_uri leads to an error page',
   ),
   passed('oidcc-redirect-uri-query-OK', 'a registered redirect URI keeps its query'),
-  passed('oidcc-redirect-uri-query-mismatch', 'another query than the registered one leads to an error page'),
-  passed('oidcc-redirect-uri-query-added', 'a query that was not registered leads to an error page'),
+  passed('oidcc-redirect-uri-query-mismatch', 'a changed query leads to an error page'),
+  passed('oidcc-redirect-uri-query-added', 'an unregistered query leads to an error page'),
   passed('oidcc-redirect-uri-regfrag', 'a redirect URI with a fragment cannot be registered'),
   {
     ...passed(
@@ -112,7 +112,7 @@ export const DYNAMIC_MODULES: readonly PlannedModule[] = [
     ),
     result: 'failed',
     because:
-      'a dynamic provider must have the response types id_token and id_token token (OpenID Connect Core §15.2), and this one refuses implicit responses',
+      'a dynamic provider must have the response types id_token and id_token token (OpenID Connect Core §15.2), and grantd refuses implicit responses',
   },
   SERVER,
   passed('oidcc-registration-logo-uri', 'the logo of the client is on the login page'),
@@ -121,11 +121,11 @@ export const DYNAMIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-registration-jwks-uri', 'the client’s keys are fetched from its jwks_uri'),
   passed('oidcc-registration-sector-uri', 'pairwise subjects with a sector_identifier_uri'),
   passed('oidcc-registration-sector-bad', 'a sector document without the redirect URI is refused'),
-  passed('oidcc-server-rotate-keys', 'after a rotation the keys have a new one, and still the old one'),
+  passed('oidcc-server-rotate-keys', 'after a rotation the key set has a new key, and still the old one'),
   {
     ...passed(
       'oidcc-refresh-token-rp-key-rotation',
-      'a refresh that is signed with a key which is new behind jwks_uri',
+      'a refresh with an assertion of a key that is new at jwks_uri',
     ),
     waitsSeconds: 10,
   },
@@ -136,28 +136,28 @@ export const DYNAMIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-ensure-client-assertion-with-iss-aud-succeeds', 'an assertion whose audience is the issuer'),
 ];
 
-const ERROR_OR_QUESTION = 'no way back; a page with an error or the question';
+const ERROR_OR_QUESTION = 'no redirect; an error page or the question';
 
 /** Modules of RP-initiated logout. */
 export const LOGOUT_MODULES: readonly PlannedModule[] = [
   passed('oidcc-rp-initiated-logout-discovery-endpoint-verification', 'end_session_endpoint is announced'),
   passed(
     'oidcc-rp-initiated-logout',
-    'back to the client with its state; prompt=none then says that nobody is signed in',
+    'back to the client with its state; prompt=none then says that no user is signed in',
   ),
   passed('oidcc-rp-initiated-logout-bad-post-logout-redirect-uri', `another URI: ${ERROR_OR_QUESTION}`),
   passed('oidcc-rp-initiated-logout-modified-id-token-hint', `a hint with alg none: ${ERROR_OR_QUESTION}`),
   passed('oidcc-rp-initiated-logout-no-id-token-hint', `no hint: ${ERROR_OR_QUESTION}`),
-  passed('oidcc-rp-initiated-logout-no-params', 'nothing at all: signed out, on a page that says so'),
+  passed('oidcc-rp-initiated-logout-no-params', 'no parameters: signed out, on a page that says so'),
   passed(
     'oidcc-rp-initiated-logout-no-post-logout-redirect-uri',
     'no URI: signed out, on a page that says so',
   ),
   passed(
     'oidcc-rp-initiated-logout-no-state',
-    'back to the client without a state; prompt=none then says that nobody is signed in',
+    'back to the client without a state; prompt=none then says that no user is signed in',
   ),
-  passed('oidcc-rp-initiated-logout-only-state', 'a state alone: signed out, on a page that says so'),
+  passed('oidcc-rp-initiated-logout-only-state', 'only a state: signed out, on a page that says so'),
   passed(
     'oidcc-rp-initiated-logout-query-added-to-post-logout-redirect-uri',
     `a query added: ${ERROR_OR_QUESTION}`,
