@@ -346,7 +346,7 @@ interface OpenRequest {
 }
 
 /** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
-export interface RequestReport {
+interface RequestReport {
   readonly event: 'request';
   readonly requestId: string;
   readonly method: string | undefined;
