@@ -1,14 +1,10 @@
 import type { KeyRecord, KeyRepository } from '@grantd/core';
 import { and, eq } from 'drizzle-orm';
 import { keys } from './schema.ts';
-import type { Db } from './storage.ts';
+import { type Db, drizzleStatements } from './statements.ts';
 
 /** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
-export function drizzleKeys(
-  db: Db,
-  atOnce: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
-  now: () => Date,
-): KeyRepository {
+export function drizzleKeys(db: Db, now: () => Date): KeyRepository {
   return {
     async get(kid) {
       // The name comes from a token of any sender. PostgreSQL rejects a text with this character.
@@ -29,7 +25,7 @@ export function drizzleKeys(
       await db.insert(keys).values(first.map(rowOf)).onConflictDoNothing();
     },
     rotate: (currentKid, next) =>
-      atOnce(async (tx) => {
+      drizzleStatements.atOnce(db, async (tx) => {
         const isCurrent = and(eq(keys.kid, currentKid), eq(keys.status, 'current'));
         const retired = { status: 'retired', retiredAt: now() } as const;
         if ((await tx.update(keys).set(retired).where(isCurrent).returning()).length === 0) return false;

@@ -1,7 +1,7 @@
 import { and, eq, inArray, lte, notExists, type SQL, sql } from 'drizzle-orm';
 import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import { codes, grants, oneTimeIdentifiers, pushedRequests, tokens } from './schema.ts';
-import type { Db } from './storage.ts';
+import type { Db } from './statements.ts';
 
 /**
  * Deletes expired rows: at most `limit` per table, and none that another transaction is changing.

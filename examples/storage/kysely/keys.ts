@@ -1,15 +1,12 @@
 import type { KeyRecord, KeyRepository } from '@grantd/core';
 import type { Kysely, Selectable } from 'kysely';
+import { kyselyStatements } from './statements.ts';
 import type { GrantdTables } from './tables.ts';
 
 type Db = Kysely<GrantdTables>;
 
 /** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
-export function kyselyKeys(
-  db: Db,
-  atOnce: <T>(work: (trx: Db) => Promise<T>) => Promise<T>,
-  now: () => Date,
-): KeyRepository {
+export function kyselyKeys(db: Db, now: () => Date): KeyRepository {
   const keys = () => db.selectFrom('oauth_keys');
   return {
     async get(kid) {
@@ -31,7 +28,7 @@ export function kyselyKeys(
       await added.onConflict((conflict) => conflict.doNothing()).execute();
     },
     rotate: (currentKid, next) =>
-      atOnce(async (trx) => {
+      kyselyStatements.atOnce(db, async (trx) => {
         const update = trx.updateTable('oauth_keys');
         const { numUpdatedRows } = await update
           .set({ status: 'retired', retired_at: now() })

@@ -1,13 +1,9 @@
 import type { KeyRecord, KeyRepository } from '@grantd/core';
 import type { Key } from './generated/client.ts';
-import type { Db } from './storage.ts';
+import { type Db, prismaStatements } from './statements.ts';
 
 /** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
-export function prismaKeys(
-  db: Db,
-  atOnce: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
-  now: () => Date,
-): KeyRepository {
+export function prismaKeys(db: Db, now: () => Date): KeyRepository {
   return {
     async get(kid) {
       // The name comes from a token of any sender. PostgreSQL rejects a text with this character.
@@ -25,7 +21,7 @@ export function prismaKeys(
       await db.key.createMany({ data: first.map(rowOf), skipDuplicates: true });
     },
     rotate: (currentKid, next) =>
-      atOnce(async (tx) => {
+      prismaStatements.atOnce(db, async (tx) => {
         const current = `current ${next.algorithm}`;
         const where = { kid: currentKid, role: current };
         const retired = await tx.key.updateMany({ where, data: { role: null, retiredAt: now() } });

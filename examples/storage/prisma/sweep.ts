@@ -1,5 +1,5 @@
 import { Prisma } from './generated/client.ts';
-import type { Db } from './storage.ts';
+import type { Db } from './statements.ts';
 
 /**
  * Deletes expired rows: at most `limit` per table, and none that another transaction is changing.

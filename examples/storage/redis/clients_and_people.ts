@@ -1,4 +1,5 @@
 import type { NewClient } from '@grantd/core';
+import { originsOf } from '../records.ts';
 import type { Redis } from './connection.ts';
 
 /**
@@ -6,10 +7,8 @@ import type { Redis } from './connection.ts';
  * @throws Error if a client with that identifier was removed
  */
 export async function saveClient(redis: Redis, client: NewClient): Promise<void> {
-  const { id, redirectUris } = client;
-  const urls = redirectUris.map((uri) => new URL(uri)).filter(({ protocol }) => /^https?:$/.test(protocol));
-  const origins = [...new Set(urls.map(({ origin }) => origin))];
-  await redis.run('saveClient', { id, origins, record: JSON.stringify(client) });
+  const record = JSON.stringify(client);
+  await redis.run('saveClient', { id: client.id, origins: originsOf(client), record });
 }
 
 /** Removes a client for good, with all its tokens. */

@@ -1,5 +1,4 @@
 import type {
-  AuthorizationCodeRecord,
   IssueOutcome,
   NewAuthorizationCode,
   NewClient,
@@ -7,6 +6,7 @@ import type {
   Storage,
   TokenRecord,
 } from '@grantd/core';
+import { type CodeState, codeFrom, type TokenState, tokenFrom } from '../records.ts';
 import type { Redis } from './connection.ts';
 import { redisKeys } from './keys.ts';
 
@@ -30,14 +30,8 @@ export function redisStorage(
   const findToken = async (id: string, kind: TokenRecord['kind']): Promise<TokenRecord | undefined> => {
     const found = await find('token', id);
     if (found === undefined) return undefined;
-    const record: TokenRecord = { ...JSON.parse(found.record), ...lifeOf(found) };
-    if (record.kind !== kind) return undefined;
-    const { supersededAtMs, successorId } = found;
-    return {
-      ...record,
-      ...(supersededAtMs && { supersededAtMs: Number(supersededAtMs) }),
-      ...(successorId && { successorId }),
-    };
+    const record: NewToken = JSON.parse(found.record);
+    return record.kind === kind ? tokenFrom(record, stateOf(found)) : undefined;
   };
 
   const revokeTokens = async ({ id, pairId, familyId, grantId }: TokenRecord, wholeFamily: boolean) => {
@@ -80,10 +74,7 @@ export function redisStorage(
     authorizationCodes: {
       async get(id) {
         const found = await find('code', id);
-        if (found === undefined) return undefined;
-        const record: AuthorizationCodeRecord = JSON.parse(found.record);
-        const { redeemedAtMs } = found;
-        return { ...record, ...lifeOf(found), ...(redeemedAtMs && { redeemedAtMs: Number(redeemedAtMs) }) };
+        return found && codeFrom(JSON.parse(found.record), stateOf(found));
       },
       issue: (code) => issue<IssueOutcome>('issueCode', { code: codeRow(code) }),
       redeem: ({ id }, tokens) => issue('redeem', { id, tokens: tokens.map(tokenRow) }),
@@ -128,16 +119,18 @@ interface Found {
   readonly personGeneration: string;
 }
 
-function lifeOf(found: Found): Pick<TokenRecord, 'standing' | 'revokedAtMs'> {
-  const disabled = (at: string | false | undefined) => at && { disabledAtMs: Number(at) };
-  const generations = { copied: Number(found.generation), current: Number(found.personGeneration) };
-  const revokedAtMs = found.revokedAtMs || found.grantRevokedAtMs;
+function stateOf(found: Found): TokenState & CodeState {
+  const at = (ms: string | false | undefined) => (ms ? new Date(Number(ms)) : undefined);
   return {
-    standing: {
-      client: { copied: 0, current: 0, ...disabled(found.clientDisabledAtMs) },
-      subject: { ...generations, ...disabled(found.personDisabledAtMs) },
-    },
-    ...(revokedAtMs && { revokedAtMs: Number(revokedAtMs) }),
+    grantRevokedAt: at(found.grantRevokedAtMs),
+    clientDisabledAt: at(found.clientDisabledAtMs),
+    userDisabledAt: at(found.personDisabledAtMs),
+    userGeneration: Number(found.generation),
+    tokenGeneration: Number(found.personGeneration),
+    revokedAt: at(found.revokedAtMs),
+    supersededAt: at(found.supersededAtMs),
+    successorId: found.successorId || null,
+    redeemedAt: at(found.redeemedAtMs),
   };
 }
 
