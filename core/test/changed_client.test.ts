@@ -208,7 +208,7 @@ test('OpenID Connect Core §8.1 a code is worth nothing once its redirect URI is
   const world = await openApp(t, { metadata: PAIRWISE });
   const code = await approvedCode(world, 'app');
   await registerAnew(world, { metadata: PAIRWISE, redirectUris: [VICTIM] });
-  assert.deepEqual(await redeem(world, code), invalidGrant('the redirect_uri is not registered any more'));
+  assert.deepEqual(await redeem(world, code), invalidGrant('the redirect_uri is no longer registered'));
   assert.equal(world.lastReason, 'redirect_uri_mismatch');
   await registerAnew(world, { metadata: PAIRWISE });
   assert.equal((await redeem(world, code)).status, 200, 'it was not used up');

@@ -114,7 +114,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
       userinfo_encrypted_response_alg: 'RSA-OAEP-256',
       jwks: { keys: [(await clientKey('ES256')).publicJwk] },
     });
-    const description = 'the client has no key that the answer can be encrypted to';
+    const description = 'the client has no key to encrypt the response to';
     for (const response of await everyWay(world, access_token)) {
       assert.deepEqual(response, bearerError(400, 'invalid_request', description));
     }

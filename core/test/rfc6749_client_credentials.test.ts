@@ -179,7 +179,7 @@ specification('Client credentials (RFC 6749 §4.4)', ON_EVERY_STORE, (spec) => {
         grant_type: 'client_credentials',
         scope: `read ${scope}`,
       });
-      assert.deepEqual(response, refused('invalid_scope', 'a scope needs a person'), scope);
+      assert.deepEqual(response, refused('invalid_scope', 'a scope requires a user'), scope);
     }
   });
 

@@ -41,7 +41,7 @@ test('§2 without resource there is none', async (t) => {
 
 test('§2 a resource is the default audience or a registered API, to the letter, else invalid_target', async (t) => {
   const world = await openWorld(t);
-  const malformed = 'a resource is no absolute URI without fragment';
+  const malformed = 'a resource is not an absolute URI without fragment';
   const unknown = 'a resource is not registered, or not for this client';
   for (const [resource, description] of [
     ['https://api.example/', unknown],
@@ -56,7 +56,7 @@ test('§2 a resource is the default audience or a registered API, to the letter,
     ['https://api.example\0', malformed],
     [' ', malformed],
     [`${API}  ${API}`, malformed],
-    [Array.from({ length: 11 }, (_, i) => `${API}/${i}`), 'more than ten resources are asked for'],
+    [Array.from({ length: 11 }, (_, i) => `${API}/${i}`), 'the request names more than ten resources'],
   ] as const) {
     const response = await refusalOf(world, { resource });
     assert.deepEqual(response, redirected('invalid_target', description), String(resource));

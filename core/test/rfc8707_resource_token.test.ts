@@ -131,7 +131,7 @@ specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE
     assert.equal(audienceOf(issued(await ask({ resource: ISSUER }))), ISSUER, 'the default audience');
     assert.deepEqual(await ask({ resource: UNKNOWN }), NOT_KNOWN);
     assert.deepEqual(await ask({ resource: [API, UNKNOWN] }), NOT_KNOWN);
-    const malformed = refused('invalid_target', 'a resource is no absolute URI without fragment');
+    const malformed = refused('invalid_target', 'a resource is not an absolute URI without fragment');
     for (const resource of ['api', `${API}#part`]) assert.deepEqual(await ask({ resource }), malformed);
   });
 

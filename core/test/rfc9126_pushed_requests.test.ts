@@ -26,7 +26,7 @@ import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const URN = /^urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]{43}$/;
-const GONE = shown('invalid_request_uri', 'the pushed request is not known any more');
+const GONE = shown('invalid_request_uri', 'the request_uri is unknown or has expired');
 
 function push(
   world: World,
@@ -255,7 +255,7 @@ test('§4 an unknown request_uri is reported to the client only if the request h
   await world.server.authorization.complete(await taken(world, name), { subject: 'alice' });
   const beside = { client_id: 'web', request_uri: name, state: 'mine' };
   const known = await refusalOf(world, { ...beside, redirect_uri: USUAL.redirect_uri }, {});
-  const description = 'the pushed request is not known any more';
+  const description = 'the request_uri is unknown or has expired';
   assert.deepEqual(known, redirected('invalid_request_uri', description, { state: 'mine' }));
   const evil = await refusalOf(world, { ...beside, redirect_uri: 'https://evil.example/' }, {});
   assert.deepEqual(evil, GONE);

@@ -22,7 +22,7 @@ import {
 
 const MEDIA_TYPE = 'application/token-introspection+jwt';
 const JWT_HEADERS = { 'content-type': MEDIA_TYPE, 'cache-control': 'no-store' };
-const NO_KEY = errorOf(400, 'invalid_request', 'the client has no key that the answer can be encrypted to');
+const NO_KEY = errorOf(400, 'invalid_request', 'the client has no key to encrypt the response to');
 
 /** The response to a client that asks for a JWT. */
 function introspectAsJwt(

@@ -112,5 +112,5 @@ export async function findPushedRequest(
 }
 
 function refusedPushedRequest(reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request_uri', 'the pushed request is not known any more', { reason });
+  return new OAuthError('invalid_request_uri', 'the request_uri is unknown or has expired', { reason });
 }

@@ -1,4 +1,4 @@
-// § refers to RFC 6749.
+// Decides which scopes and APIs a client gets. § refers to RFC 6749.
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -12,40 +12,44 @@ import {
 } from '../protocol/records.ts';
 import type { ClientContext } from './client.ts';
 
-/** `resource` parameters of one request. */
-const MOST_RESOURCES = 10;
+/** Maximum `resource` parameters of one request. */
+const MAX_RESOURCES = 10;
 
-/** `aud` of an access token: a text where there is one, a list where there are several. */
+/** `aud` of an access token: a string for one audience, an array for several. */
 export type Audience = string | readonly string[];
 
-/** What tokens may be for. */
+/** Scopes and APIs of a grant or a token. */
 export interface Access {
   readonly scopes: readonly string[];
-  /** The default audience where it is absent. */
+  /** Absent for the default audience. */
   readonly resources?: readonly string[];
 }
 
-/** What a request asks for. */
+/** Requested scopes and APIs. */
 export interface WantedAccess extends Access {
-  /** Whether the request names the scopes. Otherwise they are the client's, and those that do not fit are left out. */
+  /**
+   * Whether the request named the scopes. If not, they are all of the client's, and those that do not fit are omitted.
+   */
   readonly areScopesNamed: boolean;
 }
 
-/** The values of `resource`, each once, or `undefined`. A repeated parameter is one text: a URI has no spaces. */
+/**
+ * Returns the distinct values of `resource`. Repeated parameters arrive joined by spaces, which URIs do not contain.
+ */
 export function resourcesIn(form: Form): readonly string[] | undefined {
   const parameter = form.get('resource');
   return parameter === undefined ? undefined : [...new Set(parameter.split(' '))];
 }
 
-/** Tells the operator of `audience`, which other servers know and this one ignores (RFC 6749 §3.1). */
+/** Reports `audience` to the operator, because this server ignores it, unlike some others (RFC 6749 §3.1). */
 export function reportAudience({ onEvent }: ClientContext, form: Form, call: Call): void {
   const value = form.get('audience');
   if (value !== undefined) onEvent({ ...call, type: 'audience_ignored', value: loggable(value) });
 }
 
 /**
- * What a client gets of what it wants: APIs that it is allowed, with scopes that they declare (RFC 8707 §2, RFC 9700
- * §2.3). Without a `resource`, scopes that point to one of its APIs choose that API.
+ * Returns what a client gets of its request: APIs that it may use, with scopes that these declare (RFC 8707 §2, RFC
+ * 9700 §2.3). Without `resource`, the scopes select the API.
  * @throws {OAuthError} `invalid_target`, `invalid_scope`
  */
 export async function accessFor(
@@ -65,13 +69,13 @@ export async function accessFor(
   return { scopes: fitting, ...(chosen !== undefined && { resources: chosen }) };
 }
 
-/** What is left of a grant by the registrations of today, for tokens that are issued now. */
+/** What remains of a grant under today's registrations. */
 export interface RemainingAccess extends Access {
   /**
-   * Whom the next access token is for, and its scopes: what the request names of them, or all.
-   * @param asked resources (RFC 8707 §2.2)
-   * @param scope of a refresh (RFC 6749 §6); a code is redeemed without one (§4.1.3)
-   * @throws {OAuthError} `invalid_target`, `invalid_scope`: something else, or nothing is left of it
+   * Selects audience and scopes of the next access token. The request may narrow both.
+   * @param asked requested resources (RFC 8707 §2.2)
+   * @param scope of a refresh (RFC 6749 §6). A code is redeemed without one (§4.1.3).
+   * @throws {OAuthError} `invalid_target`, `invalid_scope`: not part of the grant, or nothing remains
    */
   select(
     asked: readonly string[] | undefined,
@@ -80,8 +84,8 @@ export interface RemainingAccess extends Access {
 }
 
 /**
- * What a client still gets of what was granted: never more than it is registered for now, nor for an API that is gone.
- * @throws {OAuthError} `invalid_target`, `invalid_scope`: nothing is left
+ * Reduces a grant to what the client is registered for now, and to APIs that still exist.
+ * @throws {OAuthError} `invalid_target`, `invalid_scope`: nothing remains
  */
 export async function remainingAccess(
   context: ClientContext,
@@ -121,7 +125,7 @@ export async function remainingAccess(
   };
 }
 
-/** `aud` of an access token for these resources. */
+/** Returns `aud` of an access token for these resources. */
 export function audienceOf(
   { defaultAudience }: ClientContext,
   resources: readonly string[] | undefined,
@@ -131,7 +135,7 @@ export function audienceOf(
   return only !== undefined && others.length === 0 ? only : resources;
 }
 
-/** The APIs that a request concerns. */
+/** Looks up the APIs of the requested resources and scopes. */
 async function findAudiences(context: ClientContext, { scopes, resources = [] }: Access): Promise<Audiences> {
   const { storage, oidc } = context;
   const defaults = [context.defaultAudience].flat();
@@ -144,8 +148,9 @@ async function findAudiences(context: ClientContext, { scopes, resources = [] }:
 }
 
 /**
- * Which audience understands which scope. An API understands the scopes that it declares. Scopes that no API declares
- * are understood by the default audience, and by APIs that declare none. This server's own are understood with each.
+ * Knows which audiences understand which scopes. An API understands the scopes that it declares. Scopes that no API
+ * declares are understood by the default audience and by APIs that declare none. Every audience understands the
+ * server's own scopes.
  */
 class Audiences {
   readonly #declared = new Map<string, readonly string[]>();
@@ -188,8 +193,9 @@ class Audiences {
   }
 
   /**
-   * The API that scopes point to where a request names none; `undefined` is the default audience.
-   * @throws {OAuthError} there are several, or the client may ask for none of them
+   * Selects the API that the scopes belong to, for a request without `resource`.
+   * @returns `undefined` for the default audience
+   * @throws {OAuthError} the scopes belong to several APIs, or to none that the client may use
    */
   choose(
     client: ClientRecord,
@@ -198,10 +204,10 @@ class Audiences {
   ): readonly string[] | undefined {
     const understood = this.understood(scopes, undefined);
     const others = scopes.filter((scope) => !understood.includes(scope));
-    const homes = others.map((scope) => this.#homesOf(client, scope));
-    const homeless = others.filter((_, index) => homes[index]?.length === 0);
-    if (areScopesNamed && homeless.length > 0) throw notOfAudience(homeless);
-    const candidates = homes.filter((ofOne) => ofOne.length > 0);
+    const apisByScope = others.map((scope) => this.#apisFor(client, scope));
+    const unclaimed = others.filter((_, index) => apisByScope[index]?.length === 0);
+    if (areScopesNamed && unclaimed.length > 0) throw notOfAudience(unclaimed);
+    const candidates = apisByScope.filter((ofOne) => ofOne.length > 0);
     if (candidates.length === 0) return undefined;
     const [first = [], ...rest] = candidates;
     const shared = first.filter((resource) => rest.every((ofOne) => ofOne.includes(resource)));
@@ -209,8 +215,8 @@ class Audiences {
     throw refusedTarget('the scopes belong to several resources: send resource', 'resource_needed', others);
   }
 
-  /** The APIs that a client may ask for a scope at. */
-  #homesOf(client: ClientRecord, scope: string): readonly string[] {
+  /** Returns the APIs that declare the scope and that the client may use. */
+  #apisFor(client: ClientRecord, scope: string): readonly string[] {
     return [...this.#declared.keys()].filter(
       (resource) => this.isAllowed(client, resource) && this.#declares(resource, scope),
     );
@@ -228,11 +234,11 @@ class Audiences {
 }
 
 function requireWellFormed(resources: readonly string[]): void {
-  if (resources.length > MOST_RESOURCES)
-    throw refusedTarget('more than ten resources are asked for', 'parameter_invalid', resources);
+  if (resources.length > MAX_RESOURCES)
+    throw refusedTarget('the request names more than ten resources', 'parameter_invalid', resources);
   const malformed = resources.filter((resource) => !isResourceUri(resource));
   if (malformed.length > 0)
-    throw refusedTarget('a resource is no absolute URI without fragment', 'parameter_invalid', malformed);
+    throw refusedTarget('a resource is not an absolute URI without fragment', 'parameter_invalid', malformed);
 }
 
 type TargetReason =

@@ -1,4 +1,4 @@
-// § refers to RFC 6749.
+// Client authentication by secret, key or identifier. § refers to RFC 6749.
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -16,20 +16,20 @@ import {
 } from './credentials.ts';
 import { privateKeyJwt } from './private_key_jwt.ts';
 
-/** RFC 9110 §11.1: the scheme without regard to case. */
+/** The scheme is case-insensitive (RFC 9110 §11.1). */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
 const ASCII = /^\p{ASCII}*$/u;
 
-/** Characters that form encoding uses for other characters. */
+/** Characters with a meaning in form encoding. */
 const ENCODED = /[+%]/;
 
-/** Several header lines arrive joined (RFC 9110 §5.3): after a comma another scheme begins. */
+/** Several header lines arrive joined (RFC 9110 §5.3). After the comma another scheme follows. */
 const SEVERAL = /, *[\w-]+ +[^\s=]/;
 
 /**
- * Credentials in an Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts are form-encoded. Many clients do not
- * encode them, so a secret that decoding changes is also tried as it is.
+ * Credentials in the Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts should be form-encoded. Many clients
+ * do not encode them, so if decoding changes the secret, the raw one is tried too.
  */
 const clientSecretBasic: ClientAuthenticationMethod = {
   proof: 'secret',
@@ -67,7 +67,7 @@ function decodeBase64(text: string | undefined): string | undefined {
   }
 }
 
-/** A text that is not form-encoded stays as it is. */
+/** Returns the text unchanged if it is not form-encoded. */
 function formDecode(text: string): string {
   if (!ENCODED.test(text)) return text;
   try {
@@ -90,7 +90,7 @@ const clientSecretPost: ClientAuthenticationMethod = {
   },
 };
 
-/** A public client, which only names itself (RFC 6749 §3.2.1). */
+/** A public client, which only sends its identifier (RFC 6749 §3.2.1). */
 export const none: ClientAuthenticationMethod = {
   proof: 'nothing',
   parameters: ['client_id'],
@@ -104,7 +104,7 @@ function unproven(clientId: string): Claim {
   return { method: 'none', clientId, verify: async () => ({}) };
 }
 
-/** @param secrets texts that may be the secret, the likelier first */
+/** @param secrets candidates, most likely first */
 function bySecret(method: AuthenticationMethod, clientId: string, secrets: readonly string[]): Claim {
   return {
     method,
@@ -122,7 +122,7 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
   };
 }
 
-/** The one table of authentication methods. */
+/** All authentication methods. */
 export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthenticationMethod>> = {
   client_secret_basic: clientSecretBasic,
   client_secret_post: clientSecretPost,
@@ -130,47 +130,47 @@ export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthentication
   none,
 };
 
-/** The methods that this server supports, in the order of the metadata document. */
+/** Returns the methods that this server's storage supports, in the order of the metadata document. */
 export function supportedMethods({
   storage,
 }: Pick<TokenContext, 'storage'>): readonly AuthenticationMethod[] {
   return AUTHENTICATION_METHODS.filter((name) => METHODS[name].unsupported?.(storage) === undefined);
 }
 
-/** Whether a client that is registered so authenticates with a secret. Without a method it does, unless it is public. */
+/** Whether clients with this metadata have a secret. Without a registered method they do, unless they are public. */
 export function hasSecret({ token_endpoint_auth_method: method }: ClientMetadata = {}): boolean {
   return method === undefined || METHODS[method].proof === 'secret';
 }
 
-/** Whether clients of a method are public (§2.1). */
+/** Whether clients of this method are public (§2.1). */
 export function provesNothing(method: AuthenticationMethod): boolean {
   return METHODS[method].proof === 'nothing';
 }
 
-/** How a client may authenticate: as registered, otherwise with its secret in either way, otherwise not at all. */
+/** Returns the registered method. Without one, clients with a secret may send it either way, and others are public. */
 export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
   const registered = client.metadata?.token_endpoint_auth_method;
   if (registered !== undefined) return [registered];
   return client.secrets === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
 }
 
-/** Whether a client can keep a secret or a private key (§2.1). All others are public. */
+/** Whether the client has a secret or a private key (§2.1). All others are public. */
 export function isConfidential(client: ClientRecord): boolean {
   return !authenticationMethodsOf(client).some(provesNothing);
 }
 
 /**
- * Whether a client may leave out PKCE: a confidential one that the operator has exempted. Nothing else protects the codes
- * of a public client (RFC 9700 §2.1.1).
+ * Whether the client may omit PKCE: it is confidential and an operator has exempted it. PKCE is all that protects the
+ * codes of public clients (RFC 9700 §2.1.1).
  */
 export function mayOmitPkce(client: ClientRecord): boolean {
   return isConfidential(client) && client.metadata?.insecure_allow_missing_pkce === true;
 }
 
 /**
- * The client that sent a request (RFC 6749 §2.3), authenticated by the method that it is registered for.
+ * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3).
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)
- * @throws {DocumentError} the keys of the client cannot be fetched at the moment
+ * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 export async function authenticateClient(
   context: ClientContext,
@@ -213,8 +213,8 @@ const CREDENTIALS = Object.values(METHODS).filter(({ proof }) => proof !== 'noth
 const WITHOUT_CREDENTIALS = Object.values(METHODS).filter(({ proof }) => proof === 'nothing');
 
 /**
- * What a request claims: its one credential. A request without a credential claims every method that needs none, and
- * the client's registration decides which of them counts.
+ * Finds the one credential of a request. Without one, the request could use any method that needs none, and the
+ * client's registration decides which.
  */
 function claimedCredentials(request: HttpRequest, form: Form): readonly [Claim, ...Claim[]] {
   const find = ({ parameters = [], find }: ClientAuthenticationMethod) =>

@@ -1,3 +1,4 @@
+// Looks up clients, and checks and stores their secrets.
 import { hmacSha256, sha256 } from '#crypto';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
@@ -25,11 +26,11 @@ export interface EndpointPaths {
   readonly endSession: string;
   readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
-  /** Of registration; each client's own is below it. */
+  /** The registration endpoint. Each client's own URL is below it. */
   readonly registration: string;
 }
 
-/** What identifying clients and settling what they may ask for needs. */
+/** What client authentication and authorization need. */
 export interface ClientContext extends TokenContext {
   readonly clientKeys: ClientKeys;
   readonly clientSecrets: ClientSecrets;
@@ -38,13 +39,13 @@ export interface ClientContext extends TokenContext {
   readonly onEvent: (event: ServerEvent) => void;
 }
 
-/** A client without what proves that it is one. */
+/** A client's record without its credentials. */
 export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest'>;
 
-/** RFC 6749 Appendix A.1: VSCHAR. What has other characters names nobody, and is not looked up. */
+/** VSCHAR (RFC 6749 Appendix A.1). Identifiers with other characters do not exist and are not looked up. */
 const CLIENT_ID = /^[\x20-\x7E]+$/;
 
-/** The client of an identifier that anyone may have written; `undefined` where there is none. */
+/** Looks up a client by an identifier from a request. */
 export function findNamedClient(
   { storage }: TokenContext,
   clientId: string,
@@ -53,8 +54,8 @@ export function findNamedClient(
 }
 
 /**
- * The client that a request by way of the browser names, without any proof.
- * @throws {OAuthError} there is no such client, or it is disabled: the browser is sent nowhere (RFC 6749 §4.1.2.1)
+ * Returns the client that a browser request names. It is not authenticated.
+ * @throws {OAuthError} unknown or disabled client. The browser must not be redirected (RFC 6749 §4.1.2.1).
  */
 export async function requireNamedClient(context: TokenContext, clientId: string): Promise<ClientRecord> {
   const client = await findNamedClient(context, clientId);
@@ -70,8 +71,8 @@ export function withoutSecrets(client: ClientRecord): AuthorizationClient {
 }
 
 /**
- * A refusal that stays at this server: the browser must not be sent where the client did not register (RFC 6749
- * §3.1.2.4), nor to any application after a logout that failed (RP-Initiated Logout §4).
+ * Makes an error that is shown on this server. The browser must not go to an unregistered URI (RFC 6749 §3.1.2.4), and
+ * after a failed logout not to any client (RP-Initiated Logout §4).
  */
 export function untrusted(
   description: string,
@@ -82,53 +83,53 @@ export function untrusted(
 }
 
 /**
- * Takes an identifier that counts once.
- * @param expiresAt seconds until which it stays taken
- * @returns `false` where it was taken before
- * @throws {StorageFault} storage did not say
+ * Marks a one-time identifier as used.
+ * @param expiresAt seconds since 1970 until which it is remembered
+ * @returns `false` if it was used before
+ * @throws {StorageFault} storage is unavailable
  */
 export async function takeOnce({ storage }: TokenContext, id: string, expiresAt: number): Promise<boolean> {
   if (storage.oneTimeIdentifiers === undefined)
-    throw new TypeError('what counts once needs storage.oneTimeIdentifiers');
+    throw new TypeError('one-time identifiers need storage.oneTimeIdentifiers');
   const isTaken: unknown = await storage.oneTimeIdentifiers.take(id, expiresAt);
   if (typeof isTaken === 'boolean') return isTaken;
-  throw new StorageFault(
-    new TypeError('storage must answer true or false to whether an identifier is taken'),
-  );
+  throw new StorageFault(new TypeError('storage.oneTimeIdentifiers.take must resolve to true or false'));
 }
 
-/** Stands in for the hash of a client that does not exist: as long as a real one, and never equal to one. */
+/** Replaces the hash of a client that does not exist. It has the length of a hash, but never equals one. */
 const NO_HASH = '-'.repeat(42).concat('~');
 
-/** Some 200 bytes each; twice as many at most. */
-const MOST_REMEMBERED = 10_000;
+/** About 200 bytes each; the cache holds at most twice as many. */
+const MAX_REMEMBERED = 10_000;
 
-/** A candidate that is one of a client's secrets. */
+/** A candidate that matched one of the client's secrets. */
 interface SecretMatch {
-  /** Of the candidate, among the candidates. */
+  /** Position of the candidate in the list. */
   readonly index: number;
   readonly candidate: string;
   readonly secret: ClientSecretRecord;
-  /** Whether its hash is under the server secret that is used for new ones. */
+  /** Whether the hash was made with the newest server secret. */
   readonly isCurrent: boolean;
   readonly usedAtMs: number;
 }
 
-/** The secrets of clients, which are stored as HMAC-SHA-256 under a key of the server, base64url. */
+/**
+ * Hashes and checks client secrets. Hashes are HMAC-SHA-256 (base64url) under a key derived from the server's secret.
+ */
 export class ClientSecrets {
   readonly #secret: ServerSecret;
   readonly #clock: Clock;
-  /** Of the server secret that is used for new hashes. */
+  /** Fingerprint of the newest server secret. */
   #fingerprint: string | undefined;
-  /** The hashes that secrets have matched, by the digests of these. It says nothing about whether they are still live. */
-  readonly #matched = new RecentlyUsed<string>(MOST_REMEMBERED, () => new TextTable());
+  /** Matched hashes by digest of the secret. Whether the secret is still live has to be checked each time. */
+  readonly #matched = new RecentlyUsed<string>(MAX_REMEMBERED, () => new TextTable());
 
   constructor(secret: ServerSecret, clock: Clock) {
     this.#secret = secret;
     this.#clock = clock;
   }
 
-  /** A new secret as it is stored. */
+  /** Returns the record of a new secret. */
   async hash(clientSecret: string): Promise<ClientSecretRecord> {
     const [serverSecret] = await this.#secret.fingerprints();
     const hash = await hmacSha256(await this.#secret.key('client_secret'), clientSecret);
@@ -136,8 +137,8 @@ export class ClientSecrets {
   }
 
   /**
-   * The first of the texts that is a live secret. A text that does not match costs the same whether the client has two
-   * secrets, one or none.
+   * Returns the first candidate that is a live secret. Without a match it takes the same time whether the client has
+   * two secrets, one or none.
    */
   async match(
     candidates: readonly string[],
@@ -156,7 +157,7 @@ export class ClientSecrets {
     return undefined;
   }
 
-  /** The hot path: it takes no key. */
+  /** Avoids the HMAC for secrets that have matched before. */
   #remembered(
     digest: string,
     stored: readonly ClientSecretRecord[],
@@ -190,36 +191,38 @@ export class ClientSecrets {
   }
 }
 
-/** How exact the time of the last use is: a secret causes one write in this time. */
-const WRITTEN_EVERY_MS = 60 * 60 * 1000;
+/** Milliseconds for which a recorded use counts as recent. Each secret causes at most one write in this time. */
+const WRITE_INTERVAL_MS = 60 * 60 * 1000;
 
-/** While processes disagree which server secret is the first, each would hash again what the other has hashed. */
-const REHASHED_EVERY_MS = 60_000;
+/** A shorter interval for hashes under an old secret. Processes may disagree about the newest secret for a while. */
+const REHASH_INTERVAL_MS = 60_000;
 
-/** Uses that wait to be written. Further ones are dropped; the next authentication notes them again. */
-const MOST_WAITING = 1000;
+/** Maximum uses that wait to be written. Further ones are dropped, and recorded at the next authentication. */
+const MAX_WAITING = 1000;
 
-/** The answer goes out before anything is written. */
-const WRITTEN_AFTER_MS = 250;
+/** Delay in milliseconds, so that the response goes out first. */
+const WRITE_DELAY_MS = 250;
 
-/** After an outage, nothing is written for so long. A timer that has not fired by then is lost, as with its isolate's request. */
+/**
+ * Pause in milliseconds after an outage. After this time, a timer that has not fired counts as lost with its isolate.
+ */
 const PAUSE_MS = 60_000;
 
-/** The client can change between the lookup and the write. */
-const MOST_ATTEMPTS = 3;
+/** Retries, because the client can change between lookup and write. */
+const MAX_ATTEMPTS = 3;
 
-/** A secret that authenticated its client. */
+/** A use of a secret to be written. */
 interface Use {
   readonly clientId: string;
   readonly hash: string;
   readonly usedAtMs: number;
-  /** The same secret under the server secret that is used now, if its hash is under another one. */
+  /** The secret hashed under the newest server secret, if it was under another one. */
   readonly rehashed: Promise<ClientSecretRecord> | undefined;
 }
 
 /**
- * Writes what an authentication by secret leaves to be written: when the secret was used, and its hash under the new
- * server secret. No request waits for that or fails by it. Each secret is written once an hour, or when its hash changes.
+ * Writes the last use of client secrets, and hashes under a new server secret. It works in the background, so requests
+ * neither wait for it nor fail by it. Each secret is written at most once an hour, or when its hash changes.
  */
 export class ClientSecretUses {
   readonly #clients: ReadableStorage['clients'];
@@ -236,24 +239,24 @@ export class ClientSecretUses {
     this.#clock = clock;
   }
 
-  /** Takes note of a use. It costs nothing if there is nothing to write. */
+  /** Records a use. Cheap if there is nothing to write. */
   note(clientId: string, { candidate, secret, isCurrent, usedAtMs }: SecretMatch): void {
     if (isRecent(secret, usedAtMs, isCurrent)) return;
     if (this.#clients.replaceSecrets === undefined || usedAtMs < this.#pausedUntilMs) return;
     const { hash } = secret;
     const key = `${clientId} ${hash}`;
-    if (this.#waiting.size >= MOST_WAITING || this.#waiting.has(key)) return;
+    if (this.#waiting.size >= MAX_WAITING || this.#waiting.has(key)) return;
     const rehashed = isCurrent ? undefined : this.#secrets.hash(candidate);
     this.#waiting.set(key, { clientId, hash, usedAtMs, rehashed });
     if (usedAtMs - this.#timerSetAtMs < PAUSE_MS) return;
     this.#timerSetAtMs = usedAtMs;
     setTimeout(() => {
       this.#timerSetAtMs = Number.NEGATIVE_INFINITY;
-      this.flush().catch((error: unknown) => console.error('uses of client secrets were not written', error));
-    }, WRITTEN_AFTER_MS);
+      this.flush().catch((error: unknown) => console.error('client secret uses could not be written', error));
+    }, WRITE_DELAY_MS);
   }
 
-  /** Writes what waits, one after another. A storage fault drops it: the next authentication notes it again. */
+  /** Writes pending uses. A storage fault drops them, and the next authentication records them again. */
   async flush(): Promise<void> {
     const writing = this.#writeAll().finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
@@ -273,10 +276,10 @@ export class ClientSecretUses {
     }
   }
 
-  /** Compare-and-set: the hash of a secret is replaced only if that very hash is still stored. */
+  /** Compare-and-set: replaces a hash only if storage still has the same one. */
   async #write({ clientId, hash, usedAtMs, rehashed }: Use): Promise<void> {
     const underNewSecret = await rehashed;
-    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const client = await this.#clients.get(clientId);
       const secret = client?.secrets?.find((one) => one.hash === hash);
       if (client?.secrets === undefined || secret === undefined) return;
@@ -292,8 +295,8 @@ export class ClientSecretUses {
   }
 }
 
-/** Whether a use was written a short time ago. */
+/** Whether a use was written recently. */
 function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number, isCurrent: boolean): boolean {
-  const every = isCurrent ? WRITTEN_EVERY_MS : REHASHED_EVERY_MS;
+  const every = isCurrent ? WRITE_INTERVAL_MS : REHASH_INTERVAL_MS;
   return lastUsedAtMs !== undefined && nowMs - lastUsedAtMs < every;
 }

@@ -1,3 +1,4 @@
+// The contract of a client authentication method, and its errors.
 import { OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -10,44 +11,46 @@ import type { TokenContext } from '../tokens/context.ts';
 import type { ClientContext } from './client.ts';
 
 /**
- * One way for a client to authenticate. A file describes it completely, and the table `METHODS` in authentication.ts
- * lists it. Token endpoint, metadata document, registration and the program's command line follow from the table.
+ * A client authentication method. To add one, implement this and list it in `METHODS` of authentication.ts. The token
+ * endpoint, the metadata document, registration and the command line follow from that table.
  */
 export interface ClientAuthenticationMethod {
-  /** What proves the client's identity. A client that proves nothing is public (RFC 6749 §2.1). */
+  /** What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). */
   readonly proof: 'secret' | 'key' | 'nothing';
-  /** `alg` values of the assertions that clients sign for it (RFC 8414 §2); absent if they sign none. */
+  /** `alg` values of client assertions (RFC 8414 §2). Absent if the method has no assertions. */
   readonly assertionAlgorithms?: readonly string[];
-  /** Why the storage of this server does not support the method; absent if every storage does. */
+  /** Returns why this storage cannot support the method. Absent if every storage can. */
   unsupported?(storage: TokenContext['storage']): RefusalReason | undefined;
-  /** What the metadata of a client with this method lacks, such as keys; follows the method's name. */
+  /**
+   * Returns what a client's metadata lacks for this method, such as keys. In the message it follows the method's name.
+   */
   missingFrom?(metadata: ClientMetadata): string | undefined;
-  /** Form parameters that carry its credentials; `find` runs only if one of them is there. Absent: it always runs. */
+  /** Form parameters with the credentials. `find` runs only if one is present. Absent: it always runs. */
   readonly parameters?: readonly string[];
   /**
-   * Finds credentials of this method in a request. At most one method may find some, apart from those that only read
-   * which client the request names.
-   * @throws {OAuthError} `invalid_client`: the credentials cannot be told apart from malformed ones of other methods
+   * Finds credentials of this method in a request. Only one method may find some, except methods that only read the
+   * client's identifier.
+   * @throws {OAuthError} `invalid_client`: the credentials are malformed and could belong to several methods
    */
   find(request: HttpRequest, form: Form): FoundCredentials | undefined;
 }
 
 /**
- * Reads the credentials that a request carries.
+ * Reads the credentials that were found.
  * @returns `undefined` if they name no client
  * @throws {OAuthError} `invalid_client`, `invalid_request`: they are malformed
  */
 type FoundCredentials = () => Claim | undefined;
 
-/** What a request claims. Nothing is proven yet. */
+/** Credentials that have not been checked yet. */
 export interface Claim {
   readonly method: AuthenticationMethod;
   readonly clientId: string;
   /**
-   * Checks the credentials. It takes the same time with and without a client, so that the time does not tell which
+   * Checks the credentials. It takes the same time with and without a client, so that timing does not reveal which
    * clients exist.
-   * @param client the client that is registered for the method; `undefined` if there is none: the result is ignored
-   * @throws {DocumentError} the keys of the client cannot be fetched at the moment
+   * @param client the client, if it is registered for this method. Without one, the result is ignored.
+   * @throws {DocumentError} the client's keys cannot be fetched at the moment
    */
   verify(context: ClientContext, client: ClientRecord | undefined, call: Call): Promise<Verdict>;
 }
@@ -57,13 +60,13 @@ type Verdict =
   | {
       readonly reason?: undefined;
       /**
-       * Runs last, for an enabled client: for example, marks an assertion as used.
+       * Runs last, if the client is enabled. For example, it marks an assertion as used.
        * @throws {OAuthError} `invalid_client`
        */
       accept?(client: ClientRecord): Awaitable<void>;
     };
 
-/** All failures have the same text, so that it does not tell which clients exist. */
+/** All failures have the same description, so that it does not reveal which clients exist. */
 export function refusedClient(
   reason: RefusalReason,
   client?: Pick<ClientRecord, 'id'>,
@@ -76,7 +79,7 @@ export function refusedClient(
   });
 }
 
-/** A request carries at most one credential of a client (RFC 6749 §2.3). */
+/** A request may contain only one credential (RFC 6749 §2.3). */
 export function repeatedCredentials(): OAuthError {
   return new OAuthError('invalid_request', 'the request carries more than one client credential', {
     reason: 'credentials_repeated',

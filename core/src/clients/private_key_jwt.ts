@@ -1,4 +1,4 @@
-// § refers to RFC 7523.
+// Authenticates clients by a JWT that they sign. § refers to RFC 7523.
 import { base64url, type CryptoKey, importJWK, type JWK } from 'jose';
 import { sha256 } from '#crypto';
 import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
@@ -22,23 +22,23 @@ import { type Claim, type ClientAuthenticationMethod, refusedClient } from './cr
 /** RFC 7523 §2.2. */
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
-/** Characters. */
-const LONGEST_ASSERTION = 8 * 1024;
+/** Maximum characters of an assertion. */
+const MAX_ASSERTION_LENGTH = 8 * 1024;
 
-/** A JWS has three parts. An encrypted JWT has five and is refused. */
+/** A JWS has three parts. An encrypted JWT has five and is rejected. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
 
-/** Accepted `typ` values, normalized. A JWT with another one was made for something else (RFC 8725 §3.11). */
+/** Accepted `typ` values. A JWT with another type was made for another purpose (RFC 8725 §3.11). */
 const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /**
- * A JWT that the client signs with a private key, in the form body (RFC 7521 §4.2, RFC 7523 §2.2, OpenID Connect Core
- * §9). Its `sub` names the client.
+ * Authenticates a client by a JWT in the form that it signed with its private key (RFC 7521 §4.2, RFC 7523 §2.2, OpenID
+ * Connect Core §9). `sub` names the client.
  */
 export const privateKeyJwt: ClientAuthenticationMethod = {
   proof: 'key',
   assertionAlgorithms: ACCEPTED_ALGORITHMS,
-  // An assertion counts once, so the storage has to remember it.
+  // An assertion can be used once, so storage must remember it.
   unsupported: ({ oneTimeIdentifiers }) =>
     oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
   missingFrom: ({ jwks, jwks_uri: uri }) =>
@@ -56,7 +56,7 @@ export const privateKeyJwt: ClientAuthenticationMethod = {
   },
 };
 
-/** A JWT that a client claims to have signed. Nothing is proven yet. */
+/** An assertion that has not been verified yet. */
 interface ClaimedAssertion {
   readonly clientId: string;
   readonly assertion: string;
@@ -65,16 +65,16 @@ interface ClaimedAssertion {
 }
 
 /**
- * The assertion of a request, unverified.
- * @throws {OAuthError} `invalid_request`: one of the two parameters is missing; `invalid_client`: no client can have
- *   sent it
+ * Reads the assertion without verifying it.
+ * @throws {OAuthError} `invalid_request`: one of the two parameters is missing; `invalid_client`: the assertion cannot
+ *   come from any client
  */
 function claimedAssertion(form: Form): ClaimedAssertion {
   if (requireParameter(form, 'client_assertion_type') !== ASSERTION_TYPE) {
     throw refusedClient('assertion_type_unknown');
   }
   const assertion = requireParameter(form, 'client_assertion');
-  if (assertion.length > LONGEST_ASSERTION) throw refusedClient('assertion_malformed');
+  if (assertion.length > MAX_ASSERTION_LENGTH) throw refusedClient('assertion_malformed');
   const header = readJwtHeader(assertion);
   const claims = unverifiedClaims(assertion);
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
@@ -84,20 +84,20 @@ function claimedAssertion(form: Form): ClaimedAssertion {
   return { clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 
-/** Only for the lookup of the client. All checks use the verified payload. */
+/** Use only to look up the client. All checks use the verified payload. */
 function unverifiedClaims(assertion: string): Claims | undefined {
   const [, payload] = COMPACT_JWS.exec(assertion) ?? [];
   if (payload === undefined) return undefined;
   try {
     return parseClaims(base64url.decode(payload));
   } catch {
-    return undefined; // the characters of base64url, but not base64url
+    return undefined; // not valid base64url, although the characters are
   }
 }
 
 /**
- * Whether the client's private key has signed an assertion (RFC 7523 §3), for this server and for now.
- * @throws {DocumentError} the keys of the client cannot be fetched at the moment
+ * Verifies signature and claims (RFC 7523 §3).
+ * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 async function verifyAssertion(
   context: ClientContext,
@@ -107,7 +107,8 @@ async function verifyAssertion(
 ): ReturnType<Claim['verify']> {
   const { assertion, algorithm } = claimed;
 
-  // §3 (9) the signature; it is also checked when the assertion is already refused, so that every refusal costs the same
+  // §3 (9) signature. It is checked even if the assertion is already rejected, so that all rejections take equally
+  // long.
   const found: FoundKey = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' };
   const key = 'reason' in found ? await standInKey(algorithm) : found.key;
   const payload = await verifiedPayload(assertion, key, algorithm);
@@ -115,16 +116,16 @@ async function verifyAssertion(
   if ('reason' in found) return found;
   if (payload === undefined) return { reason: 'assertion_signature_wrong' };
 
-  // §3 (1 to 6) what was signed
+  // §3 (1 to 6) claims
   const judged = judgeClaims(context, client, parseClaims(payload), call);
   if ('reason' in judged) return judged;
   return { accept: (accepted) => useUp(context, accepted, judged) };
 }
 
 /**
- * §3 (7) An assertion counts once. Only the client itself can get this far.
+ * Marks the assertion as used (§3 (7)). Nobody but the client itself can get this far.
  * @throws {OAuthError} `invalid_client`: the assertion was used before
- * @throws {StorageFault} storage could not say whether the assertion was used before
+ * @throws {StorageFault} storage is unavailable
  */
 async function useUp(
   context: ClientContext,
@@ -133,14 +134,14 @@ async function useUp(
 ): Promise<void> {
   const { identifier, expiresAt } = assertion;
   const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, identifier]));
-  // Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer.
+  // Kept beyond its expiry, because a process with a slower clock would still accept it.
   const keepUntil = Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD;
   if (!(await takeOnce(context, id, keepUntil))) throw refusedClient('assertion_replayed', client);
 }
 
 type FoundKey = { readonly key: CryptoKey } | { readonly reason: RefusalReason; readonly cause?: unknown };
 
-/** The client's own key. Of the header only `alg` and `kid` count. */
+/** Finds the client's key. Of the header, only `alg` and `kid` count. */
 async function findKey(
   { clientKeys }: ClientContext,
   client: ClientRecord,
@@ -159,17 +160,19 @@ async function findKey(
   }
 }
 
-/** Seconds until an assertion must expire. */
-const LONGEST_LIFE = 5 * 60;
+/** Maximum lifetime of an assertion in seconds. */
+const MAX_LIFETIME = 5 * 60;
 
-/** What the server remembers of an assertion that it accepts. */
+/** What has to be stored about an accepted assertion. */
 interface AcceptedAssertion {
   readonly identifier: string;
-  /** Seconds; a fraction if the client sends one. */
+  /** Seconds since 1970, with a fraction if the client sends one. */
   readonly expiresAt: number;
 }
 
-/** Whether this client made an assertion for this server and for now, with an identifier of its own (RFC 7523 §3). */
+/**
+ * Checks that the client made the assertion for this server, that it is current, and that it has a `jti` (RFC 7523 §3).
+ */
 function judgeClaims(
   context: ClientContext,
   client: ClientRecord,
@@ -182,13 +185,13 @@ function judgeClaims(
   if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return { reason: 'assertion_malformed' };
   const now = context.clock() / 1000;
   if (exp <= now) return { reason: 'assertion_expired' };
-  if (exp > now + LONGEST_LIFE + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
+  if (exp > now + MAX_LIFETIME + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
   if (Math.max(iat, nbf) > now + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
   if (typeof jti !== 'string' || jti === '') return { reason: 'assertion_identifier_missing' };
   return { identifier: jti, expiresAt: exp };
 }
 
-/** Endpoints besides the token endpoint at which clients authenticate. */
+/** Endpoints with client authentication, other than the token endpoint. */
 const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
   introspection: 'introspection',
   revocation: 'revocation',
@@ -196,8 +199,8 @@ const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
 };
 
 /**
- * The audience is the issuer, which no other server has. A client can be registered to name the URL of the endpoint or
- * of the token endpoint instead, as older clients do. A list must not name another server as well.
+ * The audience must be the issuer, which is unique. A client can be registered to name the URL of the endpoint or of
+ * the token endpoint instead, as older clients do. A list must not contain another server.
  */
 function isForThisServer(
   { issuer, paths }: ClientContext,
@@ -218,10 +221,10 @@ function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
 }
 
-/** 2048 bits, all of them set. */
+/** A modulus of 2048 bits, all set. */
 const RSA: JWK = { kty: 'RSA', n: `${'_'.repeat(341)}w`, e: 'AQAB' };
 
-/** Public keys in place of those of clients that do not exist: the generators of the curves, and a large number. */
+/** Public keys for clients that do not exist: the generators of the curves, and a large RSA modulus. */
 const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
   RS256: RSA,
   PS256: RSA,
@@ -235,8 +238,8 @@ const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
 };
 
 /**
- * A key for the signature check of an assertion that is refused anyway, so that a client that does not exist costs what
- * a wrong signature costs. Anyone can sign with it: the result of the check must be ignored.
+ * Returns a key for the signature check of an assertion that is rejected anyway, so that unknown clients take as long
+ * as wrong signatures. Anyone can sign with these keys, so ignore the result of the check.
  */
 async function standInKey(algorithm: SigningAlgorithm): Promise<CryptoKey> {
   const key = await importJWK(KEYS[algorithm], algorithm);

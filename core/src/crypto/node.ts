@@ -1,3 +1,4 @@
+// Cryptography of `node:crypto`, which is several times faster than Web Crypto for small inputs.
 import {
   constants,
   createHmac,
@@ -18,10 +19,10 @@ export const hmacSha256: CryptoPort['hmacSha256'] = (key, text) =>
   createHmac('sha256', key).update(text).digest('base64url');
 
 interface Scheme {
-  /** Absent where the key brings its own. */
+  /** Absent if the key determines it. */
   readonly digest: string | undefined;
   readonly form: Omit<SignKeyObjectInput, 'key'>;
-  /** Whether to sign takes so long that a thread of the pool wakes in less time. */
+  /** Whether signing is slower than a switch to a thread of the pool. */
   readonly signsInPool: boolean;
 }
 
@@ -39,7 +40,7 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, Scheme>> = {
 
 const signInPool = promisify(sign);
 
-/** Checked where it is asked: a thread of the pool would take longer to wake than the check itself. */
+/** Verifies on the calling thread, because a switch to a thread of the pool would take longer. */
 export const verifierOf: CryptoPort['verifierOf'] = (publicJwk, algorithm) => {
   const { digest, form } = SCHEMES[algorithm];
   const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };

@@ -1,3 +1,4 @@
+// Cryptography of Web Crypto, for runtimes other than Node.
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';

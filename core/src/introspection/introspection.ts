@@ -127,7 +127,7 @@ async function describe(
   if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
   const { applicationClaims } = context;
   if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found);
-  return { ...active(found), ...(await applicationClaims.told('introspection', found)) };
+  return { ...active(found), ...(await applicationClaims.ofResponse('introspection', found)) };
 }
 
 /** Scope, client and token type come from the record; all else comes from the verified claims. */

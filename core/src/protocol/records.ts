@@ -301,7 +301,7 @@ export type Life =
 export const ALIVE: Life = { alive: true };
 
 /** The fields that decide whether a token or code is alive. */
-export type Mortal = Pick<
+export type LifeFacts = Pick<
   TokenRecord | AuthorizationCodeRecord,
   'issuedAtMs' | 'expiresAt' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
 >;
@@ -310,7 +310,7 @@ export type Mortal = Pick<
  * Checks a record and its principals. Comparisons are written so that a value that is not a number means inactive.
  * @param nowMs milliseconds since 1970
  */
-export function storedLife(record: Mortal, nowMs: number): Life {
+export function storedLife(record: LifeFacts, nowMs: number): Life {
   const { revokedAtMs, expiresAt, notBeforeMs, issuedAtMs } = record;
   if (revokedAtMs !== undefined) return { alive: false, reason: 'revoked', sinceMs: revokedAtMs };
   if (expiresAt === 0) return { alive: false, reason: 'revoked' };

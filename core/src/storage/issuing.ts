@@ -1,6 +1,6 @@
 import {
+  type LifeFacts,
   LONGEST_ID_TOKEN_LIFETIME,
-  type Mortal,
   type NewAuthorizationCode,
   type NewToken,
   storedLife,
@@ -44,7 +44,7 @@ export interface Issuing {
  * record that was read inside the same atomic step.
  * @param nowMs milliseconds
  */
-export function canContinue(record: Mortal, nowMs: number): boolean {
+export function canContinue(record: LifeFacts, nowMs: number): boolean {
   return storedLife(record, nowMs).alive;
 }
 

@@ -12,7 +12,7 @@ import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
-/** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
+/** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
 export const authorizationCode: Grant = async (context, client, form, call) => {
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
@@ -24,7 +24,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const selected = remaining.select(resourcesIn(form));
   const { subject, grantId, sessionId, nonce, claimsRequest } = record;
   const { scopes, resources } = remaining;
-  const person = { subject, sub: subjectTold(record) };
+  const person = { subject, sub: subjectOf(record) };
   const claims = grantClaimsOf(client, record.claims);
   const purpose = {
     client,
@@ -46,7 +46,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const occasion = { client, person, access, claims, claimsRequest };
   const idToken = await mintIdTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
-  // Everything is made before the code is spent: where signing fails, it can be redeemed again.
+  // The code is redeemed last. If signing fails, the client can try again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
   if (outcome === 'already_redeemed') throw await reused(context, record, call);
   if (outcome !== 'issued') throw overtaken();
@@ -64,7 +64,7 @@ async function findCode({ storage }: Context, code: string): Promise<Authorizati
 
 const NO_CHALLENGE = 'the authorization request had no code_challenge';
 
-/** The code was given to this client, for this redirect URI and this verifier. */
+/** Checks that the code belongs to this client, redirect URI and verifier. */
 async function requireMatch(
   record: AuthorizationCodeRecord,
   client: ClientRecord,
@@ -93,16 +93,16 @@ async function requireMatch(
 /** RFC 7636 §4.1. */
 const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
 
-/** Whether the verifier fits the S256 challenge (RFC 7636 §4.6). */
+/** Whether the verifier matches the S256 challenge (RFC 7636 §4.6). */
 export async function verifierFits(verifier: string, challenge: string): Promise<boolean> {
   return VERIFIER.test(verifier) && equalInConstantTime(await sha256(verifier), challenge);
 }
 
-/** A client that is registered anew meanwhile could not have got this code as it is now. */
+/** Refuses a code that the client could not get under its present registration. */
 function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord): void {
   if (!isRegisteredRedirectUri(client, record.redirectUri))
     throw invalidGrant(
-      'the redirect_uri is not registered any more',
+      'the redirect_uri is no longer registered',
       'redirect_uri_mismatch',
       record.redirectUri,
     );
@@ -110,10 +110,10 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
     throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
 }
 
-/** `sub` as it was when the person approved. */
-function subjectTold({ claims: { sub } }: AuthorizationCodeRecord): string {
+/** Returns the client's `sub` of the user at the time of approval. */
+function subjectOf({ claims: { sub } }: AuthorizationCodeRecord): string {
   if (typeof sub === 'string') return sub;
-  throw invalidGrant('the authorization code is not valid', 'code_unknown'); // an earlier version left it out
+  throw invalidGrant('the authorization code is not valid', 'code_unknown'); // from a version that did not store it
 }
 
 async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {
@@ -125,7 +125,7 @@ async function requireAlive(context: Context, record: AuthorizationCodeRecord): 
   );
 }
 
-/** RFC 6749 §4.1.2: what the code issued is revoked. Only the client that holds the verifier gets this far. */
+/** Revokes what the code has issued (RFC 6749 §4.1.2). Only a client with the right verifier gets this far. */
 async function reused(context: Context, record: AuthorizationCodeRecord, call: Call) {
   await context.storage.authorizationCodes.revoke(record);
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });

@@ -4,12 +4,12 @@ import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts'
 import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 
-/** RFC 6749 §4.4: a client acts for itself, so there is no user and no refresh token. */
+/** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form) => {
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
   const personal = wanted.filter(isPersonalScope);
-  if (personal.length > 0) throw refusedScope('a scope needs a person', formatScope(personal));
+  if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
   const asked = resourcesIn(form);
   const { scopes, resources } = await accessFor(context, client, {

@@ -1,3 +1,4 @@
+// The contract of a grant type, and its errors.
 import type { Context } from '../context.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -5,22 +6,21 @@ import type { Form } from '../http/form.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { MintedToken } from '../tokens/mint.ts';
 
-/** What a grant type issues to a client that is authenticated and registered for it. */
+/** Issues tokens to a client that is authenticated and registered for the grant type. */
 export type Grant = (context: Context, client: ClientRecord, form: Form, call: Call) => Promise<IssuedTokens>;
 
-/** What was issued together. */
 export interface IssuedTokens {
   readonly access: MintedToken;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
 }
 
-/** A refusal of what the client presented (RFC 6749 §5.2). */
+/** The code or refresh token is not acceptable (RFC 6749 §5.2). */
 export function invalidGrant(description: string, reason: ReasonCode, value?: string): OAuthError {
   return new OAuthError('invalid_grant', description, { reason, value });
 }
 
-/** Between the check and the write something was revoked or disabled; nothing was issued. */
+/** A revocation or disabling happened between check and write, so nothing was issued. */
 export function overtaken(): OAuthError {
   return invalidGrant('the grant is no longer valid', 'issuance_overtaken');
 }

@@ -20,13 +20,13 @@ import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { findToken, lifeOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
-/** A refresh token in the hands of the client that it was issued to. */
+/** A refresh token that the right client presented. */
 interface Presented extends FoundToken {
   readonly token: string;
   readonly client: ClientRecord;
 }
 
-/** RFC 6749 §6, with rotation and the detection of reuse (RFC 9700 §4.14.2). */
+/** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
 export const refreshToken: Grant = async (context, client, form, call) => {
   const token = requireParameter(form, 'refresh_token');
   const found = await findToken(context, token);
@@ -42,7 +42,7 @@ export const refreshToken: Grant = async (context, client, form, call) => {
   return rotates(client) ? rotate(context, presented, form, call) : reuse(context, presented, form);
 };
 
-/** The presented token makes way for its successor, with a new access token beside it. */
+/** Replaces the presented token by its successor, and issues an access token. */
 async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
   const { record, token, client } = presented;
   const remaining = await remainingAccess(context, client, record);
@@ -56,18 +56,18 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
   if (outcome === 'issued') return { ...beside, refreshToken: refresh.token };
   if (outcome !== 'superseded') throw overtaken();
 
-  // Another request of the same client was quicker: this one is a retry now.
+  // A concurrent request has rotated the token, so this one is a retry.
   const found = await context.storage.tokens.getByRefreshToken(record.id);
   if (!found) throw overtaken();
   return retry(context, { ...presented, record: found }, form, call);
 }
 
-/** By registration; the refresh tokens of public clients always rotate (RFC 9700 §2.2.2). */
+/** Refresh tokens of public clients always rotate (RFC 9700 §2.2.2). For others the registration decides. */
 function rotates(client: ClientRecord): boolean {
   return client.rotateRefreshTokens !== false || !isConfidential(client);
 }
 
-/** For clients whose refresh tokens do not rotate. */
+/** Keeps the refresh token, for clients without rotation. */
 async function reuse(context: Context, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
   const beside = await mintBeside(context, presented, presented.record, remaining, form);
@@ -77,8 +77,8 @@ async function reuse(context: Context, presented: Presented, form: Form) {
 }
 
 /**
- * The presented token was rotated already. Within the grace its immediate predecessor gets the same successor
- * again; anything older or later is a stolen token, and its family dies.
+ * Handles a token that was already rotated. Within the grace period, the immediate predecessor gets the same successor
+ * again. Any other use means theft and revokes the family.
  */
 async function retry(context: Context, presented: Presented, form: Form, call: Call) {
   const { record, token } = presented;
@@ -102,9 +102,8 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
 }
 
 /**
- * An access token of the pair of a refresh token, with an ID token about the sign-in that the grant began with (OpenID
- * Connect Core §12.2). `scope` and `resource` narrow what comes now, and nothing that comes later (RFC 6749 §6, RFC
- * 8707 §2.2).
+ * Mints an access token for the pair of a refresh token, and an ID token about the original sign-in (OpenID Connect
+ * Core §12.2). `scope` and `resource` narrow only this access token (RFC 6749 §6, RFC 8707 §2.2).
  */
 async function mintBeside(
   context: Context,
@@ -124,7 +123,7 @@ async function mintBeside(
   return { access, idToken };
 }
 
-/** The person stays who the client was told at first, also where it has been registered anew since. */
+/** Keeps the `sub` that the client knows, even if its registration has changed since. */
 function purposeOf(
   { record, claims, client }: Presented,
   { scopes, resources }: RemainingAccess,
@@ -151,7 +150,7 @@ async function stolen(context: Context, { record }: Presented, call: Call) {
   return dead('refresh_token_reused');
 }
 
-/** One text for all: the client learns that the token is of no use any more. */
+/** All reasons have the same description: the client only has to know that the token no longer works. */
 function dead(reason: Parameters<typeof invalidGrant>[1]) {
   return invalidGrant('the refresh token is not valid', reason);
 }

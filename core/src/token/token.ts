@@ -1,4 +1,4 @@
-// § refers to RFC 6749.
+// The token endpoint. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
@@ -16,13 +16,13 @@ import { refreshToken } from './refresh_token.ts';
 
 /** `POST /token` (RFC 6749 §3.2). */
 export async function token(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
-  // §3.2 the request, and who asks
+  // §3.2 read the request and authenticate the client
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 
-  // §5.2 the grant, and whether the client may use it
+  // §5.2 check the grant type
   if (!isGrantType(grantType)) {
     throw new OAuthError('unsupported_grant_type', 'the grant_type is not supported', {
       reason: 'grant_unknown',
@@ -41,11 +41,11 @@ export async function token(context: Context, request: HttpRequest, call: Call):
     });
   }
 
-  // §5.1 the answer
+  // §5.1 issue the tokens
   return tokenResponse(context, await CODE[grantType](context, client, form, call));
 }
 
-/** The code of each grant. What a client needs for it is in `GRANTS`. */
+/** The code of each grant type. `GRANTS` says what a client needs for it. */
 const CODE: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,

@@ -1,3 +1,4 @@
+// Responses as JWTs, for introspection and UserInfo.
 import { CompactEncrypt } from 'jose';
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
@@ -12,13 +13,12 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { ClientKeys, EncryptionKey } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
 
-/** What making an answer needs. */
 interface AnswerContext {
   readonly jwt: JwtService;
   readonly clientKeys: ClientKeys;
 }
 
-/** How an answer to a client is protected. */
+/** How a response is protected. */
 interface AnswerProtection {
   readonly signing:
     | { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm }
@@ -31,7 +31,7 @@ interface AnswerEncryption {
   readonly content: ContentEncryption;
 }
 
-/** What a client registered by the two members that go together; absent where answers are not encrypted. */
+/** Combines the two registered members. Returns `undefined` if responses are not encrypted. */
 export function registeredEncryption(
   algorithm: EncryptionAlgorithm | undefined,
   content: ContentEncryption = DEFAULT_CONTENT_ENCRYPTION,
@@ -40,11 +40,11 @@ export function registeredEncryption(
 }
 
 /**
- * Claims for a client as a JWT: signed by the server, encrypted to the client, or signed and then encrypted, which is a
- * nested JWT (RFC 7519 §5.2).
- * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to, or the server none to sign with; the
- *   answer is never given with less protection than was registered
- * @throws {DocumentError} the keys of the client cannot be fetched at the moment
+ * Makes a JWT for a client: signed by the server, encrypted to the client, or signed and then encrypted as a nested JWT
+ * (RFC 7519 §5.2). It never has less protection than registered.
+ * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to, or the server does not sign with the
+ *   algorithm
+ * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 export async function answerJwt(
   context: AnswerContext,
@@ -52,11 +52,11 @@ export async function answerJwt(
   claims: Claims,
   { signing, encryption }: AnswerProtection,
 ): Promise<string> {
-  // Before signing, which costs more than finding out that there is no key.
+  // Before signing, because a missing key is found faster.
   const key = encryption && (await encryptionKey(context, client, encryption.algorithm));
   const signed = signing && (await sign(context, claims, signing));
   if (encryption === undefined || key === undefined) {
-    if (signed === undefined) throw new TypeError('an answer as a JWT is signed, encrypted or both');
+    if (signed === undefined) throw new TypeError('a JWT response needs signing, encryption or both');
     return signed;
   }
   return new CompactEncrypt(new TextEncoder().encode(signed ?? JSON.stringify(claims)))
@@ -102,7 +102,7 @@ function unencryptable(
   reason: 'client_key_missing' | 'client_keys_refused',
   cause?: DocumentError,
 ): OAuthError {
-  return new OAuthError('invalid_request', 'the client has no key that the answer can be encrypted to', {
+  return new OAuthError('invalid_request', 'the client has no key to encrypt the response to', {
     reason,
     clientId: client.id,
     cause,

@@ -1,3 +1,4 @@
+// The option `applicationClaims`: claims that the host adds to tokens and responses.
 import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
@@ -6,46 +7,53 @@ import { BESIDE, besideOf, type TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
 
-/** Where a claim can appear. */
+/** The tokens and responses that a claim can appear in. */
 const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;
 export type ClaimPlace = (typeof CLAIM_PLACES)[number];
 
-/** A claim of the application's own, such as roles, groups or a tenant. */
+/** A claim of the host, such as roles, groups or a tenant. */
 export interface ApplicationClaim {
-  /** Where it appears. An ID token is judged by the access token that is issued with it. */
+  /** Tokens and responses that contain the claim. For an ID token, the access token issued with it decides. */
   readonly in: readonly ClaimPlace[];
   /** The access token must have one of these scopes. Default: any. */
   readonly scopes?: readonly string[];
-  /** It must be issued to one of these clients. Default: any. */
+  /** The token must be issued to one of these clients. Default: any. */
   readonly clients?: readonly string[];
-  /** It must be for one of these APIs (`aud`). Default: any. */
+  /** The token must be for one of these APIs (`aud`). Default: any. */
   readonly apis?: readonly string[];
   /**
-   * Whether the value is read each time that introspection or UserInfo is asked. Otherwise it is fixed when the token is
-   * issued, and read again at each refresh. A live claim cannot be in a token. Default: `false`.
+   * Whether the value is read at each introspection or UserInfo request. Otherwise it is fixed at issuance and read
+   * again at each refresh. Tokens cannot contain live claims. Default: `false`.
    */
   readonly live?: boolean;
 }
 
-/** Claims that the application adds. */
+/**
+ * Claims that the host adds.
+ * @example
+ * applicationClaims: {
+ *   claims: { roles: { in: ['access_token', 'userinfo'] } },
+ *   valuesOf: async ({ subject }) => ({ roles: await rolesOf(subject) }),
+ * }
+ */
 export interface ApplicationClaims {
-  /** By name. Names that OAuth and OpenID Connect use themselves are refused (`PROTECTED_CLAIMS`). */
+  /** Claims by name. Names of `PROTECTED_CLAIMS`, which OAuth and OpenID Connect define, are not allowed. */
   readonly claims: Readonly<Record<string, ApplicationClaim>>;
   /**
-   * The values of claims, as JSON of at most 4096 characters together; a claim without a value is left out. A rejection
-   * is an outage (503), a name that is not declared or a value that is not JSON is a fault (500).
+   * Returns the values, at most 4096 characters of JSON in total. Omit claims without a value. A rejection is an outage
+   * (503). An undeclared name, or a value that is not JSON, is an error of the host (500).
    */
   readonly valuesOf: (occasion: ClaimsOccasion) => Awaitable<Claims | undefined>;
 }
 
-/** What values are asked for. */
+/** What the values are needed for. */
 export interface ClaimsOccasion {
-  /** Names of the claims that are needed now; values of others are ignored. */
+  /** Names of the claims that are needed. Other values are ignored. */
   readonly names: readonly string[];
-  /** Who asks. `issuance` fixes the values. */
+  /** The operation that needs them. `issuance` fixes the values. */
   readonly at: 'issuance' | 'introspection' | 'userinfo';
   readonly clientId: string;
-  /** The server's own identifier of the person; absent if the client acts for itself. */
+  /** The server's identifier of the user. Absent if the client acts for itself. */
   readonly subject?: string | undefined;
   readonly scopes: readonly string[];
   /** `aud` of the access token. */
@@ -54,7 +62,7 @@ export interface ClaimsOccasion {
   readonly sessionId?: string | undefined;
 }
 
-/** Names that the server alone gives a meaning to. */
+/** Names that the specifications define. */
 export const PROTECTED_CLAIMS: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'], // RFC 7519 §4.1
   ...['client_id', 'scope', 'auth_time', 'acr', 'amr'], // RFC 9068 §2.2
@@ -65,11 +73,11 @@ export const PROTECTED_CLAIMS: ReadonlySet<string> = new Set([
   ...['token_introspection'], // RFC 9701 §5
 ]);
 
-/** Visible ASCII without quotes and backslash; URIs are usual. */
+/** Visible ASCII without quotes and backslash, so that URIs are possible. */
 const CLAIM_NAME = /^[\x21\x23-\x5B\x5D-\x7E]{1,128}$/;
 
-/** All values of one occasion, as JSON. */
-const MOST_CHARACTERS = 4096;
+/** Maximum characters of all values together, as JSON. */
+const MAX_CHARACTERS = 4096;
 
 interface LiveToken {
   readonly record: TokenRecord;
@@ -80,7 +88,7 @@ interface DeclaredClaim extends ApplicationClaim {
   readonly name: string;
 }
 
-/** The claims of an application, checked once. */
+/** The checked claims of the host. */
 export class DeclaredClaims {
   readonly #declared: readonly DeclaredClaim[];
   readonly #names: ReadonlySet<string>;
@@ -92,13 +100,13 @@ export class DeclaredClaims {
     this.#valuesOf = guardedCall(valuesOf);
   }
 
-  /** Names of those that a client can find at UserInfo or in ID tokens, for metadata. */
+  /** Names of the claims that can appear at UserInfo or in ID tokens, for metadata. */
   get personal(): readonly string[] {
     const isPersonal = (place: ClaimPlace) => place === 'userinfo' || place === 'id_token';
     return this.#declared.filter((claim) => claim.in.some(isPersonal)).map(({ name }) => name);
   }
 
-  /** What an access token carries, and what its record keeps beside it for UserInfo and introspection. */
+  /** Returns the claims of an access token, and those that its record keeps for UserInfo and introspection. */
   async ofAccessToken(
     token: TokenAtIssuance,
   ): Promise<{ readonly carried: Claims; readonly beside: Claims }> {
@@ -118,8 +126,8 @@ export class DeclaredClaims {
     return this.#resolve(this.#fixed(token, ['id_token']), 'issuance', token);
   }
 
-  /** What is told about an access token that is alive: the fixed claims that it has, and the live ones as they are now. */
-  async told(place: 'userinfo' | 'introspection', { record, claims }: LiveToken): Promise<Claims> {
+  /** Returns the claims of a response about a live access token: fixed ones as issued, live ones as of now. */
+  async ofResponse(place: 'userinfo' | 'introspection', { record, claims }: LiveToken): Promise<Claims> {
     const token = { ...record, audience: [claims.aud].flat().map(String) };
     const due = this.#declared.filter((claim) => claim.in.includes(place) && isFor(claim, token));
     const fixed = due
@@ -147,7 +155,7 @@ export class DeclaredClaims {
     const names = due.map(({ name }) => name);
     const token = { clientId, subject, scopes, audience, grantId, sessionId };
     const given: unknown = (await this.#valuesOf({ names, at, ...token })) ?? {};
-    if (!isJsonObject(given)) throw unfit(names.join(' '), 'valuesOf answered something else than an object');
+    if (!isJsonObject(given)) throw unfit(names.join(' '), 'valuesOf must return an object');
     const undeclared = Object.keys(given).find((name) => !this.#names.has(name));
     if (undeclared !== undefined) throw unfit(undeclared, whyUndeclared(undeclared));
 
@@ -159,13 +167,13 @@ export class DeclaredClaims {
       if (copy === undefined) throw unfit(name, 'its value is not JSON');
       values[name] = copy;
     }
-    if (JSON.stringify(values).length > MOST_CHARACTERS)
-      throw unfit(names.join(' '), `the values are longer than ${MOST_CHARACTERS} characters`);
+    if (JSON.stringify(values).length > MAX_CHARACTERS)
+      throw unfit(names.join(' '), `the values are longer than ${MAX_CHARACTERS} characters`);
     return values;
   }
 }
 
-/** What is known of an access token when its claims are resolved. */
+/** The facts about a token for which claims are resolved. */
 type TokenAtIssuance = Omit<ClaimsOccasion, 'names' | 'at'>;
 
 function isFor({ scopes, clients, apis }: ApplicationClaim, token: TokenAtIssuance): boolean {
@@ -178,7 +186,7 @@ function whyUndeclared(name: string): string {
   return PROTECTED_CLAIMS.has(name) ? 'the name is protected' : 'the claim is not declared';
 }
 
-/** The application's mistake: 500, and the log names the claim. */
+/** A mistake of the host: 500, and the log names the claim. */
 function unfit(name: string, why: string): OAuthError {
   const cause = new TypeError(`application claim ${name}: ${why}`);
   return new OAuthError('server_error', 'an unexpected error', {
@@ -189,9 +197,9 @@ function unfit(name: string, why: string): OAuthError {
 }
 
 /**
- * The option `applicationClaims`, checked.
+ * Checks the option.
  * @param scopeClaims claims that scopes permit; `undefined` if OpenID Connect is off
- * @throws {ConfigurationError} names the claim and what was expected
+ * @throws {ConfigurationError} names the claim and says what was expected
  */
 export function resolveApplicationClaims(
   option: ApplicationClaims | undefined,
@@ -217,7 +225,7 @@ function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<str
   if (PROTECTED_CLAIMS.has(name) || name === BESIDE)
     throw new ConfigurationError(at, 'a name that OAuth and OpenID Connect do not use themselves');
   if (name in Object.prototype)
-    throw new ConfigurationError(at, 'a name that not every object of JavaScript has by itself');
+    throw new ConfigurationError(at, 'a name that JavaScript objects do not have by default');
   if (!CLAIM_NAME.test(name))
     throw new ConfigurationError(at, 'a name of at most 128 visible ASCII characters without quotes');
   requireOptions(claim, CLAIM_MEMBERS, at);
@@ -234,7 +242,7 @@ function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<str
   if (live && places.some((place) => place === 'access_token' || place === 'id_token'))
     throw new ConfigurationError(
       `${at}.live`,
-      'false for a claim in access_token or id_token, since a token does not change',
+      'false for a claim in access_token or id_token, because tokens do not change',
     );
   if (!places.some((place) => place === 'userinfo' || place === 'id_token')) return;
   if (scopeClaims === undefined)

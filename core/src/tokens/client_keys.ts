@@ -1,3 +1,4 @@
+// Finds public keys of clients.
 import type { CryptoKey, JWK } from 'jose';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument } from '../http/fetch_document.ts';
@@ -12,7 +13,7 @@ import {
   readPublicKeys,
 } from './public_keys.ts';
 
-/** A key to encrypt to, and how the answer names it. */
+/** A key to encrypt to, and its `kid`. */
 export interface EncryptionKey {
   readonly key: CryptoKey;
   readonly keyId: string | undefined;
@@ -21,8 +22,8 @@ export interface EncryptionKey {
 type KeyOwner = Pick<ClientRecord, 'id' | 'metadata'>;
 
 /**
- * The public keys of clients: what they registered as `jwks`, or what their `jwks_uri` answers (RFC 7591 §2). A key
- * that does not fit the algorithm is no key; a symmetric one never is.
+ * Public keys of clients, from their `jwks` or from the document at their `jwks_uri` (RFC 7591 §2). Keys that do not
+ * fit the algorithm, and symmetric keys, are ignored.
  */
 export class ClientKeys {
   readonly #remote: RemoteKeySets;
@@ -32,10 +33,10 @@ export class ClientKeys {
   }
 
   /**
-   * The key that has signed something of the client's, by the `kid` of its header; where it has none, the client's one
-   * key of that algorithm (OpenID Connect Core §10.1).
-   * @returns `undefined` where the client has no such key, or several and no `kid` says which
-   * @throws {DocumentError} its keys cannot be fetched
+   * Finds the key for a signature by `kid`. Without a `kid`, takes the client's only key for the algorithm (OpenID
+   * Connect Core §10.1).
+   * @returns `undefined` if there is no such key, or several without a `kid` to choose
+   * @throws {DocumentError} the keys cannot be fetched
    */
   async forVerifying(
     client: KeyOwner,
@@ -47,9 +48,9 @@ export class ClientKeys {
   }
 
   /**
-   * The first of the client's keys that something can be encrypted to.
-   * @returns `undefined` where the client has none
-   * @throws {DocumentError} its keys cannot be fetched
+   * Finds the client's first key for encryption.
+   * @returns `undefined` if the client has none
+   * @throws {DocumentError} the keys cannot be fetched
    */
   async forEncrypting(client: KeyOwner, algorithm: EncryptionAlgorithm): Promise<EncryptionKey | undefined> {
     const found = await this.#find(client, algorithm, (keys) =>

@@ -1,3 +1,4 @@
+// What finding, checking and issuing tokens depends on.
 import type { Clock, RandomSource } from '../environment.ts';
 import type { InactiveReason } from '../http/errors.ts';
 import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
@@ -10,31 +11,31 @@ import type { JwtType } from './jwt.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
 
-/** A token with its record and its verified claims; it may still be dead. */
+/** A token with record and verified claims. It may be inactive. */
 export interface FoundToken {
   readonly record: TokenRecord;
   readonly claims: Claims;
-  /** Whether its `typ` is `JWT`: it is for one API alone (`apisWithPlainJwts`). */
+  /** Whether `typ` is `JWT`. Such a token is for one API only (`apisWithPlainJwts`). */
   readonly isPlainJwt?: boolean;
 }
 
-/** Or why there is none; `kind` and `claims` where the signature has verified. */
+/** Why no token was found. `kind` and `claims` are present if the signature has verified. */
 export interface NoToken {
   readonly reason: InactiveReason;
   readonly kind?: TokenKind;
   readonly claims?: Claims;
-  /** What it is, if it is another JWT of this server. */
+  /** The type, if the text is another JWT of this server. */
   readonly type?: JwtType;
   readonly isPlainJwt?: boolean;
 }
 
-/** How a person stands; `undefined` where the host knows no such person (any more). */
+/** The host's state of a user; `undefined` if the user does not exist. */
 export type SubjectState = 'active' | 'disabled' | undefined;
 
-/** The attributes of a person by the server's own identifier; `undefined` where there is no such person. */
+/** Returns a user's claims, or `undefined` if the user does not exist. */
 export type GetUserClaims = (subject: string) => Awaitable<Claims | undefined | null>;
 
-/** OpenID Connect, where it is on. */
+/** The option `oidc` with defaults. */
 export interface OidcContext {
   readonly getUserClaims: GetUserClaims;
   readonly claimsByScope: ClaimsByScope;
@@ -44,29 +45,28 @@ export interface OidcContext {
 export interface Lifetimes {
   readonly accessToken: number;
   readonly refreshToken: number;
-  /** Of a refresh token with all its successors; 0 is without end. */
+  /** Maximum lifetime of a refresh token with all its successors; 0 means no limit. */
   readonly refreshFamily: number;
   readonly idToken: number;
   readonly authorizationCode: number;
   readonly pushedRequest: number;
-  /** How long the immediate predecessor of a rotated refresh token may be retried. */
+  /** Time in which a rotated refresh token can be retried. */
   readonly refreshGrace: number;
 }
 
-/** What finding, judging and issuing tokens needs. */
 export interface TokenContext {
   readonly issuer: string;
   readonly storage: ReadableStorage;
   readonly jwt: JwtService;
   readonly secret: ServerSecret;
-  /** Of pairwise subject identifiers; without it there are none. */
+  /** Secret of pairwise subject identifiers. Without it, no client can have them. */
   readonly pairwiseSecret: ServerSecret | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly lifetimes: Lifetimes;
   readonly defaultAudience: string | readonly string[];
   readonly accessTokenFormat: TokenFormat;
-  /** Resource URIs of APIs whose access tokens have the `typ` of any JWT. */
+  /** Resource URIs of APIs whose access tokens have `typ: JWT`. */
   readonly apisWithPlainJwts: readonly string[];
   readonly accessTokenAlgorithm: SigningAlgorithm;
   readonly idTokenAlgorithm: SigningAlgorithm;
@@ -76,6 +76,6 @@ export interface TokenContext {
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
   /** `undefined` if the application adds no claims. */
   readonly applicationClaims: DeclaredClaims | undefined;
-  /** Finds a JWT that a former server signed. Resolves to `undefined` if no key of that server is named. */
+  /** Finds a previous server's token. Resolves to `undefined` if the token names no key of that server. */
   readonly findFormerToken: ((token: string) => Promise<FoundToken | NoToken | undefined>) | undefined;
 }

@@ -1,19 +1,20 @@
+// Reads ID tokens that clients send back as hints.
 import type { TokenContext } from './context.ts';
 import { jwtTypeOf } from './jwt.ts';
 
-/** What an ID token that comes back to the server says about whom it was issued to, and about whom. */
+/** The client and the user that an ID token was issued for. */
 export interface IdTokenHint {
   readonly clientId: string;
-  /** The identifier of the person that the client was told. */
+  /** The identifier by which the client knows the user. */
   readonly sub: string;
-  /** The session of the person, as the client was told. */
+  /** The identifier by which the client knows the session. */
   readonly sid?: string;
 }
 
 /**
- * An ID token of this server as a hint; also one that has expired, since it only names whom the client means (OpenID
+ * Reads an ID token of this server. Expired ones are accepted too, because they only say whom the client means (OpenID
  * Connect Core §3.1.2.1, RP-Initiated Logout §2).
- * @returns `undefined` for anything else, the server's other JWTs included
+ * @returns `undefined` for everything else, including other JWTs of this server
  */
 export async function readIdTokenHint(
   { jwt, issuer }: TokenContext,
@@ -22,7 +23,7 @@ export async function readIdTokenHint(
   const verified = await jwt.verify(hint);
   if (!verified.verified || jwtTypeOf(verified.type) !== 'id_token') return undefined;
   const { iss, sub, aud, exp, iat, jti, sid } = verified.claims;
-  // Of the server's other JWTs of this type an answer of UserInfo has no times, and an access token has a `jti`.
+  // Other JWTs have the same type: UserInfo responses have no times, and access tokens have a `jti`.
   const isIdToken = typeof exp === 'number' && typeof iat === 'number' && jti === undefined;
   if (iss !== issuer || !isIdToken) return undefined;
   const [clientId, ...others] = [aud].flat();

@@ -1,21 +1,21 @@
-// § refers to RFC 7515.
+// Reads, verifies and signs JWTs. § refers to RFC 7515.
 import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 
-/** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
+/** The header of a JWT before verification (RFC 7515 §4.1). */
 interface JwtHeader {
   readonly algorithm: string | undefined;
   readonly keyId: string | undefined;
-  /** As types are compared: `comparableType`. */
+  /** Normalized by `comparableType`. */
   readonly type: string | undefined;
-  /** Whether it says something that must be understood (`crit`, §4.1.11). */
+  /** Whether the header has critical extensions (`crit`, §4.1.11). */
   readonly isExtended: boolean;
 }
 
-/** @returns `undefined` where the text is no JWT, or its header is not as RFC 7515 §4.1 wants it */
+/** @returns `undefined` if the text is not a JWT, or its header is malformed (RFC 7515 §4.1) */
 export function readJwtHeader(token: string): JwtHeader | undefined {
   try {
     const { alg, kid, typ, crit } = decodeProtectedHeader(token);
@@ -23,11 +23,11 @@ export function readJwtHeader(token: string): JwtHeader | undefined {
       return undefined;
     return { algorithm: alg, keyId: kid, type: comparableType(typ), isExtended: crit !== undefined };
   } catch {
-    return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
+    return undefined; // jose throws a TypeError for everything that it cannot parse
   }
 }
 
-/** What jose throws because of the token alone. */
+/** jose's errors that are caused by the token. */
 const REFUSALS = [
   errors.JWSSignatureVerificationFailed,
   errors.JWSInvalid,
@@ -35,14 +35,14 @@ const REFUSALS = [
   errors.JOSENotSupported,
 ];
 
-/** HMAC (RFC 7518 §3.2) is for what a former server signed: nothing new is under a secret that is shared. */
+/** HMAC (RFC 7518 §3.2) only verifies tokens of a previous server. Nothing new is signed with a shared secret. */
 export type VerifyingAlgorithm = SigningAlgorithm | 'HS256';
 
 /**
- * What was signed. The algorithm is the caller's choice, never the token's; keys that a header names or carries
- * (`jwk`, `jku`, `x5u`) are not looked at.
- * @param key bytes for HS256 alone
- * @returns `undefined` where the signature does not verify
+ * Verifies a JWT and returns its payload. The caller selects the algorithm, not the token. Keys in the header (`jwk`,
+ * `jku`, `x5u`) are ignored.
+ * @param key bytes only for HS256
+ * @returns `undefined` if the signature does not verify
  */
 export async function verifiedPayload(
   token: string,
@@ -54,19 +54,19 @@ export async function verifiedPayload(
     return (await compactVerify(token, key, { algorithms })).payload;
   } catch (error) {
     if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
-    throw error; // our own key does not fit, for example: nothing that says something about the token
+    throw error; // for example, the server's own key does not fit the algorithm
   }
 }
 
-/** The claims in a payload; `undefined` where it is no JSON object. */
+/** Returns `undefined` if the payload is not a JSON object. */
 export function parseClaims(payload: Uint8Array): Claims | undefined {
   const claims = parseJson(payload);
   return isJsonObject(claims) ? claims : undefined;
 }
 
 /**
- * Whether the last part of a JWS in the compact form is a signature over the others (RFC 7515 §5.2). Of the spellings
- * that decode to the same bytes only one is: padding, white space and unused bits would make other tokens of one.
+ * Checks the signature of a compact JWS (RFC 7515 §5.2). Only the canonical base64url spelling is accepted, because
+ * other spellings of the same bytes would turn one token into several.
  */
 export async function isSignedWith(verifies: Verifies, token: string): Promise<boolean> {
   const [header, payload, signature, ...others] = token.split('.');
@@ -76,7 +76,7 @@ export async function isSignedWith(verifies: Verifies, token: string): Promise<b
   return verifies(`${header}.${payload}`, bytes);
 }
 
-/** A JWT in the compact form (RFC 7515 §7.1). The same values in the same order give the same signing input. */
+/** Makes a compact JWT (RFC 7515 §7.1). The same values in the same order give the same signing input. */
 export async function signedJwt(
   signs: Signs,
   header: Readonly<Record<string, string>>,
@@ -90,7 +90,7 @@ function encodeJson(value: Claims): string {
   return base64url.encode(JSON.stringify(value));
 }
 
-/** The claims of a JWT whose signature has verified; `undefined` where its payload is no JSON object. */
+/** Reads the claims of a JWT that has been verified. Returns `undefined` if the payload is not a JSON object. */
 export function claimsOfJwt(token: string): Claims | undefined {
   const begin = token.indexOf('.') + 1;
   const payload = decodeBase64url(token.slice(begin, token.indexOf('.', begin)));
@@ -101,13 +101,13 @@ function decodeBase64url(text: string): Uint8Array | undefined {
   try {
     return base64url.decode(text);
   } catch {
-    return undefined; // no base64url
+    return undefined; // not base64url
   }
 }
 
 /**
- * `typ` headers, by which no token is taken for one of another kind: RFC 9068 §2.1 for access tokens, Back-Channel
- * Logout §2.4 for logout tokens, our own for refresh tokens, and what clients are used to for ID tokens.
+ * `typ` headers, which keep the kinds of tokens apart. They follow RFC 9068 §2.1 for access tokens, Back-Channel Logout
+ * §2.4 for logout tokens, and common use for ID tokens. The one for refresh tokens is our own.
  */
 export const JWT_TYPES = {
   access_token: 'at+jwt',
@@ -116,20 +116,17 @@ export const JWT_TYPES = {
   logout_token: 'logout+jwt',
 } as const;
 
-/** Of access tokens for APIs that refuse `at+jwt`. An ID token has the same, and no `jti`. */
+/** For APIs that reject `at+jwt`. ID tokens have the same type, but no `jti`. */
 export const PLAIN_JWT_TYPE = JWT_TYPES.id_token;
 
 export type JwtType = keyof typeof JWT_TYPES;
 
-/**
- * A `typ` header as types are compared: without regard to case, and without the `application/` that may be left out
- * (RFC 7515 §4.1.9).
- */
+/** Normalizes a `typ` header: it is case-insensitive, and `application/` may be omitted (RFC 7515 §4.1.9). */
 function comparableType(typ: string | undefined): string | undefined {
   return typ?.toLowerCase().replace(/^application\//, '');
 }
 
-/** Which of this server's JWTs has that `typ`; `undefined` for any other. */
+/** Returns which of this server's JWTs has this `typ`. */
 export function jwtTypeOf(typ: string | undefined): JwtType | undefined {
   const type = comparableType(typ);
   return JWT_TYPE_NAMES.find((name) => JWT_TYPES[name].toLowerCase() === type);

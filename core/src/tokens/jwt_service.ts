@@ -1,3 +1,4 @@
+// Signs and verifies the server's JWTs, and keeps its signing keys.
 import {
   CompactEncrypt,
   calculateJwkThumbprint,
@@ -19,17 +20,17 @@ import type { KeyRepository } from '../storage/contract.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader, signedJwt } from './jwt.ts';
 import type { ServerSecret } from './server_secret.ts';
 
-/** Why a text is no JWT of this server. */
+/** Why a text was not accepted as a JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
 
-/** The outcome of checking a signature; `type` is the `typ` header, in any case, with or without `application/`. */
+/** Result of a signature check. `type` is the `typ` header as received. */
 export type VerifiedJwt =
   | {
       readonly verified: true;
       readonly type: string | undefined;
       readonly keyId: string;
       readonly claims: Claims;
-      /** SHA-256 (base64url) of the token, where the service knows it already. */
+      /** SHA-256 (base64url) of the token, if the service has calculated it anyway. */
       readonly digest?: string;
     }
   | { readonly verified: false; readonly reason: JwtRefusal };
@@ -38,7 +39,7 @@ export interface JwtSigning {
   /** `typ` header. */
   readonly type: string;
   readonly algorithm: SigningAlgorithm;
-  /** A certain key, also a retired one; otherwise the current key of the algorithm. */
+  /** `kid` of a certain key, which may be retired. Default: the algorithm's current key. */
   readonly keyId?: string;
 }
 
@@ -48,28 +49,28 @@ export interface SignedJwt {
 }
 
 /**
- * Signs and verifies JWTs. It speaks of signatures alone: times, issuer and state are judged elsewhere.
- * A host may bring its own, over a KMS for example.
+ * Signs JWTs and verifies their signatures. It does not check times, issuer or state. A host can set its own, for
+ * example with a KMS.
  */
 export interface JwtService {
   /**
-   * The `alg` values that it can sign with, which metadata announces and clients may register. Among them must be those
-   * of the server's options, and RS256 while refresh tokens are JWTs.
+   * `alg` values that it can sign with, for metadata and registration. Must include the algorithms of the server's
+   * options, and RS256 if refresh tokens are JWTs.
    */
   readonly algorithms: readonly SigningAlgorithm[];
-  /** With RS256 the same claims, type and key give the same token again (RFC 8017 §8.2); refresh tokens rest on it. */
+  /** Must be deterministic for RS256 (RFC 8017 §8.2), because retries must get the same refresh token. */
   sign(claims: Claims, signing: JwtSigning): Promise<SignedJwt>;
-  /** The algorithm is the key's own, never the token's choice. A text that is no JWT of this server is no error. */
+  /** Verifies with the algorithm of the key, never that of the token. Resolves, even if the text is not a JWT. */
   verify(token: string): Promise<VerifiedJwt>;
-  /** What JWKS shows: next, current and retired keys. */
+  /** Returns the keys for JWKS: next, current and retired ones. */
   publicKeys(): Promise<readonly JWK[]>;
 }
 
-/** `JwtService` over the keys in storage; a rotation by any process is seen by the next call. */
+/** Uses the keys in storage. A rotation by another process takes effect at the next call. */
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;
-  /** Of the keys that have verified anything. When one joins them the keys have changed, and the memory is emptied. */
+  /** Keys that have verified a token. When a new one joins, the keys have changed, and the cache is cleared. */
   readonly #keyIds = new Set<string>();
   readonly #verified = new VerifiedTokens();
 
@@ -94,13 +95,13 @@ export class StoredKeysJwtService implements JwtService {
     return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
   }
 
-  /** @returns what the header of a token says whose signature verifies; or why it is none of this server's */
+  /** @returns header values of a token with a valid signature, or why it was rejected */
   async #check(token: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
     const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
     if (key === undefined) return { reason: 'unknown_key' };
-    // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
+    // The server never signs critical extensions (RFC 7515 §4.1.11).
     if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
     if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
     if (!this.#keyIds.has(keyId)) {
@@ -115,23 +116,23 @@ export class StoredKeysJwtService implements JwtService {
   }
 }
 
-/** What the header of a token says whose signature has verified. */
+/** Header values of a verified token. */
 interface VerifiedHeader {
   readonly keyId: string;
   readonly type: string | undefined;
 }
 
-/** Some 120 bytes each; twice as many at most. */
-const MOST_TOKENS = 100_000;
+/** About 120 bytes each; the cache holds at most twice as many. */
+const MAX_TOKENS = 100_000;
 
-/** More are not looked for: a server has few keys and types. */
-const MOST_HEADERS = 100;
+/** A server has few keys and types. */
+const MAX_HEADERS = 100;
 
-/** Which exact tokens have verified, by their digest; never what they claim, nor whether one is active. */
+/** Caches which tokens have a valid signature, by digest. It caches neither claims nor whether a token is active. */
 class VerifiedTokens {
-  readonly #tokens = new RecentlyUsed<VerifiedHeader>(MOST_TOKENS, () => new TextTable());
-  /** One of all equal headers, which the tokens of a key have in common. */
-  readonly #headers = new RecentlyUsed<VerifiedHeader>(MOST_HEADERS);
+  readonly #tokens = new RecentlyUsed<VerifiedHeader>(MAX_TOKENS, () => new TextTable());
+  /** Shares equal headers, to save memory. */
+  readonly #headers = new RecentlyUsed<VerifiedHeader>(MAX_HEADERS);
 
   get(digest: string): VerifiedHeader | undefined {
     return this.#tokens.get(digest);
@@ -159,17 +160,17 @@ interface SigningKey extends VerifyingKey {
   readonly signs: Signs;
 }
 
-/** Seconds that a client may remember what the server says about itself: its keys and its metadata. */
+/** Seconds for which clients may cache the server's keys and metadata. */
 export const PUBLIC_CACHE_SECONDS = 300;
 
-/** The next key was published so recently that clients may not know it yet. */
+/** Clients may not know the next key yet, because it was published too recently. */
 export class SigningKeyTooYoung extends Error {
   readonly algorithm: SigningAlgorithm;
   readonly waitSeconds: number;
 
   constructor(algorithm: SigningAlgorithm, waitSeconds: number) {
     super(
-      `clients may not know the next ${algorithm} key yet, since they may cache the key set for ${PUBLIC_CACHE_SECONDS} seconds: try again in ${waitSeconds} seconds`,
+      `clients may not know the next ${algorithm} key yet, because they may cache the key set for ${PUBLIC_CACHE_SECONDS} seconds: try again in ${waitSeconds} seconds`,
     );
     this.name = 'SigningKeyTooYoung';
     this.algorithm = algorithm;
@@ -178,12 +179,12 @@ export class SigningKeyTooYoung extends Error {
 }
 
 /**
- * The signing keys in storage, sealed under the server's secret. For each algorithm one key is `next`
- * (published, so that everyone knows it before it signs), one `current`, and any number `retired`. Every algorithm that
- * a client may register has its keys from the first start on, so that they are published before a client chooses it.
+ * The signing keys in storage, encrypted under the server's secret. Each algorithm has a `next` key (published before
+ * it signs), a `current` one, and any number of `retired` ones. All algorithms have keys from the first start, so that
+ * these are published before a client selects the algorithm.
  *
- * Imported keys are remembered by `kid`. Which one is current is asked each time, so that a rotation by any
- * process is followed at once.
+ * Imported keys are cached by `kid`. Which key is current is looked up each time, so that a rotation by another process
+ * takes effect at once.
  */
 export class SigningKeys {
   readonly #repository: KeyRepository;
@@ -193,7 +194,7 @@ export class SigningKeys {
   readonly #verifying = new Map<string, VerifyingKey>();
   readonly #signing = new Map<string, SigningKey>();
 
-  /** @param algorithms those that the server signs with by itself */
+  /** @param algorithms those that the server's options need */
   constructor(
     repository: KeyRepository,
     secret: ServerSecret,
@@ -207,8 +208,8 @@ export class SigningKeys {
   }
 
   /**
-   * Makes a current and a next key where an algorithm has none, and opens those that sign. Seals every key under the
-   * first server secret that is sealed under another one.
+   * Creates missing keys, and opens those that the server signs with. Seals keys that are under an older server secret
+   * under the newest one.
    */
   async prepare(): Promise<void> {
     await this.#complete();
@@ -216,14 +217,14 @@ export class SigningKeys {
     await this.#reseal();
   }
 
-  /** The place in the list of the server secret that each key is sealed under, by `kid`; `-1` if it is not in the list. */
+  /** Returns, by `kid`, the index of the server secret that each key is sealed under; `-1` if no secret opens it. */
   async seals(): Promise<ReadonlyMap<string, number>> {
     const records = await this.#repository.list();
     const opened = records.map(async (record) => [record.kid, (await this.#unseal(record)).index] as const);
     return new Map(await Promise.all(opened));
   }
 
-  /** A key that no server secret opens is left alone: if it is needed to sign, its use fails. */
+  /** Skips keys that no server secret opens. They fail when they are used. */
   async #reseal(): Promise<void> {
     if (this.#repository.reseal === undefined || (await this.#secret.fingerprints()).length < 2) return;
     for (const record of await this.#repository.list()) {
@@ -235,8 +236,8 @@ export class SigningKeys {
   }
 
   /**
-   * The current key of an algorithm, or a certain one.
-   * @throws {Error} the key is not there, or was sealed under a secret that the server was not given.
+   * Returns the algorithm's current key, or a certain one.
+   * @throws {Error} the key is not in storage, or no server secret opens it
    */
   async forSigning(algorithm: SigningAlgorithm, keyId?: string): Promise<SigningKey> {
     const kid = keyId ?? (await this.#currentKeyId(algorithm));
@@ -250,7 +251,7 @@ export class SigningKeys {
     return key;
   }
 
-  /** The key of that `kid`, whatever its status; `undefined` where there is none. */
+  /** Returns a key by `kid`, whatever its status. */
   async forVerifying(kid: string): Promise<VerifyingKey | undefined> {
     const remembered = this.#verifying.get(kid);
     if (remembered !== undefined) return remembered;
@@ -261,7 +262,7 @@ export class SigningKeys {
     return key;
   }
 
-  /** Public keys with `kid`, `alg` and `use` (RFC 7517 §4). Keys are made before the first answer, not after it. */
+  /** Returns public keys with `kid`, `alg` and `use` (RFC 7517 §4). Creates missing keys before the first response. */
   async published(): Promise<readonly JWK[]> {
     return (await this.#complete()).map(({ kid, algorithm, publicJwk }) => ({
       ...publicJwk,
@@ -272,10 +273,10 @@ export class SigningKeys {
   }
 
   /**
-   * Lets the next key sign from now on, and publishes a new next one.
-   * @param now rotates although clients may not know the next key yet: some refuse what it signs until then
-   * @returns `kid` of the key that signs now
-   * @throws {SigningKeyTooYoung} the next key was not published for as long as clients may cache the key set
+   * Makes the next key the current one, and publishes a new next key.
+   * @param now does not wait until clients know the next key; some may reject its signatures for a while
+   * @returns `kid` of the new current key
+   * @throws {SigningKeyTooYoung} clients may still have a cached key set without the next key
    */
   async rotate(algorithm: SigningAlgorithm, now = false): Promise<string> {
     const records = (await this.#complete()).filter((record) => record.algorithm === algorithm);
@@ -283,12 +284,12 @@ export class SigningKeys {
     if (current === undefined) throw new Error(`storage keeps no ${algorithm} key`);
     const waitSeconds = this.#waitOf(records);
     if (!now && waitSeconds > 0) throw new SigningKeyTooYoung(algorithm, waitSeconds);
-    // If another process was quicker, its rotation is the one that was asked for.
+    // If another process has rotated first, its rotation counts.
     await this.#repository.rotate(current.kid, await this.#generate(algorithm, 'next'));
     return this.#currentKeyId(algorithm);
   }
 
-  /** Seconds until `rotate` takes the algorithm; 0 if it does now. */
+  /** Returns the seconds until `rotate` accepts the algorithm; 0 if it does now. */
   async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
     return this.#waitOf((await this.#complete()).filter((record) => record.algorithm === algorithm));
   }
@@ -309,7 +310,7 @@ export class SigningKeys {
   }
 
   /**
-   * Makes a current and a next key for each algorithm without keys.
+   * Creates a current and a next key for each algorithm without keys.
    * @param needed an algorithm that has no current key, whatever the list says
    * @returns all keys
    */
@@ -338,7 +339,7 @@ export class SigningKeys {
     return { kid, algorithm, status, publicJwk, sealedPrivateKey, createdAtMs: this.#clock() };
   }
 
-  /** The key's `kid` is in the protected header, so that sealed keys cannot be swapped. */
+  /** The protected header contains `kid`, so that sealed keys cannot be swapped. */
   async #seal(kid: string, privateJwk: JWK): Promise<string> {
     return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(privateJwk)))
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid })
@@ -353,7 +354,7 @@ export class SigningKeys {
     );
   }
 
-  /** The private key, and which of the server secrets opens it. */
+  /** Returns the private key, and the index of the server secret that opens it. */
   async #unseal({ kid, sealedPrivateKey }: KeyRecord): Promise<{ index: number; privateJwk?: JWK }> {
     for (const [index, key] of (await this.#secret.keys('signing_key')).entries()) {
       const opened = await decryptWith(key, sealedPrivateKey);
@@ -371,7 +372,7 @@ async function decryptWith(
     const { plaintext, protectedHeader } = await compactDecrypt(sealed, key);
     return { kid: protectedHeader.kid, privateJwk: JSON.parse(new TextDecoder().decode(plaintext)) };
   } catch (error) {
-    if (error instanceof errors.JWEDecryptionFailed) return undefined; // another secret of the list may fit
+    if (error instanceof errors.JWEDecryptionFailed) return undefined; // try the next server secret
     throw error;
   }
 }

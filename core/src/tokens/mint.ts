@@ -1,5 +1,5 @@
-// Mints the tokens that the server issues: access and refresh tokens with their records, ID tokens and logout tokens
-// without. Minting stores nothing.
+// Makes the tokens that the server issues: access and refresh tokens with their records, ID tokens and logout tokens
+// without. It stores nothing.
 import { base64url } from 'jose';
 import { hmacSha256, sha256 } from '#crypto';
 import { secondsOf } from '../environment.ts';
@@ -35,9 +35,9 @@ import {
 // ── Access tokens ────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * An access token: a JWT by RFC 9068, or opaque.
- * @param keepUntil seconds until which the record is kept at least, so that an expired token can still be
- *   revoked together with its refresh token
+ * Mints an access token: a JWT (RFC 9068), or opaque.
+ * @param keepUntil seconds since 1970 until which the record is kept at least, so that an expired token still leads to
+ *   the revocation of its refresh token
  */
 export async function mintAccessToken(
   context: TokenContext,
@@ -45,7 +45,7 @@ export async function mintAccessToken(
   keepUntil = 0,
 ): Promise<MintedAccessToken> {
   const { client, scopes } = purpose;
-  const { sid: _, ...grantClaims } = purpose.claims ?? {}; // an API has no business with the session
+  const { sid: _, ...grantClaims } = purpose.claims ?? {}; // APIs do not need the session
   const userinfo = purpose.claimsRequest?.userinfo;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
@@ -92,7 +92,7 @@ export async function mintAccessToken(
   };
 }
 
-/** A token as the client gets it, and its record as storage keeps it. */
+/** A token, and its record for storage. */
 export interface MintedToken {
   readonly token: string;
   readonly record: NewToken;
@@ -103,41 +103,41 @@ export interface MintedAccessToken extends MintedToken {
   readonly audience: string | readonly string[];
 }
 
-/** Whom a token is about. */
+/** The user that a token is about. */
 export interface Person {
   /** The server's own identifier. */
   readonly subject: string;
-  /** The identifier that the client is told. */
+  /** The identifier by which the client knows the user. */
   readonly sub: string;
 }
 
-/** What a token is for. */
+/** What a token is issued for. */
 export interface TokenPurpose {
   readonly client: ClientRecord;
   readonly scopes: readonly string[];
-  /** Absent where the client acts for itself. */
+  /** Absent if the client acts for itself. */
   readonly person?: Person;
-  /** Claims besides the token's own: `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  /** Claims of the grant: `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims?: Claims;
-  /** What the authorization request asked for claim by claim. */
+  /** Claims that the authorization request asked for. */
   readonly claimsRequest?: ClaimsRequest;
-  /** `aud` of an access token; instead of the server's own. */
+  /** `aud` of an access token. Default: the option `defaultAudience`. */
   readonly audience?: string | readonly string[];
-  /** What access tokens of the grant may be for; a refresh token remembers it. */
+  /** Resources that access tokens of the grant may be for. Stored with the refresh token. */
   readonly resources?: readonly string[];
   readonly pairId?: string;
   readonly familyId?: string;
-  /** Seconds at which the family of a refresh token ends; absent if it begins with this token. */
+  /** Seconds since 1970 at which the refresh token's family ends. Absent for the first token of a family. */
   readonly familyEnd?: number;
   readonly grantId?: string;
   readonly sessionId?: string;
-  /** Seconds; instead of the server's own. */
+  /** Seconds. Default: the server's option. */
   readonly lifetime?: number;
-  /** Instead of the client's or the server's own. */
+  /** Default: that of the client, otherwise of the server. */
   readonly format?: TokenFormat;
 }
 
-/** A token for several APIs is one by RFC 9068 for all of them. */
+/** Only a token for a single API that needs it gets the plain type. All others are `at+jwt` (RFC 9068). */
 function typeFor({ apisWithPlainJwts }: TokenContext, audience: string | readonly string[]): string {
   const [only, ...others] = [audience].flat();
   const isPlain = only !== undefined && others.length === 0 && apisWithPlainJwts.includes(only);
@@ -156,7 +156,7 @@ function applicationClaims(
   });
 }
 
-/** The part of a record that says what the token is for. */
+/** Returns the part of a record that says what the token is for. */
 function purposeOfRecord({ client, scopes, person, pairId, familyId, grantId, sessionId }: TokenPurpose) {
   return {
     clientId: client.id,
@@ -169,13 +169,13 @@ function purposeOfRecord({ client, scopes, person, pairId, familyId, grantId, se
   };
 }
 
-/** The part of a record by which an opaque token is found and recognised. */
+/** Returns identifier and digest of an opaque token. */
 async function opaqueIdentity(token: string) {
   const digest = await sha256(token);
   return { id: digest, digest };
 }
 
-/** The part of a record by which a JWT is found and recognised. */
+/** Returns identifier, digest and key of a JWT. */
 async function jwtIdentity(jti: string, { token, keyId }: SignedJwt) {
   return { id: jti, digest: await sha256(token), keyId };
 }
@@ -183,8 +183,8 @@ async function jwtIdentity(jti: string, { token, keyId }: SignedJwt) {
 const GRANT_CLAIMS = ['username', 'auth_time', 'acr', 'amr', 'sid'] as const;
 
 /**
- * Claims that go from an approval, a code or a refresh token to the tokens that it leads to. A name that people know
- * would undo pairwise subjects.
+ * Returns the claims that a grant passes on to its tokens. A username would defeat pairwise subjects, so such clients
+ * do not get it.
  */
 export function grantClaimsOf(client: ClientRecord, claims: Claims): Claims {
   const names = GRANT_CLAIMS.filter((name) => name !== 'username' || !hasPairwiseSubjects(client));
@@ -195,17 +195,17 @@ export function grantClaimsOf(client: ClientRecord, claims: Claims): Claims {
 
 // ── Refresh tokens ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Deterministic, so that the same claims give the same token again (RFC 8017 §8.2). Only this server reads it. */
+/** Deterministic (RFC 8017 §8.2), so that a retry gets the same token. Only this server reads refresh tokens. */
 export const REFRESH_TOKEN_ALGORITHM = 'RS256';
 
-/** The first refresh token of a family. */
+/** Mints the first refresh token of a family. */
 export function mintRefreshToken(context: TokenContext, purpose: TokenPurpose): Promise<MintedToken> {
   return mintRefresh(context, purpose, newOpaqueBody(context.random));
 }
 
 /**
- * The refresh token that a presented one rotates to. It is derived from the presented token, so that every
- * retry leads to the same one and nothing secret needs to be stored for it.
+ * Mints the successor of a refresh token. It is derived from the presented token, so that every retry gets the same one
+ * and nothing secret has to be stored.
  */
 export async function mintSuccessor(
   context: TokenContext,
@@ -220,8 +220,8 @@ export async function mintSuccessor(
 }
 
 /**
- * The text of a successor that was stored before, again.
- * @returns `undefined` where the record is not the presented token's successor
+ * Derives the text of a successor again.
+ * @returns `undefined` if the record is not the successor of the presented token
  */
 export async function recallSuccessor(
   context: TokenContext,
@@ -235,10 +235,10 @@ export async function recallSuccessor(
   return undefined;
 }
 
-/** Claim of a refresh token: seconds at which its family ends, however often it rotates. Successors carry it on. */
+/** Claim of a refresh token: seconds since 1970 at which its family ends. Successors inherit it. */
 export const FAMILY_END = 'family_exp';
 
-/** @returns `undefined` if the family has no end: it began without one, and the server sets none */
+/** @returns `undefined` if the family never ends: it began without an end, and the option sets none */
 function familyEndOf(
   { lifetimes }: TokenContext,
   { familyEnd }: TokenPurpose,
@@ -287,7 +287,7 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
   return { token: signed.token, record: { ...record, ...(await jwtIdentity(jti, signed)) } };
 }
 
-/** The token with this body, in the format that the record has: a signed one names its key. */
+/** Rebuilds the token with this body in the format of its record. Records of JWTs have a `keyId`. */
 async function textOf(context: TokenContext, record: TokenRecord, body: string): Promise<string | undefined> {
   const { keyId, claims } = record;
   if (keyId === undefined) return opaqueFrom('refresh_token', body);
@@ -295,7 +295,7 @@ async function textOf(context: TokenContext, record: TokenRecord, body: string):
   return (await signRefresh(context, claims, keyId)).token;
 }
 
-/** Signs the claims in an order of their own, so that a store may give them back in any (RFC 8259 §4). */
+/** Sorts the claims first, because stores may return them in another order (RFC 8259 §4). */
 function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Promise<SignedJwt> {
   const ordered = Object.entries(claims).sort(([one], [other]) => (one < other ? -1 : 1));
   return context.jwt.sign(Object.fromEntries(ordered), {
@@ -308,9 +308,9 @@ function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Pro
 // ── ID tokens and logout tokens ──────────────────────────────────────────────────────────────────────────────────
 
 /**
- * The ID token beside an access token that was granted `openid` (OpenID Connect Core §3.1.3.3, §12.2), with the claims
- * that the authorization request wants in it, as far as the access token's scopes permit them, and the application's.
- * @returns `undefined` where none is due
+ * Mints the ID token for an access token with the scope `openid` (OpenID Connect Core §3.1.3.3, §12.2). It contains the
+ * user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
+ * @returns `undefined` if OpenID Connect is off, there is no user, or the scope is missing
  */
 export async function mintIdTokenBeside(
   context: TokenContext,
@@ -334,25 +334,25 @@ export async function mintIdTokenBeside(
   });
 }
 
-/** What an ID token comes along with. */
+/** What an ID token depends on. */
 interface IdTokenOccasion {
   readonly client: ClientRecord;
-  /** Absent where the client acts for itself. */
+  /** Absent if the client acts for itself. */
   readonly person: Person | undefined;
   readonly access: MintedAccessToken;
-  /** Of the grant. */
+  /** Claims of the grant. */
   readonly claims: Claims;
   readonly claimsRequest: ClaimsRequest | undefined;
   readonly nonce?: string;
 }
 
-/** Claims that speak of the token and the sign-in (OpenID Connect Core §2, RFC 7519 §4.1): the server alone says them. */
+/** Claims about the token and the sign-in (OpenID Connect Core §2, RFC 7519 §4.1). The host cannot set them. */
 const PROTOCOL_CLAIMS: ReadonlySet<string> = new Set([
   ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'],
   ...['auth_time', 'nonce', 'acr', 'amr', 'azp', 'at_hash', 'c_hash', 's_hash', 'sid', 'events', 'cnf'],
 ]);
 
-/** The attributes of the person that the client is registered for, or asked for claim by claim (OpenID Connect Core §5.5). */
+/** Returns the user's claims that the client is registered for or requested (OpenID Connect Core §5.5). */
 async function wantedClaims(
   { getUserClaims, claimsByScope }: OidcContext,
   { subject }: Person,
@@ -371,20 +371,20 @@ async function wantedClaims(
   };
 }
 
-/** What an ID token says besides its issuer and times (OpenID Connect Core §2). */
+/** Content of an ID token, without issuer and times (OpenID Connect Core §2). */
 interface IdTokenContent {
   readonly client: ClientRecord;
-  /** The identifier of the person that the client is told. */
+  /** The identifier by which the client knows the user. */
   readonly sub: string;
   readonly accessToken: string;
   readonly nonce?: string;
-  /** `auth_time`, `acr`, `amr` and `sid` are taken from them. */
+  /** Claims of the grant, from which `auth_time`, `acr`, `amr` and `sid` are taken. */
   readonly claims: Claims;
-  /** What the client asked for about the person; none of `PROTOCOL_CLAIMS`. */
+  /** Claims of the user and the application. None are `PROTOCOL_CLAIMS`. */
   readonly attributes?: Claims;
 }
 
-/** An ID token. It has no record, since nothing accepts it as a token. */
+/** ID tokens have no records, because no endpoint accepts them as tokens. */
 async function mintIdToken(context: TokenContext, content: IdTokenContent): Promise<string> {
   const { client, nonce, attributes } = content;
   const { auth_time, acr, amr, sid } = content.claims;
@@ -407,24 +407,24 @@ async function mintIdToken(context: TokenContext, content: IdTokenContent): Prom
   return (await context.jwt.sign(claims, { type: JWT_TYPES.id_token, algorithm })).token;
 }
 
-/** What the ID tokens of a client are signed with, and with them its logout tokens. */
+/** Returns the algorithm for the client's ID tokens and logout tokens. */
 function idTokenAlgorithmOf(context: TokenContext, client: ClientRecord): SigningAlgorithm {
   return client.idTokenAlgorithm ?? context.idTokenAlgorithm;
 }
 
-/** `at_hash` (OpenID Connect Core §3.1.3.6), by the hash of the signing algorithm; Ed25519's is SHA-512. */
+/** `at_hash` (OpenID Connect Core §3.1.3.6). The signing algorithm determines the hash: SHA-512 for Ed25519. */
 async function leftHalfHash(token: string, algorithm: SigningAlgorithm): Promise<string> {
   const hash = algorithm === 'EdDSA' ? 'SHA-512' : 'SHA-256';
   const digest = new Uint8Array(await crypto.subtle.digest(hash, new TextEncoder().encode(token)));
   return base64url.encode(digest.subarray(0, digest.length / 2));
 }
 
-/** Seconds: what is captured on the way is soon of no use (Back-Channel Logout §4). */
+/** Seconds. Short, so that a captured token soon becomes useless (Back-Channel Logout §4). */
 const LOGOUT_TOKEN_LIFETIME = 120;
 
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** A logout token (Back-Channel Logout §2.4): tells a client that a session has ended, in the names that it knows. */
+/** Mints a logout token (Back-Channel Logout §2.4) with the identifiers that the client knows. */
 export async function mintLogoutToken(
   context: TokenContext,
   client: ClientRecord,

@@ -1,7 +1,8 @@
+// Opaque tokens and identifiers.
 import { base64url } from 'jose';
 import type { Clock, RandomSource } from '../environment.ts';
 
-/** Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url. */
+/** Prefixes tell the kind, also to secret scanners. After them come 256 random bits in base64url. */
 const OPAQUE_PREFIXES = {
   access_token: 'grantd_at_',
   refresh_token: 'grantd_rt_',
@@ -10,7 +11,7 @@ const OPAQUE_PREFIXES = {
   registration_token: 'grantd_ra_',
 } as const;
 
-/** All prefixes, those of signed values included. */
+/** Also contains the prefix of initial access tokens, which are signed. */
 export const PREFIXES = { ...OPAQUE_PREFIXES, initial_access_token: 'grantd_ia_' } as const;
 
 type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
@@ -18,36 +19,36 @@ type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
 const OPAQUE_KINDS = Object.keys(OPAQUE_PREFIXES) as OpaqueKind[];
 const BODY = /^[A-Za-z0-9_-]{43}$/;
 
-/** The kind of an opaque value, from the value itself; `undefined` where it is none of this server's. */
+/** Returns the kind of an opaque value by its form, or `undefined` if it is not one of this server. */
 export function opaqueKindOf(text: string): OpaqueKind | undefined {
   const kind = OPAQUE_KINDS.find((one) => text.startsWith(PREFIXES[one]));
   return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
 }
 
-/** A new value of 256 random bits. */
+/** Returns a value with 256 random bits. */
 export function newOpaque(kind: OpaqueKind, random: RandomSource): string {
   return opaqueFrom(kind, newOpaqueBody(random));
 }
 
-/** The base64url of 256 random bits. */
+/** Returns 256 random bits in base64url. */
 export function newOpaqueBody(random: RandomSource): string {
   return base64url.encode(random(32));
 }
 
-/** A value with a given body: the base64url of 32 bytes. */
+/** @param body 32 bytes in base64url */
 export function opaqueFrom(kind: OpaqueKind, body: string): string {
   return PREFIXES[kind] + body;
 }
 
 /**
- * A new identifier of 128 random bits, for clients. None begins with `-`, since a command would take it for a flag; that
- * costs a fiftieth of a bit.
+ * Returns an identifier with 128 random bits. It never begins with `-`, which a command line would take for a flag.
+ * That costs a fiftieth of a bit.
  */
 export function newIdentifier(random: RandomSource): string {
   return base64url.encode(random(16)).replace(/^-/, '_');
 }
 
-/** A new identifier for `jti`, pairs, families and grants: the time, then 128 random bits. */
+/** Returns an identifier for `jti`, pairs, families and grants: the time, then 128 random bits. */
 export function newTimedIdentifier({
   clock,
   random,
@@ -58,10 +59,7 @@ export function newTimedIdentifier({
   return timedIdentifier(clock(), base64url.encode(random(16)));
 }
 
-/**
- * Milliseconds, and what nobody can guess. Identifiers that are made one after another are so in an index as well, and
- * are written to the same few pages of it.
- */
+/** Begins with the time, so that new identifiers are neighbours in an index and touch few of its pages. */
 export function timedIdentifier(milliseconds: number, secret: string): string {
   return Math.floor(milliseconds).toString(36) + secret;
 }

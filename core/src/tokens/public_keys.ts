@@ -1,3 +1,4 @@
+// Reads, selects and fetches public keys.
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
@@ -8,32 +9,32 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 
-/** What a key is wanted for. */
+/** Algorithms that a key can be used with. */
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 
-/** Bits of an RSA modulus: less can be broken (RFC 7518 §3.3), more costs this server too much. */
+/** Bits of an RSA modulus. Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much time. */
 const RSA_BITS = { least: 2048, most: 8192 };
 
-/** Bytes of an RSA exponent; longer ones are for making somebody else compute. */
-const LONGEST_EXPONENT = 4;
+/** Maximum bytes of an RSA exponent. Longer ones only waste the server's time. */
+const MAX_EXPONENT_BYTES = 4;
 
-/** Characters of any number in a key: an RSA modulus with room for zeros in front. */
-const LONGEST_NUMBER = 2048;
+/** Maximum characters of a number in a key: an RSA modulus, with room for leading zeros. */
+const MAX_NUMBER_LENGTH = 2048;
 
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 /**
- * The keys of a JWK set that may be used, each with its public members alone. Others are left out, as RFC 7517 §5
- * wants it: malformed, of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
- * @param most keys that are looked at; `Infinity` for an owner who is trusted
- * @returns `undefined` where the value is no JWK set
+ * Reads the usable keys of a JWK set, each with its public members only. Skips others (RFC 7517 §5): malformed or
+ * unknown ones, symmetric ones, short ones, and private ones, whose secret is no longer secret.
+ * @param most limit of keys that are read; `Infinity` for a trusted owner
+ * @returns `undefined` if the value is not a JWK set
  */
 export function readPublicKeys(set: unknown, most: number): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
   return set.keys.slice(0, most).flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 
-/** Whether a key is one for an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
+/** Whether a key may be used with an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
 export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   const { kty, crv, alg, use, key_ops: operations } = jwk;
   const isEncryption = ENCRYPTION_ALGORITHMS.some((one) => one === algorithm);
@@ -56,10 +57,7 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
   }
 }
 
-/**
- * Which of several keys has signed something, by the `kid` of its header; where it has none, the one key of that
- * algorithm.
- */
+/** Finds the key that made a signature: by `kid`, or without one, the only key for the algorithm. */
 export function keyThatSigned(
   keys: readonly JWK[],
   algorithm: SigningAlgorithm,
@@ -70,21 +68,21 @@ export function keyThatSigned(
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
-/** A key without what it says it is for: that has been judged, and who imports keys may judge otherwise. */
+/** Removes the members about the key's use. They have already been checked, and Web Crypto checks them differently. */
 export function withoutUse({ use: _, key_ops: __, alg: ___, ...numbers }: JWK): JWK {
   return numbers;
 }
 
 /**
- * The key as jose takes it.
- * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
+ * Imports a key for jose.
+ * @returns `undefined` if the key is invalid, for example a point that is not on its curve
  */
 export async function importPublicKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
   try {
     const key = await importJWK(withoutUse(jwk), algorithm);
     return key instanceof Uint8Array ? undefined : key;
   } catch {
-    return undefined; // nothing here asks anybody: the numbers are all that can be wrong
+    return undefined; // nothing is fetched here, so only the key itself can be wrong
   }
 }
 
@@ -107,7 +105,7 @@ function publicKey(jwk: JsonObject): readonly JWK[] {
 function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
   if (kty === 'RSA' && isNumber(n) && isNumber(e)) {
     const bits = bitsOf(n);
-    const isUsual = bits >= RSA_BITS.least && bits <= RSA_BITS.most && bytesOf(e) <= LONGEST_EXPONENT;
+    const isUsual = bits >= RSA_BITS.least && bits <= RSA_BITS.most && bytesOf(e) <= MAX_EXPONENT_BYTES;
     return isUsual ? { kty, n, e } : undefined;
   }
   if (kty === 'EC' && isCurve(crv, 'P-256', 'P-384', 'P-521') && isNumber(x) && isNumber(y))
@@ -117,8 +115,8 @@ function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
 }
 
 function isNumber(value: unknown): value is string {
-  if (typeof value !== 'string' || value.length > LONGEST_NUMBER) return false;
-  return BASE64URL.test(value) && value.length % 4 !== 1; // no bytes have so many characters
+  if (typeof value !== 'string' || value.length > MAX_NUMBER_LENGTH) return false;
+  return BASE64URL.test(value) && value.length % 4 !== 1; // base64url never has such a length
 }
 
 function isListOfTexts(value: unknown): value is readonly string[] {
@@ -133,7 +131,7 @@ function bytesOf(number: string): number {
   return Math.floor((number.length * 3) / 4);
 }
 
-/** Without the zeros in front, which would make a short key look long. */
+/** Ignores leading zeros, which would make a short key look long. */
 function bitsOf(number: string): number {
   const bytes = Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
     one.charCodeAt(0),
@@ -142,35 +140,35 @@ function bitsOf(number: string): number {
   return first === -1 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24;
 }
 
-/** Milliseconds after which a key that its owner has taken away counts no more. */
-const LONGEST_USE = 5 * 60 * 1000;
+/** Milliseconds after which a fetched set is fetched again, so that keys that were removed stop working. */
+const CACHE_MS = 5 * 60 * 1000;
 
-/** Milliseconds between two requests to one URI, whatever key is asked for and whatever came of the last. */
-const COOL_DOWN = 10 * 1000;
+/** Milliseconds between two requests to the same URI, also after a failure. */
+const RETRY_AFTER_MS = 10 * 1000;
 
-/** URIs whose keys are remembered; those that were asked for least recently are forgotten first. */
-const MOST_SETS = 1000;
+/** Maximum sets in the cache. The least recently used one is dropped first. */
+const MAX_SETS = 1000;
 
 interface RemoteKeySetsParts {
   readonly fetchDocument: FetchDocument;
   readonly clock: Clock;
-  /** Keys of one set that are looked at; `Infinity` for as many as a document holds. */
+  /** Limit of keys that are read from one set; `Infinity` for all. */
   readonly mostKeys: number;
 }
 
-/** What is known of the set behind one URI. */
+/** The cached set of one URI. */
 interface KeySet {
   keys: readonly JWK[];
-  /** Milliseconds; of the keys. */
+  /** Milliseconds since 1970 at which the keys were fetched. */
   fetchedAtMs: number;
-  /** Milliseconds; of the last request, whatever came of it. */
+  /** Milliseconds since 1970 of the last request, whether it succeeded or not. */
   askedAtMs: number;
-  /** Why the last request brought no keys. */
+  /** Why the last request failed. */
   error?: unknown;
-  underWay?: Promise<readonly JWK[]> | undefined;
+  fetching?: Promise<readonly JWK[]> | undefined;
 }
 
-/** Key sets behind URIs (RFC 7517 §5), remembered for a few minutes. */
+/** Fetches key sets (RFC 7517 §5), and caches them for a few minutes. */
 export class RemoteKeySets {
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
@@ -184,44 +182,44 @@ export class RemoteKeySets {
   }
 
   /**
-   * A key of the set behind a URI. Where the remembered set does not have it, the set is fetched anew, but not more
-   * often than the cool-down lets; several who ask at once share one request.
-   * @throws {DocumentError} the set cannot be fetched, or is none
+   * Finds a key of the set at a URI. If the cached set does not contain it, fetches the set again, but not more often
+   * than every ten seconds. Concurrent callers share one request.
+   * @throws {DocumentError} the set cannot be fetched, or is not a JWK set
    */
   async find(uri: string, choose: (keys: readonly JWK[]) => JWK | undefined): Promise<JWK | undefined> {
     const set = this.#setOf(uri);
-    const remembered = this.#clock() - set.fetchedAtMs < LONGEST_USE ? choose(set.keys) : undefined;
+    const remembered = this.#clock() - set.fetchedAtMs < CACHE_MS ? choose(set.keys) : undefined;
     return remembered ?? choose(await this.#renewed(uri, set));
   }
 
   #setOf(uri: string): KeySet {
     const set = this.#sets.get(uri) ?? { keys: [], fetchedAtMs: -Infinity, askedAtMs: -Infinity };
-    this.#sets.delete(uri); // and back to the end of the order, as the one that was asked for last
+    this.#sets.delete(uri); // move it to the end, as the most recently used
     this.#sets.set(uri, set);
     const [oldest] = this.#sets.keys();
-    if (this.#sets.size > MOST_SETS && oldest !== undefined) this.#sets.delete(oldest);
+    if (this.#sets.size > MAX_SETS && oldest !== undefined) this.#sets.delete(oldest);
     return set;
   }
 
-  /** @throws {DocumentError} the last request failed, or this one does */
+  /** @throws {DocumentError} this request fails, or the previous one did a moment ago */
   async #renewed(uri: string, set: KeySet): Promise<readonly JWK[]> {
-    if (set.underWay !== undefined) return set.underWay;
-    if (this.#clock() - set.askedAtMs < COOL_DOWN) {
+    if (set.fetching !== undefined) return set.fetching;
+    if (this.#clock() - set.askedAtMs < RETRY_AFTER_MS) {
       if (set.error !== undefined) throw set.error;
       return set.keys;
     }
     set.askedAtMs = this.#clock();
-    set.underWay = this.#fetch(uri);
+    set.fetching = this.#fetch(uri);
     try {
-      set.keys = await set.underWay;
+      set.keys = await set.fetching;
       set.fetchedAtMs = set.askedAtMs;
       set.error = undefined;
       return set.keys;
     } catch (error) {
-      set.error = error; // what was fetched before stays good for its time
+      set.error = error; // the cached keys stay in use for their time
       throw error;
     } finally {
-      set.underWay = undefined;
+      set.fetching = undefined;
     }
   }
 
@@ -230,7 +228,7 @@ export class RemoteKeySets {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
     const keys = readPublicKeys(parseJson(body), this.#mostKeys);
-    if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
+    if (keys === undefined) throw new DocumentError('refused', 'the document is not a JWK set');
     return keys;
   }
 }

@@ -1,8 +1,9 @@
+// Derives keys from the server's secret.
 import { base64url } from 'jose';
 import { ConfigurationError } from '../http/errors.ts';
 import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
 
-/** What the library derives keys for. */
+/** Purposes for which the library derives keys. */
 export type SecretUse =
   | 'client_secret'
   | 'signing_key'
@@ -12,8 +13,8 @@ export type SecretUse =
   | 'initial_access_token';
 
 /**
- * The server's secret, or a list of them: the first is used, all are accepted. Keys are derived by HKDF (RFC 5869); each
- * use has keys of its own, a host's as well, whose uses must have other names than the library's.
+ * The server's secret, or a list of secrets: the first is used, all are accepted. Each use has its own key, derived by
+ * HKDF (RFC 5869). Hosts can derive keys too, for uses whose names differ from the library's.
  */
 export class ServerSecret<Use extends string = SecretUse> {
   readonly #secrets: readonly string[];
@@ -21,7 +22,7 @@ export class ServerSecret<Use extends string = SecretUse> {
 
   #fingerprints: Promise<readonly string[]> | undefined;
 
-  /** @throws {ConfigurationError} no secret, or one of fewer than 32 characters. */
+  /** @throws {ConfigurationError} no secret, or one with fewer than 32 characters */
   constructor(secret: string | readonly string[]) {
     this.#secrets = Array.isArray(secret) ? [...secret] : [secret];
     if (
@@ -30,12 +31,12 @@ export class ServerSecret<Use extends string = SecretUse> {
     ) {
       throw new ConfigurationError(
         'secret',
-        'a text of at least 32 characters, or a list of them, the newest first',
+        'a text of at least 32 characters, or a list of such texts, newest first',
       );
     }
   }
 
-  /** Keys of 32 bytes for a use, in the order of the secrets. */
+  /** Returns one key of 32 bytes for each secret, in their order. */
   keys(use: Use): Promise<readonly Uint8Array<ArrayBuffer>[]> {
     let keys = this.#derived.get(use);
     if (keys === undefined) {
@@ -45,13 +46,13 @@ export class ServerSecret<Use extends string = SecretUse> {
     return keys;
   }
 
-  /** What tells the secrets apart, in their order: 8 characters from which none of them can be calculated. */
+  /** Returns 8 characters for each secret, in their order. They identify a secret without revealing it. */
   fingerprints(): Promise<readonly string[]> {
     this.#fingerprints ??= Promise.all(this.#secrets.map(fingerprint));
     return this.#fingerprints;
   }
 
-  /** The key of 32 bytes that is used for new values. */
+  /** Returns the key of 32 bytes for new values. */
   async key(use: Use): Promise<Uint8Array<ArrayBuffer>> {
     const [first] = await this.keys(use);
     if (first === undefined) throw new Error('a server secret is never empty');
@@ -75,20 +76,21 @@ async function deriveKey(secret: string, use: string): Promise<Uint8Array<ArrayB
   return new Uint8Array(await crypto.subtle.deriveBits(parameters, material, 256));
 }
 
-/** What stops working when a server secret is dropped. */
+/** Clients and keys that stop working if a server secret is dropped. */
 export interface DependentsOfSecret {
-  /** Identifiers of the clients with a live secret whose hash is under it. */
+  /** Identifiers of clients with a live secret that is hashed under it. */
   readonly clients: readonly string[];
-  /** `kid` of the signing keys that are sealed under it. */
+  /** `kid` of signing keys that are sealed under it. */
   readonly signingKeys: readonly string[];
 }
 
+/** What depends on each server secret. */
 export interface SecretDependents {
   /** In the order of the secrets. */
   readonly secrets: readonly ({ readonly fingerprint: string } & DependentsOfSecret)[];
-  /** Under any of them: hashes of an earlier schema, which do not say so until their client authenticates. */
+  /** Hashes of an older schema, which do not say which secret they are under until their client authenticates. */
   readonly unknown: DependentsOfSecret;
-  /** Under none of them: these clients cannot authenticate, and these keys do not sign. */
+  /** Under a secret that the server no longer has: these clients cannot authenticate, and these keys cannot sign. */
   readonly lost: DependentsOfSecret;
 }
 

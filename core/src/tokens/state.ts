@@ -1,3 +1,4 @@
+// Finds tokens, and decides whether they are alive.
 import { sha256 } from '#crypto';
 import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError, StorageFault } from '../http/errors.ts';
@@ -23,8 +24,8 @@ import { subjectIdentifier } from './subject_identifier.ts';
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 /**
- * Finds a token by what it is itself: the kind comes from the `typ` header of a JWT whose signature has
- * verified, or from an opaque token's prefix; so no hint is needed, and one look-up is enough.
+ * Finds a token. The token itself tells its kind: by the `typ` header of a verified JWT, or by the prefix of an opaque
+ * token. So one lookup is enough, without a hint.
  */
 export function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   return token.includes('.') ? findJwt(context, token) : findOpaque(context, token);
@@ -46,7 +47,7 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   const record = await lookUp(context, kind, claims.jti);
   const plain = isPlainJwt && { isPlainJwt };
   if (record === undefined) return { reason: 'no_record', kind, claims, ...plain };
-  // Only the digest tells a plain JWT from others that the key has signed.
+  // Without the digest, other JWTs of the same key could be taken for an access token with `typ: JWT`.
   const isIssued =
     (!isPlainJwt || record.digest !== undefined) && isAsIssued(record, jwt.digest ?? (await sha256(token)));
   if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...plain };
@@ -65,7 +66,7 @@ function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitab
   return kind === 'access_token' ? storage.tokens.getByAccessToken(id) : storage.tokens.getByRefreshToken(id);
 }
 
-/** A stolen signing key makes a JWT verify, but not be the one that was issued. */
+/** Protects against a stolen signing key, which can make valid signatures, but not tokens with a stored digest. */
 function isAsIssued({ digest }: TokenRecord, digestOfToken: string): boolean {
   return digest === undefined || equalInConstantTime(digest, digestOfToken);
 }
@@ -75,20 +76,20 @@ function kindOfType(type: string | undefined): TokenKind | undefined {
   return known === 'access_token' || known === 'refresh_token' ? known : undefined;
 }
 
-/** What a record says by itself, for a host that keeps no claims of its opaque tokens. */
+/** Derives claims from the record, for hosts that store no claims of opaque tokens. */
 async function claimsOfRecord(context: TokenContext, record: TokenRecord): Promise<Claims> {
   const { expiresAt, issuedAtMs } = record;
   return {
     iss: context.issuer,
-    sub: record.claims?.sub ?? (await toldSubject(context, record)),
+    sub: record.claims?.sub ?? (await subjectOfRecord(context, record)),
     exp: expiresAt,
-    // A host that brings its own records may not have kept it.
+    // Records of hosts may lack it.
     ...(Number.isFinite(issuedAtMs) && { iat: secondsOf(issuedAtMs) }),
   };
 }
 
-/** `sub` of a record that keeps none; `undefined` where its client is gone, and with it what it was told. */
-async function toldSubject(
+/** Returns `sub` for a record without one, or `undefined` if its client was removed. */
+async function subjectOfRecord(
   context: TokenContext,
   { subject, clientId }: TokenRecord,
 ): Promise<string | undefined> {
@@ -98,16 +99,16 @@ async function toldSubject(
   return client && subjectIdentifier(context, client, subject);
 }
 
-/** The kind that a caller expects; advisory (grantd §3.3, RFC 7009 §2.1, RFC 7662 §2.1). */
+/** The token type that the caller expects. It is only a hint (grantd §3.3, RFC 7009 §2.1, RFC 7662 §2.1). */
 export type TokenTypeHint = 'access_token' | 'refresh_token' | 'auth_code';
 
 const HINTS: readonly string[] = ['access_token', 'refresh_token', 'auth_code'] satisfies TokenTypeHint[];
 
 /**
- * The hint of a request. An unknown one is ignored if the server or the caller's registration says so.
- * @param asking the caller, who is still being authenticated; `undefined` if callers are not
- * @returns `undefined` if there is no hint, or one that is ignored
- * @throws {OAuthError} `unsupported_token_type`: a value that this server does not know
+ * Reads the hint of a request. Unknown hints are ignored if the server or the client is configured so.
+ * @param asking the caller, whose authentication may still be running; `undefined` if callers are not authenticated
+ * @returns `undefined` if there is no hint, or an ignored one
+ * @throws {OAuthError} `unsupported_token_type`: an unknown hint
  */
 export function readTokenTypeHint(
   { ignoreUnknownTokenTypeHints }: { readonly ignoreUnknownTokenTypeHints: boolean },
@@ -131,10 +132,9 @@ function isHint(text: string): text is TokenTypeHint {
 }
 
 /**
- * Whether a token is alive: its record exists, neither the stored expiry nor the token's own has passed, it is not
- * revoked, and its client and person still exist. The only function that decides it; introspection, UserInfo and
- * refresh all ask here. `superseded` is the last reason that is looked at: a token that is dead for it is dead for no
- * other.
+ * Decides whether a token is alive: neither expired nor revoked, and client and user still exist and are enabled. It is
+ * the only function that decides this, so introspection, UserInfo and refresh always agree. `superseded` is checked
+ * last: a token with this reason is inactive for no other.
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
   const stored = storedLife(record, context.clock());
@@ -157,13 +157,13 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   return ALIVE;
 }
 
-/** Whether an authorization code can still be redeemed, but for its single use. */
+/** Whether a code can be redeemed, apart from its single use. */
 export async function codeLife(context: TokenContext, record: AuthorizationCodeRecord): Promise<Life> {
   const stored = storedLife(record, context.clock());
   return stored.alive ? subjectLife(context, record.subject) : stored;
 }
 
-/** Whether the host still knows the person and lets them in. */
+/** Whether the host still knows the user and lets them sign in. */
 export async function subjectLife(context: TokenContext, subject: string | undefined): Promise<Life> {
   if (subject === undefined || context.getSubjectState === undefined) return ALIVE;
   const state = await context.getSubjectState(subject);
@@ -171,8 +171,8 @@ export async function subjectLife(context: TokenContext, subject: string | undef
 }
 
 /**
- * Whether the token says itself that it is valid now (RFC 7519 §4.1.4, §4.1.5). In the tokens of this server `exp` is
- * the stored expiry; a host's own JWTs may differ. A time that is not a number counts as death.
+ * Checks the times in the token itself (RFC 7519 §4.1.4, §4.1.5). For this server's tokens `exp` equals the stored
+ * expiry, but JWTs of a host's `JwtService` may differ. A time that is not a number means inactive.
  */
 function claimedLife({ exp, nbf }: Claims, nowMs: number): Life {
   if (exp !== undefined && !(typeof exp === 'number' && exp * 1000 > nowMs)) {
@@ -182,7 +182,7 @@ function claimedLife({ exp, nbf }: Claims, nowMs: number): Life {
   return ALIVE;
 }
 
-/** Stores that join the client's generation have answered this already; a host's record may come without it. */
+/** Needed only if the record has no client state: the stores of this library join it. */
 async function clientLife({ storage }: TokenContext, clientId: string): Promise<Life> {
   const client = await storage.clients.get(clientId);
   if (!client) return { alive: false, reason: 'client_gone' };
@@ -203,12 +203,14 @@ async function isRevokedByStore({ storage }: TokenContext, record: TokenRecord):
       ? await tokens.isRefreshTokenRevoked(record)
       : await tokens.isAccessTokenRevoked?.(record);
   if (typeof isRevoked === 'boolean') return isRevoked;
-  throw new StorageFault(new TypeError('storage must answer true or false to whether a token is revoked'));
+  throw new StorageFault(
+    new TypeError('isAccessTokenRevoked and isRefreshTokenRevoked must resolve to true or false'),
+  );
 }
 
 /**
- * Verifies access tokens that this server issued: signature by the pinned algorithm, `typ`, issuer, record, life.
- * There is no audience check: every access token of this issuer is accepted (grantd §7.4).
+ * Verifies access tokens of this server: signature, `typ`, issuer, record and state. It does not check the audience:
+ * every access token of this issuer is accepted (grantd §7.4).
  */
 export class AccessTokenVerifier {
   readonly #context: TokenContext;
@@ -218,7 +220,7 @@ export class AccessTokenVerifier {
   }
 
   /**
-   * @returns the token's record and verified claims
+   * @returns the token's record and its verified claims
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    */
   async verify(token: string): Promise<FoundToken> {
@@ -233,7 +235,7 @@ export class AccessTokenVerifier {
   }
 }
 
-/** What the bearer may know; everything else is one answer. */
+/** The description contains only what the bearer may know. */
 function refused(reason: InactiveReason): OAuthError {
   return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', { reason });
 }

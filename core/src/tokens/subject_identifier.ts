@@ -1,22 +1,23 @@
+// Identifiers by which clients know users and sessions.
 import { hmacSha256 } from '#crypto';
 import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
 import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { ServerSecret } from './server_secret.ts';
 
-/** What decides how a client is told of a person. */
+/** The client's fields that determine its subject identifiers. */
 export type SubjectAudience = Pick<ClientRecord, 'id' | 'redirectUris' | 'metadata'>;
 
-/** What a client with pairwise subjects needs. */
+/** What a client with pairwise subjects needs, for messages. */
 export const ONE_SECTOR = 'https redirect URIs of one host, or a sector_identifier_uri';
 
-/** The client itself is its sector: its identifiers are shared with no other client. */
+/** The client shares its identifiers with no other one. */
 const OWN_SECTOR = Symbol('own sector');
 
 /**
- * What the pairwise identifiers of a client are calculated for (OpenID Connect Core §8.1): the host of
- * `sector_identifier_uri`, otherwise the one web host of its redirect URIs. Only https proves a host, so a client with
- * private-use schemes and loopback addresses alone is a sector of its own.
- * @returns `undefined` when the redirect URIs name several hosts, or mix a web host with URIs that prove none
+ * Returns the sector of a client (OpenID Connect Core §8.1): the host of `sector_identifier_uri`, otherwise the only
+ * web host of its redirect URIs. Only https proves a host, so a client with nothing but private-use schemes and
+ * loopback addresses is a sector of its own.
+ * @returns `undefined` if the redirect URIs have several hosts, or mix a web host with other URIs
  */
 export function sectorOf({
   redirectUris,
@@ -29,21 +30,20 @@ export function sectorOf({
   return only ?? OWN_SECTOR;
 }
 
-/** The host that answers a redirect URI on the web; `undefined` for loopback addresses and any scheme but https. */
+/** Returns the web host of a redirect URI, or `undefined` for loopback addresses and schemes other than https. */
 export function webHostOf(uri: string): string | undefined {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && !isOwnMachine(url.hostname) ? url.hostname : undefined;
 }
 
-/** What is calculated of the identifiers that a client is told. */
 interface PairwiseContext {
   readonly pairwiseSecret: ServerSecret | undefined;
 }
 
 /**
- * `sub` as a client is told of a person: the server's own identifier, or one of its sector's that nobody can lead back
- * to the person or to another sector's (OpenID Connect Core §8.1).
- * @throws {Error} the client's subjects are pairwise, but the server has no secret for them, or the client no sector
+ * Returns the `sub` by which a client knows a user: the server's own identifier, or one that only its sector has and
+ * that cannot be traced back to the user (OpenID Connect Core §8.1).
+ * @throws {Error} the client has pairwise subjects, but no sector, or the server has no `pairwiseSecret`
  */
 export function subjectIdentifier(
   context: PairwiseContext,
@@ -54,9 +54,9 @@ export function subjectIdentifier(
 }
 
 /**
- * `sid` as a client is told of a session: where its subjects are pairwise one of its sector's as well, or two sectors
- * would know the person by the session.
- * @throws {Error} as `subjectIdentifier`
+ * Returns the `sid` by which a client knows a session. With pairwise subjects it differs by sector too, because two
+ * sectors could otherwise recognize the user by the session.
+ * @throws {Error} like `subjectIdentifier`
  */
 export function sessionIdentifier(
   context: PairwiseContext,
@@ -78,7 +78,7 @@ async function ofSector(
     const missing = sector === undefined ? ONE_SECTOR : 'the option pairwiseSecret';
     throw new Error(`the client ${client.id} has pairwise subjects, which need ${missing}`);
   }
-  // A host has no space in it, so no client is taken for a host.
+  // Hosts contain no spaces, so a client is never taken for a host.
   const name = sector === OWN_SECTOR ? `client ${client.id}` : sector;
   return hmacSha256(await pairwiseSecret.key(use), `${name}\0${identifier}`);
 }

@@ -77,7 +77,7 @@ async function personalClaims(context: Context, oidc: OidcContext, found: FoundT
   const { sub: _, ...permitted } = {
     ...permittedClaims(attributes, scopes, claimsByScope),
     ...requestedClaims(attributes, asked),
-    ...(await context.applicationClaims?.told('userinfo', found)),
+    ...(await context.applicationClaims?.ofResponse('userinfo', found)),
   };
   return { ...permitted, sub: claims.sub ?? subject };
 }

@@ -1,4 +1,4 @@
-import type { Mortal, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
+import type { LifeFacts, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   insertedNames,
@@ -138,7 +138,7 @@ export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
 }
 
 /** Whether a token would be behind the cutoff in time. */
-function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: Mortal): boolean {
+function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: LifeFacts): boolean {
   return tokens.some(({ issuedAtMs }) => issuedAtMs < notBeforeMs);
 }
 
