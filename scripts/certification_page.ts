@@ -69,7 +69,7 @@ Do not use the first three settings on any other server.
 Add a user with every standard claim, or the scope modules end with a warning:
 
 \`\`\`sh
-${personCommand('certified').map(quoted).join(' ').replace(/^/, 'echo "a password of theirs" | npx grantd ')}
+${personCommand('certified').map(quoted).join(' ').replace(/^/, 'echo "correct horse battery" | npx grantd ')}
 \`\`\`
 
 The configuration of a plan in the suite, with clients that register themselves:
@@ -157,7 +157,7 @@ function planConfiguration() {
     server: { discoveryUrl: `${ISSUER}/.well-known/openid-configuration`, login_hint: 'certified' },
     client: { client_name: 'suite' },
     client2: { client_name: 'suite-2' },
-    browser: browserTasks(ISSUER, { username: 'certified', password: 'a password of theirs' }),
+    browser: browserTasks(ISSUER, { username: 'certified', password: 'correct horse battery' }),
   };
 }
 

@@ -39,7 +39,7 @@ export async function registerClients({ storage, jwt }: Library): Promise<void> 
 export async function registerPerson(cluster: Cluster, name: string): Promise<string> {
   const added = await cluster.command(
     ['user', 'add', name, '--password-stdin', '--json', '--claim', `name=${name}`],
-    'a password of theirs',
+    'correct horse battery',
   );
   return (JSON.parse(added) as { sub: string }).sub;
 }

@@ -49,7 +49,7 @@ interface ClientSite {
   bodiesAt(path: string): readonly string[];
 }
 
-const PERSON: Credentials = { username: 'certified', password: 'a password of theirs' };
+const PERSON: Credentials = { username: 'certified', password: 'correct horse battery' };
 
 const CLIENT = {
   id: 'suite',
