@@ -59,7 +59,7 @@ const HOSTS: readonly Host[] = [
     title: 'Next.js',
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
-      '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. The build loads the route, so it needs `GRANTD_SECRET` and the database too.',
+      'For development, run `npx next dev --hostname 127.0.0.1 examples/next_application`. For production, run `npx next build examples/next_application`, then `npx next start --hostname 127.0.0.1 examples/next_application`. The build loads the route, so it also needs `GRANTD_SECRET` and the database.',
       "The route is at the top, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. Next.js removes a `basePath` from the path: with the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`.",
     ],
   },

@@ -30,7 +30,7 @@ ${code('host.ts')}
 ## 3. Switch over
 
 1. Introspect an old token at the new host. With a wrong \`OLD_SECRET\` no old token verifies, and each is \`{"active":false}\`.
-2. Send \`/token\` to grantd. \`/authorize\` stays a page of your application, which validates and completes requests with grantd: [express_with_users](../examples/express_with_users/host.ts) has one.
+2. Send \`/token\` to grantd. Keep \`/authorize\` as a page of your application, which validates and completes requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
 3. Remove the option when the last old refresh token has expired.
 
 ## Extra token fields

@@ -141,7 +141,10 @@ export interface AuthorizationServerOptions {
   readonly authorizationCodeLifetime?: number;
   /** Seconds within which the browser must present a pushed authorization request (RFC 9126 §2.2). Default: `60`. */
   readonly pushedRequestLifetime?: number;
-  /** Seconds within which a client may retry with the predecessor of a rotated refresh token. Default: `10`. */
+  /**
+   * Seconds within which a client may repeat a refresh with the same refresh token, for example after a lost response.
+   * Default: `10`.
+   */
   readonly refreshGrace?: number;
 }
 

@@ -222,7 +222,7 @@ export const SHARED_OPTIONS = {
   refreshGrace: option(
     'Lifetimes',
     seconds(0),
-    'Seconds within which a client may retry with the predecessor of a rotated refresh token.',
+    'Seconds within which a client may repeat a refresh with the same refresh token, for example after a lost response.',
     10,
   ),
 };
