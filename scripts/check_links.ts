@@ -24,7 +24,7 @@ const ANCHOR = /<a (?:id|name)="([^"]+)"/g;
 /** A file of this repository, or of the folder of the file that names it. */
 const PATH =
   /(?<![\w./@-])(?:core|protect|server|examples|bench|reliability|scripts|runtimes|docs)\/[\w./-]+\.(?:ts|mts|mjs|md|json|svg)\b/g;
-const PAST = /^(?:docs\/adr\/|\.changeset\/|CHANGELOG\.md|bench\/results\/)/;
+const PAST = /^(?:docs\/adr\/|\.changeset\/|(?:\w+\/)?CHANGELOG\.md|bench\/results\/)/;
 
 const breaches: string[] = [];
 const anchors = new Map<string, ReadonlySet<string>>();
