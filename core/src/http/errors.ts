@@ -310,7 +310,8 @@ export const REFUSAL_REASONS = {
   too_many_registered:
     'The limit of self-registered clients is reached. Remove some, or raise registrationLimit.',
   client_changed_meanwhile: 'The client was changed at the same time in each attempt to replace it.',
-  redirect_uri_unfit: 'The client may not register one of its redirect URIs. The logged value says what was expected.',
+  redirect_uri_unfit:
+    'The client may not register one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
     'A field of the client metadata is wrong. The value names it and says what was expected.',
   body_unreadable: 'The body is not a JSON object.',
