@@ -1,13 +1,14 @@
 // The ledgers in docs/specs/ tie each requirement to code and tests. Every title in them must have passed, and every
-// place must exist.
+// place must exist. With --places it checks the places alone, before any test has run.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 process.chdir(dirname(import.meta.dirname));
 
-const outcomes: Readonly<Record<string, 'passed' | 'failed'>> = JSON.parse(
-  readFileSync('.test-results/titles.json', 'utf8'),
-);
+/** Absent if no test has run. */
+const outcomes: Readonly<Record<string, 'passed' | 'failed'>> | undefined = process.argv.includes('--places')
+  ? undefined
+  : JSON.parse(readFileSync('.test-results/titles.json', 'utf8'));
 const faults: string[] = [];
 let rows = 0;
 
@@ -40,6 +41,7 @@ function checkRow(place: string, cells: readonly string[]): void {
   if (titles.length === 0 && !tests.startsWith('not done, because ')) {
     faults.push(`${place} names neither a test nor why it is not done`);
   }
+  if (outcomes === undefined) return;
   for (const title of titles) {
     if (outcomes[title] !== 'passed') faults.push(`${place}: ${outcomes[title] ?? 'no such test'}: ${title}`);
   }

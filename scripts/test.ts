@@ -54,6 +54,7 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['layers', process.execPath, ['scripts/check_layers.ts']],
   ['citations', process.execPath, ['scripts/check_citations.ts']],
   ['links', process.execPath, ['scripts/check_links.ts']],
+  ['places in the ledger', process.execPath, ['scripts/check_ledger.ts', '--places']],
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
   ['walk of a request', process.execPath, ['scripts/check_walk.ts']],
   ['tests', process.execPath, tests],
