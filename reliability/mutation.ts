@@ -11,7 +11,7 @@ import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { EXPLAINED } from './mutation/explained.ts';
-import { LONGEST_TEST_MS, type Message, type Task, type TestRun } from './mutation/judge.ts';
+import { LONGEST_TEST_MS, type Message, type Survey, type Task, type TestRun } from './mutation/judge.ts';
 import { type Mutant, mutantsOf } from './mutation/mutants.ts';
 import { showProgress } from './script.ts';
 
@@ -112,8 +112,9 @@ class Judge {
     return ready && new Judge(child, ready.atLoad);
   }
 
-  async survey(): Promise<readonly TestRun[]> {
-    this.#child.send('survey');
+  async survey(tests?: readonly number[]): Promise<readonly TestRun[]> {
+    this.#latest = Date.now();
+    this.#child.send({ ...(tests !== undefined && { tests }) } satisfies Survey);
     const answer = await answerOf(this.#child, 'survey', () => this.#hangs());
     if (answer === undefined) throw new Error('the tests hang or end their process without any mutant');
     return answer.runs;
@@ -154,24 +155,20 @@ function answerOf<Kind extends Message['kind']>(child: ChildProcess, kind: Kind,
 
 const judge = await Judge.start();
 if (judge === undefined) throw new Error('the tests cannot be loaded');
-const first = await judge.survey();
-// Code whose result the process keeps is reached in the first round only.
 const runs = await judge.survey();
-const failing = runs.filter(
-  ({ failure }, test) => failure !== undefined || first[test]?.failure !== undefined,
-);
-for (const { title, failure } of failing)
-  console.error(`left out, fails without any mutant: ${title}: ${failure?.split('\n', 1)[0]}`);
-
-const isUsable = (test: number) => runs[test]?.failure === undefined && first[test]?.failure === undefined;
 const testsOf = new Map<number, number[]>();
-for (const [test, { reached }] of runs.entries())
-  if (isUsable(test))
-    for (const number of reached) testsOf.set(number, [...(testsOf.get(number) ?? []), test]);
-const once = new Set([
-  ...judge.atLoad,
-  ...first.flatMap(({ reached }) => reached.filter((n) => !testsOf.has(n))),
-]);
+for (const { test, reached, failure } of runs) {
+  if (failure !== undefined) {
+    console.error(`left out, fails without any mutant: ${titleOf(test)}: ${failure.split('\n', 1)[0]}`);
+    continue;
+  }
+  for (const number of reached) testsOf.set(number, [...(testsOf.get(number) ?? []), test]);
+}
+// Code whose result the process keeps is reached by one test only, and not when that test runs again.
+const reachedOnce = new Map([...testsOf].filter(([, tests]) => tests.length === 1));
+const again = await judge.survey([...new Set([...reachedOnce.values()].flat())]);
+const reachedAgain = new Set(again.flatMap(({ reached }) => reached));
+const once = new Set([...judge.atLoad, ...[...reachedOnce.keys()].filter((one) => !reachedAgain.has(one))]);
 /** How many mutants each test has killed. It is likely to kill their neighbours too. */
 const kills = new Map<number, number>();
 const idle: Judge[] = [judge];
@@ -207,7 +204,7 @@ async function isSliceGood(slice: string): Promise<boolean> {
       if (test !== undefined) kills.set(test, (kills.get(test) ?? 0) + 1);
       judged.push({
         ...mutant,
-        ...{ verdict, test: test === undefined ? undefined : runs[test]?.title },
+        ...{ verdict, test: test === undefined ? undefined : titleOf(test) },
         ...{ sourceDigest: digests.get(mutant.file) ?? '', testsDigest },
       });
       save();
@@ -240,6 +237,10 @@ async function verdictOf(mutant: Numbered): Promise<{ verdict: Verdict; test?: n
     if (verdict === 'timeout') return { verdict, test };
   }
   return { verdict: 'killed' };
+}
+
+function titleOf(test: number): string | undefined {
+  return runs[test]?.title;
 }
 
 /** For code that runs once in a process: while modules load, or before the first test that needs its result. */

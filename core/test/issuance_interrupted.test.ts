@@ -1,7 +1,8 @@
 // § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { AdministrableStorage } from '@grantd/core';
+import type { AdministrableStorage, TokenRecord } from '@grantd/core';
+import { changeClient } from './harness/client_change.ts';
 import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
@@ -166,6 +167,98 @@ async function failingAt(world: World, part: 'tokens' | 'keys', method: string, 
   });
   return secondServer(world, options, { ...world.storage, [part]: repository });
 }
+
+/** A server whose store answers the second lookup of a refresh token, that of the successor, in its own way. */
+function withSuccessor(
+  world: World,
+  present: (record: TokenRecord | undefined) => TokenRecord | undefined,
+  further: Partial<AdministrableStorage['tokens']> = {},
+): Promise<World> {
+  const { tokens } = world.storage;
+  let lookups = 0;
+  const getByRefreshToken = async (id: string) => {
+    const record = await tokens.getByRefreshToken(id);
+    lookups += 1;
+    return lookups === 1 ? record : present(record ?? undefined);
+  };
+  return secondServer(world, {}, { ...world.storage, tokens: { ...tokens, getByRefreshToken, ...further } });
+}
+
+test('§6 a retry is refused if its successor is gone, or cannot be derived from the presented token', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  await world.rotated(refresh_token);
+  const gone = await withSuccessor(world, () => undefined);
+  assert.deepEqual(await gone.refresh(refresh_token), DEAD_REFRESH_TOKEN);
+  assert.equal(gone.lastReason, 'no_record');
+  const other = await withSuccessor(world, (record) => record && { ...record, digest: 'of another token' });
+  assert.deepEqual(await other.refresh(refresh_token), DEAD_REFRESH_TOKEN);
+  assert.equal(other.lastReason, 'refresh_token_dead');
+});
+
+test('§6 nothing is issued if a concurrent request rotates the token and its record is gone afterwards', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const server = await withSuccessor(world, () => undefined, { rotate: () => 'superseded' });
+  assert.deepEqual(await server.refresh(refresh_token), OVERTAKEN);
+});
+
+test('§6 nothing is issued for a token that does not rotate while its person is disabled', async (t) => {
+  const world = await openWorld(t);
+  await changeClient(world, 'web', { rotateRefreshTokens: false });
+  const { refresh_token } = await world.grant();
+  const disable = () => world.storage.setDisabled('subject', 'alice', true);
+  const server = await secondServer(world, {}, interruptedBeforeIssuing(world.storage, disable));
+  assert.deepEqual(await server.refresh(refresh_token), OVERTAKEN);
+});
+
+test('§6 a retry gets its successor if the client stopped rotating in between', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const successor = await world.rotated(refresh_token);
+  await changeClient(world, 'web', { rotateRefreshTokens: false });
+  assert.equal((await world.rotated(refresh_token)).refresh_token, successor.refresh_token);
+});
+
+test('§4.1.3 a malformed code is refused without a lookup', async (t) => {
+  const world = await openWorld(t);
+  const { authorizationCodes } = world.storage;
+  const get = () => assert.fail('storage is asked');
+  const server = await secondServer(
+    world,
+    {},
+    { ...world.storage, authorizationCodes: { ...authorizationCodes, get } },
+  );
+  assert.deepEqual(await server.redeem('x'), DEAD_CODE);
+});
+
+test('§4.1.3 a code whose record has no sub is refused', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code();
+  const { authorizationCodes } = world.storage;
+  const get = async (id: string) => {
+    const record = await authorizationCodes.get(id);
+    return record && { ...record, claims: {} };
+  };
+  const server = await secondServer(
+    world,
+    {},
+    { ...world.storage, authorizationCodes: { ...authorizationCodes, get } },
+  );
+  assert.deepEqual(await server.redeem(code), DEAD_CODE);
+  assert.equal(server.lastReason, 'code_unknown');
+});
+
+test('§4.4 a client from a host that counts no generations gets its token', async (t) => {
+  const world = await openWorld(t);
+  const { clients } = world.storage;
+  const get = async (id: string) => {
+    const { generation: _, ...client } = (await clients.get(id)) ?? assert.fail();
+    return client;
+  };
+  const server = await secondServer(world, {}, { ...world.storage, clients: { ...clients, get } });
+  issued(await server.post('/token', { grant_type: 'client_credentials' }, 'machine'));
+});
 
 test('§4.1.4 a code is not used up if the ID token cannot be signed', async (t) => {
   const world = await openWorld(t);

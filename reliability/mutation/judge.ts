@@ -23,7 +23,13 @@ export interface Order {
   readonly tests: readonly number[];
 }
 
+/** Tests to run without a mutant. Default: all. */
+export interface Survey {
+  readonly tests?: readonly number[];
+}
+
 export interface TestRun {
+  readonly test: number;
   readonly title: string;
   readonly ms: number;
   readonly failure?: string | undefined;
@@ -111,6 +117,7 @@ async function load({ sources, suites, mutant }: Task): Promise<void> {
           ? String(outcome.reason)
           : unhandled && String(unhandled);
     return {
+      test,
       title: declaredTitles()[test],
       ms: performance.now() - startedAt,
       failure: failure as string | undefined,
@@ -118,10 +125,10 @@ async function load({ sources, suites, mutant }: Task): Promise<void> {
     };
   };
 
-  process.on('message', async (order: 'survey' | Order) => {
-    if (order !== 'survey') return send(await judge(order, run));
+  process.on('message', async (order: Survey | Order) => {
+    if ('mutant' in order) return send(await judge(order, run));
     const runs: TestRun[] = [];
-    for (const test of declaredTitles().keys()) runs.push(await run(test));
+    for (const test of order.tests ?? declaredTitles().keys()) runs.push(await run(test));
     send({ kind: 'survey', runs });
   });
 }

@@ -87,7 +87,7 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
 
   const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
   if (!successor) throw dead('no_record');
-  const life = await lifeOf(context, successor, successor.claims ?? {});
+  const life = await lifeOf(context, successor, {}); // its claims have no other expiry than its record
   if (!life.alive && life.reason === 'superseded') throw await stolen(context, presented, call);
   if (!life.alive) throw dead(life.reason);
 

@@ -61,7 +61,7 @@ function tokenResponse({ clock }: Context, { access, refreshToken, idToken }: Is
   const { record, token } = access;
   return jsonResponse({
     access_token: token,
-    token_type: record.tokenType ?? 'Bearer',
+    token_type: record.tokenType,
     expires_in: record.expiresAt - secondsOf(clock()),
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
