@@ -502,7 +502,7 @@ for (const joinDuplicateHeaders of [false, true]) {
   });
 }
 
-test('grantd §1.3 node: the host’s request identifier goes along to the events', async (t) => {
+test('grantd §1.3 node: the host’s request identifier is in the events', async (t) => {
   const world = await openWorld(t);
   const requests: HttpRequest[] = [];
   const answer = nodeAdapter.handler((request) => {
@@ -714,7 +714,7 @@ test('grantd §1.3 fetch and next: what the runtime’s server hands over second
   );
 });
 
-test('grantd §1.3 fetch and next: also where everything is mounted', async (t) => {
+test('grantd §1.3 fetch and next: also when everything is mounted', async (t) => {
   const { server } = await openWorld(t);
   const options = { headers: (_: Request, second: string) => ({ 'x-second': second }) };
   for (const answer of [fetchAdapter.mount(server, options), nextAdapter.mount(server, options).GET]) {

@@ -65,7 +65,7 @@ const redeem = (world: World, code: string, redirect_uri: string = BARE.redirect
     code_verifier: VERIFIER,
   });
 
-test('a request that names no scope asks for what the client had at first, however much it registers since', async (t) => {
+test('a request without scope gets the client’s scopes at its start, whatever the client registers later', async (t) => {
   const world = await openApp(t);
   const request = await asked(world);
   await registerAnew(world, { scopes: ['openid', 'profile', 'email', 'offline_access'] });
@@ -214,7 +214,7 @@ test('OpenID Connect Core §8.1 a code is worth nothing once its redirect URI is
   assert.equal((await redeem(world, code)).status, 200, 'it was not used up');
 });
 
-test('RFC 8252 §7.3 the port of a loopback address may vary there as well', async (t) => {
+test('RFC 8252 §7.3 the port of a loopback address may vary there too', async (t) => {
   const world = await openApp(t, { redirectUris: ['http://127.0.0.1:4001/cb'] });
   const redirect_uri = 'http://127.0.0.1:53211/cb';
   const code = await approvedCode(world, 'app', { request: { redirect_uri } });

@@ -444,7 +444,7 @@ for (const scene of SCENES) {
   });
 }
 
-test('grantd §10.2 every method that the server asks of storage has been made to fail', async (t) => {
+test('grantd §10.2 every storage method that the server calls has been made to fail', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   await openWorld(t, {}, { transport: FUNCTION, store });

@@ -87,7 +87,7 @@ test('§2 the one script of the page is the one that its policy lets run', async
   assert.ok(String(headers['content-security-policy']).includes(`script-src 'sha256-${hash}';`));
 });
 
-test('§2 errors of the request are posted as well, state and iss with them', async (t) => {
+test('§2 errors are posted too, with state and iss', async (t) => {
   const world = await openWorld(t);
   const response = await refusalOf(world, { ...FORM_POST, scope: 'admin' });
   assert.equal(response.status, 200);
@@ -105,7 +105,7 @@ test('§2 errors of the request are posted as well, state and iss with them', as
   assert.equal(postedBy(disabled).fields.error, 'access_denied');
 });
 
-test('§2 a request whose redirect URI is not certain is no page, whatever mode it asks for', async (t) => {
+test('§2 a request without a certain redirect URI gets no form post page, in any mode', async (t) => {
   const world = await openWorld(t);
   const response = await refusalOf(world, { ...FORM_POST, redirect_uri: 'https://evil.example/' });
   assert.equal(response.status, 400);

@@ -193,7 +193,7 @@ formerly(
   },
 );
 
-formerly(`${PARALLEL} exchanges of one former token at once make one lineage`, async (world, former) => {
+formerly(`${PARALLEL} concurrent exchanges of one old token make one lineage`, async (world, former) => {
   const pair = await former.issue(world.clock);
   const responses = await parallel(PARALLEL, () => world.refresh(pair.refresh));
   const issued = issuedBy(responses);

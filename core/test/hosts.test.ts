@@ -47,7 +47,7 @@ test('grantd §10.5 a revoked record that is an instance of a class with getters
   }
 });
 
-test('grantd §10.5 null members are absence, in the standing of a record as well', async (t) => {
+test('grantd §10.5 null members are absence, also in the state of a record', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const withNulls = (record: TokenRecord) => ({
@@ -207,7 +207,7 @@ for (const [what, found, reason] of [
   }
 }
 
-test('findings B2: a record that brings the standing of its client costs no further look-up', async (t) => {
+test('findings B2: a record with the state of its client needs no further lookup', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { clients } = world.storage;

@@ -178,7 +178,7 @@ test('RFC 7515 §5.2 a token that was refused is refused again, and does not sta
   assert.deepEqual(base64url.decode(looseBits), base64url.decode(signature));
 });
 
-test('RFC 7515 §4.1 a header that brings its own key, or says something critical, is not believed', async (t) => {
+test('RFC 7515 §4.1 a header with its own key or a critical member is not trusted', async (t) => {
   const jwt = openStore(t).service();
   const { keyId } = await jwt.sign({}, { type: 'at+jwt', algorithm: 'ES256' });
   const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
@@ -336,7 +336,7 @@ for (const store of STORES) {
     await server(NEW_SECRET).prepare();
   });
 
-  test(`OpenID Connect Core §10.1.1 on ${store.name}, a retired key goes only when nothing that it signed remains`, async (t) => {
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, a retired key is removed only when no token that it signed remains`, async (t) => {
     const world = await openWorld(t, { accessTokenLifetime: 7200 }, { transport: FUNCTION, store });
     const { access_token, refresh_token } = await world.grant();
     const retired = decodeProtectedHeader(access_token).kid;

@@ -68,7 +68,7 @@ specification('ID tokens at refresh (OpenID Connect Core §12)', ON_EVERY_STORE,
     assert.equal('id_token' in (await world.rotated(refresh_token)), false);
   });
 
-  spec('§12.2 a retry within the grace brings one for its own access token', async (world) => {
+  spec('§12.2 a retry within the grace gets one for its own access token', async (world) => {
     const { refresh_token } = await world.grant();
     const first = await world.rotated(refresh_token);
     const retried = await world.rotated(refresh_token);
@@ -77,7 +77,7 @@ specification('ID tokens at refresh (OpenID Connect Core §12)', ON_EVERY_STORE,
   });
 
   spec(
-    '§12.2 refresh tokens that do not rotate, and opaque ones, bring one as well',
+    '§12.2 refresh tokens that do not rotate, and opaque ones, get one too',
     async (world) => {
       const id = 'steady';
       await addClient(world, { ...CLIENTS.web, id, rotateRefreshTokens: false });

@@ -220,7 +220,7 @@ test('§3.1.2.1 an ID token of another issuer is no hint, even if it signs with 
   assert.deepEqual(await refusalOf(world, { id_token_hint }), NO_HINT);
 });
 
-test('§5.5.1 sub with a value says whom the answer must be about as well', async (t) => {
+test('§5.5.1 sub with a value also decides about the user of the response', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world, claims({ id_token: { sub: { value: 'bob' } } }));
   assert.equal(request.expectedSubject, 'bob');

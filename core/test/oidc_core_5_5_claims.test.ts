@@ -110,7 +110,7 @@ specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE
   );
 
   spec(
-    '§5.5.1 a claim that must have a certain value comes with that value or not at all',
+    '§5.5.1 a claim with a required value is returned with that value or not at all',
     async (world) => {
       await addClient(world, APP);
       const claims = {
@@ -128,7 +128,7 @@ specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE
   );
 
   spec(
-    '§5.2 a claim in a language comes in it, or as it is without one; its scope is that of the claim',
+    '§5.2 a claim in a language is returned in it, or without one; its scope is that of the claim',
     async (world) => {
       await addClient(world, APP);
       const languages = {

@@ -724,7 +724,7 @@ test('no default is shared between servers in a way that one could change for th
 
 // ── Clock and randomness ──────────────────────────────────────────────────────────────────────────────────
 
-test('everything random comes from the source that was given', async (t) => {
+test('all random values come from the given source', async (t) => {
   const world = await openWorld(t);
   let drawn = 0;
   const random = (bytes: number) => new Uint8Array(bytes).fill(++drawn);

@@ -68,7 +68,7 @@ test('RFC 6749 Appendix B a form is decoded: plus, percent, UTF-8', () => {
   ]);
 });
 
-test('RFC 6749 §3.2 a parameter without a value counts as absent, an unknown one is carried along', () => {
+test('RFC 6749 §3.2 a parameter without a value counts as absent, an unknown one is kept', () => {
   assert.deepEqual(entriesOf('a=&b&c=1&=x'), [
     ['c', '1'],
     ['', 'x'],
@@ -598,7 +598,7 @@ test('reason codes are stable words, each explained in one sentence', () => {
   }
 });
 
-test('RFC 6749 §5.2 an error response says error and error_description, and keeps its cause to itself', () => {
+test('RFC 6749 §5.2 an error response has error and error_description, and not its cause', () => {
   const cause = new Error('the password of the database is hush');
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store' };
   assert.deepEqual(errorResponse(new OAuthError('invalid_grant', 'no', { cause, reason: 'code_unknown' })), {

@@ -87,7 +87,7 @@ race('grantd §2.7 two generations that are refreshed at once never make two lin
 });
 
 race(
-  `grantd §2.7 a revocation of the refresh token amid ${PARALLEL} refreshes leaves nothing alive`,
+  `grantd §2.7 a revocation of the refresh token during ${PARALLEL} refreshes leaves no token alive`,
   async (world) => {
     const first = await world.grant();
     const [responses, revoked] = await amid(world, first.refresh_token, () =>
@@ -99,7 +99,7 @@ race(
 );
 
 race(
-  `grantd §2.7 a revocation of the access token amid ${PARALLEL} refreshes leaves no refresh token alive`,
+  `grantd §2.7 a revocation of the access token during ${PARALLEL} refreshes leaves no refresh token alive`,
   async (world) => {
     const first = await world.grant();
     const [responses, revoked] = await amid(world, first.refresh_token, () =>
@@ -110,7 +110,7 @@ race(
   },
 );
 
-race(`grantd §2.7 a person disabled amid ${PARALLEL} refreshes has nothing alive`, async (world) => {
+race(`grantd §2.7 a user disabled during ${PARALLEL} refreshes has no live token`, async (world) => {
   const first = await world.grant();
   const disable = async () => world.storage.setDisabled('subject', 'alice', true);
   const [responses] = await amid(world, first.refresh_token, disable);
@@ -144,7 +144,7 @@ race(
 );
 
 race(
-  `grantd §2.7 with a grace of 0 a revocation amid ${PARALLEL} refreshes leaves nothing alive`,
+  `grantd §2.7 with a grace of 0 a revocation during ${PARALLEL} refreshes leaves no token alive`,
   async (world) => {
     const first = await world.grant();
     const [responses] = await amid(world, first.refresh_token, () => world.revoke(first.refresh_token));
@@ -164,7 +164,7 @@ race(
   },
 );
 
-race('grantd §2.7 a revocation of a code amid its redemptions leaves nothing alive', async (world) => {
+race('grantd §2.7 a revocation of a code during its redemptions leaves no token alive', async (world) => {
   const code = await world.code();
   const redemptions = Array.from({ length: PARALLEL / 10 }, () => () => world.redeem(code));
   const half = redemptions.length / 2;

@@ -354,7 +354,7 @@ test('§3.1 a POST that is no form is refused at the server', async (t) => {
   assert.deepEqual(await refusal(world, request), expected);
 });
 
-test('§4.1.2.1 every other error goes back to the client with state and iss', async (t) => {
+test('§4.1.2.1 every other error goes to the client with state and iss', async (t) => {
   const world = await openWorld(t);
   const cases: readonly (readonly [Parameters, string, string])[] = [
     [{ response_type: undefined }, 'invalid_request', 'the parameter response_type is missing'],
@@ -656,7 +656,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     }
   });
 
-  test('findings A4 RFC 9700 §4.11.2 in a frame the error reaches it, and a code goes by itself', async (t) => {
+  test('findings A4 RFC 9700 §4.11.2 an error reaches the frame, and a code redirects', async (t) => {
     const world = await openWorld(t);
     await world.storage.clients.add(STRANGER);
     for (const { status, leaving } of await refusals(world, { 'sec-fetch-dest': 'iframe' }))

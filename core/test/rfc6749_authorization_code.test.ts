@@ -87,7 +87,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     assert.equal(world.events.filter(({ type }) => type === 'authorization_code_reused').length, 1);
   });
 
-  spec('§4.1.2 the second redemption kills what came out of a rotation as well', async (world) => {
+  spec('§4.1.2 the second redemption also revokes tokens from a rotation', async (world) => {
     const code = await world.code();
     const first = issued(await world.redeem(code));
     const second = await world.rotated(first.refresh_token);
@@ -151,7 +151,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     assert.equal(world.lastReason, 'code_expired');
   });
 
-  spec('§4.1.2 a used code that comes back after its expiry still kills what it issued', async (world) => {
+  spec('§4.1.2 a used code that is presented after its expiry still revokes its tokens', async (world) => {
     const code = await world.code();
     const { access_token } = issued(await world.redeem(code));
     world.clock.advance(61);
@@ -298,15 +298,18 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     },
   );
 
-  spec('§10.4 tokens of a code are bound to it: one grant ends and the next goes on', async (world) => {
-    const [one, other] = [await world.grant(), await world.grant()];
-    await world.revoke(one.refresh_token);
-    assert.deepEqual(await world.alive(one.access_token, other.access_token, other.refresh_token), [
-      false,
-      true,
-      true,
-    ]);
-  });
+  spec(
+    '§10.4 tokens are bound to the grant of their code: one grant ends and the next stays alive',
+    async (world) => {
+      const [one, other] = [await world.grant(), await world.grant()];
+      await world.revoke(one.refresh_token);
+      assert.deepEqual(await world.alive(one.access_token, other.access_token, other.refresh_token), [
+        false,
+        true,
+        true,
+      ]);
+    },
+  );
 });
 
 specification('What outlives its own expiry', ON_EVERY_HOST, (spec) => {

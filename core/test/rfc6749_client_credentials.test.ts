@@ -80,7 +80,7 @@ specification('Token endpoint (RFC 6749 §3.2)', ON_MEMORY, (spec) => {
     }
   });
 
-  spec('§2.3 nothing is issued before the client is known, whatever it asks for', async (world) => {
+  spec('§2.3 no token is issued before the client is known, whatever the request', async (world) => {
     const { refresh_token } = await world.grant();
     const attempts = [
       { grant_type: 'refresh_token', refresh_token },

@@ -159,7 +159,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'RFC 9700 §4.14.2 a token older than the predecessor kills the family, within the grace as well',
+    'RFC 9700 §4.14.2 a token older than the predecessor ends the family, even within the grace',
     async (world) => {
       const first = await world.grant();
       const second = await world.rotated(first.refresh_token);
@@ -278,7 +278,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§6 a retry after a revocation brings nothing back', async (world) => {
+  spec('§6 a retry after a revocation revives no token', async (world) => {
     const { refresh_token } = await world.grant();
     const second = await world.rotated(refresh_token);
     await world.revoke(second.refresh_token);
@@ -338,7 +338,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   for (const useOpaqueRefreshTokens of [false, true]) {
     const [from, to] = useOpaqueRefreshTokens ? ['opaque', 'a JWT'] : ['a JWT', 'opaque'];
     spec(
-      `§6 a refresh token that is ${from} stays good when new ones become ${to}, before a refresh and before its retry`,
+      `§6 a refresh token that is ${from} stays valid when new ones become ${to}, before a refresh and before its retry`,
       async (world) => {
         const changed = await secondServer(world, { useOpaqueRefreshTokens: !useOpaqueRefreshTokens });
         const isOpaque = (token: string) => token.startsWith('grantd_rt_');

@@ -408,7 +408,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('grantd §4.4 an Authorization header that cannot be read is 401 as well', async (world) => {
+  spec.http('grantd §4.4 an unreadable Authorization header is 401 too', async (world) => {
     const { access_token: token } = await world.grant('alice', 'spa');
     const unreadable = ['Basic', 'Basic !', `Basic ${btoa('no colon')}`, 'Basic /w==', `Bearer ${token}`];
     const description = 'the Authorization header carries no Basic credentials';
@@ -573,7 +573,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.post('/token/revoke', fill(64 * 1024 + 1), 'web'), expected);
   });
 
-  spec.http('grantd §3.5 errors are JSON whatever Accept says, and never kept by a cache', async (world) => {
+  spec.http('grantd §3.5 errors are JSON whatever Accept says, and are never cached', async (world) => {
     const response = await world.post('/token/revoke', {}, 'web', { accept: 'text/html' });
     assert.deepEqual(response, badRequest('invalid_request', 'the parameter token is missing'));
   });

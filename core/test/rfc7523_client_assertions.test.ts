@@ -393,7 +393,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3 (3) the audience is the issuer, alone', async (world) => {
+  spec('RFC 7523 §3 (3) the audience is only the issuer', async (world) => {
     await addSigner(world);
     for (const aud of [ISSUER, [ISSUER]]) {
       assertAdmitted(await assertedEverywhere(world, { claims: { aud } }), String(aud));
@@ -720,7 +720,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
 });
 
 specification('Assertions count once (RFC 7523 §3)', ON_EVERY_STORE, (spec) => {
-  spec('RFC 7523 §3 (7) an assertion counts once, at whatever endpoint', async (world) => {
+  spec('RFC 7523 §3 (7) an assertion works once, at any endpoint', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
     const claims = { jti: 'the same' };

@@ -212,7 +212,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec.http(
-    '§2 every member that is registered is kept as it was sent',
+    '§2 every registered member is stored as sent',
     async (world) => {
       const jwk = await publicJwk();
       const members = {

@@ -296,7 +296,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    '§2.2 what the operator gave a client it keeps, scopes and grants included',
+    '§2.2 a client keeps what the operator set, including scopes and grants',
     async (world) => {
       const client = await register(world);
       const { client_id } = client;
@@ -481,7 +481,7 @@ test('RFC 7592 §2.2 a replacement does not restore a client that was removed me
   assert.equal(await clients.get(client.client_id), undefined);
 });
 
-test('RFC 7592 §3 below an issuer with a path the configuration endpoint is below it as well', async (t) => {
+test('RFC 7592 §3 an issuer with a path has the configuration endpoint below it', async (t) => {
   const issuer = 'https://as.example/tenants/one';
   const world = await openWorld(t, { ...OPEN, issuer, paths: { registration: '/clients' } });
   const { server } = world;

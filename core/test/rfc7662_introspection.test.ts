@@ -205,7 +205,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('grantd §5.5 an authorization code is inactive without a hint as well', async (world) => {
+  spec('grantd §5.5 an authorization code is inactive without a hint too', async (world) => {
     assert.deepEqual(await world.introspect(await world.code()), INACTIVE);
   });
 
@@ -262,7 +262,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'grantd §5.5 an expired token is {"active":false} and nothing more, from the very second of its exp',
+    'grantd §5.5 an expired token is {"active":false} and nothing more, from the exact second of its exp',
     async (world) => {
       const { access_token } = await world.grant();
       const { exp = 0 } = decodeJwt(access_token);

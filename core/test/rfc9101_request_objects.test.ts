@@ -203,7 +203,7 @@ test('§6.2 HS256 with the public key as its secret, or with the client secret, 
   }
 });
 
-test('§6.2 the wrong key, another client’s key, and a key that the object brings along, are all refused', async (t) => {
+test('§6.2 the wrong key, another client’s key, and a key inside the object are all refused', async (t) => {
   const stage = await openStage(t);
   const other = await addSigningClient(stage.world, { id: 'other' });
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });

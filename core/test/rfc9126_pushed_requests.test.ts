@@ -87,7 +87,7 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
     },
   );
 
-  spec('findings E4: §4 a request_uri is gone after a refusal as well', async (world) => {
+  spec('findings E4: §4 a request_uri is gone after a refusal too', async (world) => {
     const name = await pushed(world, { prompt: 'none' });
     await world.server.authorization.refuse(
       await taken(world, name),
@@ -333,7 +333,7 @@ test('§2 a store without pushed requests has no such endpoint, and knows no req
   }
 });
 
-test('§1 oauth4webapi pushes a signed request, and redeems the code that comes of it', async (t) => {
+test('§1 oauth4webapi pushes a signed request, and redeems its code', async (t) => {
   const world = await openWorld(t);
   const { privateKey } = await addSigningClient(world, {
     id: 'signer',

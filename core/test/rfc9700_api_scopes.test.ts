@@ -193,7 +193,7 @@ test('§2.3 without a resource, scopes that point to one API choose it', async (
   assert.deepEqual(tokenIn(issued(await ask(world, {}))), [ISSUER, 'legacy']);
 });
 
-test('§2.3 what a request chose without naming it is written out, and goes on unchanged', async (t) => {
+test('§2.3 implicit choices of a request are stored explicitly, and stay unchanged', async (t) => {
   const world = await openWorld(t);
   await addParties(world);
   const request = await accepted(world, { client_id: 'app', scope: 'openid pay' });

@@ -128,7 +128,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   });
 
   spec(
-    '§6 who is registered for an algorithm gets a JWT that is signed with it, whatever it asks for',
+    '§6 a client registered for an algorithm gets a JWT that is signed with it, whatever Accept says',
     async (world) => {
       const { access_token } = await world.grant();
       for (const algorithm of SIGNING_ALGORITHMS) {
@@ -193,7 +193,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   });
 
   spec(
-    '§8.2 who is registered for encryption never gets anything else, whatever it asks for',
+    '§8.2 a client registered for encryption never gets another form, whatever Accept says',
     async (world) => {
       const { privateKey, publicJwk } = await clientKey('RSA-OAEP-256');
       const metadata = { introspection_encrypted_response_alg: 'RSA-OAEP-256' } as const;
@@ -256,7 +256,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     assert.deepEqual(await world.alive(access_token), [true]);
   });
 
-  spec('§4 a caller that authenticates by an assertion gets its answer as well', async (world) => {
+  spec('§4 a caller that authenticates by an assertion gets a response too', async (world) => {
     const { publicJwk } = await clientKey('ES256');
     await world.storage.clients.add({
       ...CLIENTS.machine,

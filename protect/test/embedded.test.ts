@@ -33,7 +33,7 @@ async function refusal(promise: Promise<unknown>): Promise<string | undefined> {
 }
 
 for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
-  test(`an API in the process of the authorization server asks it directly, whatever the format of the token: ${accessTokenFormat}`, async (t) => {
+  test(`an API in the same process asks the authorization server directly, for any token format: ${accessTokenFormat}`, async (t) => {
     const { world, tokens } = await openApi(t, { accessTokenFormat });
     const token = await apiToken(world, 'read write');
     const { active: _, token_type: __, ...described } = JSON.parse((await world.introspect(token)).body);

@@ -160,7 +160,7 @@ test('a request that arrives during an introspection waits for the next one, whi
   assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
 });
 
-test('a request that comes while a question is under way does not fail with it: it asks its own, with all others that wait', async (t) => {
+test('a request that arrives during an introspection does not fail with it, but shares the next one', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
   await tokens.verify(token);
@@ -334,7 +334,7 @@ test('§2.2 an active token that is no access token for this API is refused', as
   assert.deepEqual((await tokens.verify('token')).expiresAt, undefined);
 });
 
-test('§2.2 an API whose clock is ahead lets tokens through as long as it says, and asks about each', async (t) => {
+test('§2.2 an API with a fast clock accepts tokens within its leeway, and introspects each', async (t) => {
   const { world, asked, tokens } = await openApi(t, { clockTolerance: 30, cache: { maxSeconds: 60 } });
   await tokens.verify(await apiToken(world));
   const answer = (exp: number) => async () =>

@@ -113,7 +113,7 @@ test('the key after a rotation was published beforehand; one that was not is fet
   assert.equal(asked.count(JWKS), 2);
 });
 
-test('a key that the server has taken away counts no more after five minutes', async (t) => {
+test('a key that the server has removed is refused after five minutes', async (t) => {
   const { publicJwk } = await openForge();
   const { world, asked, tokens } = await openApi(t, { jwksUri: ISSUER + JWKS });
   const { forge } = await openForge();
@@ -184,7 +184,7 @@ test('metadata of another issuer names no keys of this one', async (t) => {
   assert.deepEqual(asked.paths, [METADATA]);
 });
 
-test('RFC 8414 §3.1 the path of an issuer comes behind the well-known one', async (t) => {
+test('RFC 8414 §3.1 the path of an issuer follows the well-known one', async (t) => {
   const issuer = 'https://as.example/auth';
   const world = await openWorld(t, { issuer });
   const asked = new AskedServer(world);
@@ -265,7 +265,7 @@ test('RFC 8414 §2 an issuer without TLS is used on loopback only, unless the ho
   }
 });
 
-test('§4 every claim that is required is judged', async () => {
+test('§4 every required claim is checked', async () => {
   const { tokens, forge, now } = await openForge();
   const cases: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [
     [{ iss: 'https://evil.example' }, 'wrong_issuer'],

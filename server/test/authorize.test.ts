@@ -242,7 +242,7 @@ for (const database of ANY_DATABASE) {
       assert.notEqual(new URL(left.url).origin, server.url);
     });
 
-    test('prompt=none shows no page: login_required, or consent_required where someone is signed in', async () => {
+    test('prompt=none shows no page: login_required, or consent_required with a signed-in user', async () => {
       const errorFor = async (browser: Browser, parameters = {}) =>
         new URL((await browser.get(urlWith({ prompt: 'none', ...parameters }))).url).searchParams.get(
           'error',

@@ -376,7 +376,7 @@ for (const database of ANY_DATABASE) {
         assert.equal((await introspect(server.url, token)).active, false);
     });
 
-    test('select_account asks whether to go on as who is signed in', async () => {
+    test('select_account asks whether to continue as the signed-in user', async () => {
       const { who, browser } = await newPerson(server, 'gwen');
       await signInAndConsent(browser, urlWith(), who);
       const choice = await browser.get(urlWith({ prompt: 'select_account' }));

@@ -189,7 +189,7 @@ for (const database of DATABASES) {
       assert.deepEqual(left.map(({ clientId }) => clientId).sort(), ['slow', 'web']);
     });
 
-    test('what goes wrong with one is reported, and the others go on', async (t) => {
+    test('the failure of one is reported, and the others continue', async (t) => {
       const { opened, ended } = await open(t, ['broken', 'web', 'failing']);
       const end = await ended('broken', 'web', 'failing');
       const unavailable = new Error('the database is gone');

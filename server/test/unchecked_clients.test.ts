@@ -88,7 +88,7 @@ describe('a client that registered itself', () => {
     assert.equal(new URL(url).searchParams.get('error'), 'login_required');
   });
 
-  test('findings A4: who cancels or denies leaves by a link, who allows goes at once', async () => {
+  test('findings A4: the user leaves by a link after cancelling or denying, and by a redirect after allowing', async () => {
     const browser = new Browser(server.url);
     const cancelled = await browser.submit(await browser.get(urlWith()), { decision: 'cancel' });
     assert.equal(linkOn(cancelled).searchParams.get('error'), 'access_denied');
