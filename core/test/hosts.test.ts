@@ -248,7 +248,7 @@ for (const [name, values] of Object.entries({
       assert.deepEqual(await host.introspect(access_token), OUTAGE);
       const event = host.events.at(-1);
       assert.ok(event?.type === 'refused' && event.cause instanceof TypeError);
-      assert.equal(event.cause.message, `a claim ${name} of the wrong type`);
+      assert.equal(event.cause.message, `the claim ${name} has a wrong type`);
     });
   }
 }
@@ -550,7 +550,7 @@ test('grantd §10.5 what a host answers of pushed requests, identifiers and reso
   assert.deepEqual(await pushedRequests.get('unused'), request);
   await assert.rejects(
     async () => pushedRequests.get('clientId'),
-    (error) => causeOf(error) === 'a pushed request without clientId',
+    (error) => causeOf(error) === 'the record of a pushed request has no clientId',
   );
   assert.throws(
     () => oneTimeIdentifiers.take('one', 1),

@@ -1043,7 +1043,7 @@ test('the options of registration are checked, and so is that storage can regist
     ],
     [
       { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },
-      'storage.clients.add: expected a method, since registration is on',
+      'storage.clients.add: expected a method, because registration is on',
     ],
   ] as const) {
     const given = JSON.parse(JSON.stringify({ issuer: ISSUER, secret: SECRET }));

@@ -1,3 +1,4 @@
+// Checks client records that hosts hand to a store.
 import { ConfigurationError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
@@ -34,7 +35,7 @@ import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { NewClient } from './contract.ts';
 
-const notEmpty: Kind<string> = text('TEXT', 'a text that is not empty', (value) => value !== '');
+const notEmpty: Kind<string> = text('TEXT', 'a non-empty string', (value) => value !== '');
 const algorithm = oneOf(...SIGNING_ALGORITHMS);
 
 function isSecretList(value: unknown): boolean {
@@ -71,10 +72,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   disabledAtMs: anyValue,
 };
 
-/**
- * What stores accept of a member: the kind that registration checks, already as registration writes it. The length of
- * a list is the host's choice.
- */
+/** Stores accept values exactly as registration writes them. Hosts may store longer lists than registration allows. */
 function storedKind({ each, ...kind }: MetadataKind<unknown>): Kind<unknown> {
   if (each === undefined)
     return { ...kind, read: (value) => (kind.read(value) === value ? value : undefined) };
@@ -85,7 +83,7 @@ function storedKind({ each, ...kind }: MetadataKind<unknown>): Kind<unknown> {
   );
 }
 
-/** The members of a client's metadata that its record has no field for. */
+/** Client metadata without a field of its own. */
 const METADATA: Readonly<Record<string, Kind<unknown>>> = Object.fromEntries(
   MEMBER_NAMES.map((name) => [name, memberOf(name)] as const)
     .filter(([, { field, isDerived }]) => field === undefined && !isDerived)
@@ -95,8 +93,8 @@ const METADATA: Readonly<Record<string, Kind<unknown>>> = Object.fromEntries(
 const LOCALIZED = MEMBER_NAMES.filter((name) => memberOf(name).isLocalizable);
 
 /**
- * A misspelt `require_signed_request_object` would have no effect, and `apis` as a text would allow every URI within it.
- * Registration also has rules about several members together.
+ * Checks names and types. A misspelt `require_signed_request_object` would have no effect, and a string in `apis` would
+ * allow every URI that it contains. Rules about several members apply only to registration.
  * @throws {ConfigurationError} names the member, such as `client.metadata.jwks`
  */
 function requireMetadata(metadata: ClientMetadata): void {
@@ -115,7 +113,7 @@ function requireMetadata(metadata: ClientMetadata): void {
 }
 
 /**
- * Checks a client before a store keeps it: a misspelt `secrets` would make a public client.
+ * Checks a client before it is stored. A misspelt `secrets`, for example, would make the client public.
  * @throws {ConfigurationError} names the member, such as `client.redirectUris`
  */
 export function requireClientRecord(client: NewClient): void {

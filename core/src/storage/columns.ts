@@ -1,3 +1,5 @@
+// The columns of the SQL stores. Column lists, insertions and records are derived from these tables. A migration in
+// each `schema.ts` creates the columns.
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -7,11 +9,6 @@ import type {
   PushedRequest,
   TokenRecord,
 } from '../protocol/records.ts';
-
-/**
- * The columns of the SQL stores. Each is stated here once, and created by a migration in each `schema.ts`. Everything
- * else that names all columns of a table is derived from its entries: column lists, insertions and records.
- */
 
 /** Every member of a record that has a column. A member that is forgotten here does not compile. */
 type Columns<T> = { readonly [M in keyof T]-?: Column<T, M> };
@@ -33,11 +30,11 @@ type TypeOf<V> = [V] extends [string]
       : 'json';
 
 interface ColumnUse {
-  /** Not written when the row is inserted: a statement of its own sets it. */
+  /** Not written when the row is inserted. A later statement sets it. */
   readonly setLater?: true;
   /** Not part of the record that a lookup returns. */
   readonly unread?: true;
-  /** A host or a request can make it as long as it likes. The cache counts its length. */
+  /** A host or a request determines its length. The cache counts it. */
   readonly unbounded?: true;
   /** Many rows have the same value. The cache keeps one copy of it. */
   readonly repeated?: true;

@@ -1,3 +1,4 @@
+// The storage contract: what the server needs of a store, and what an administrator needs in addition.
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type {
   Act,
@@ -17,11 +18,16 @@ import type {
 } from '../protocol/records.ts';
 
 /**
- * What the server asks of storage. A store remembers. It decides nothing and builds no responses.
+ * What the server needs of a store. A store remembers; it decides nothing and builds no responses. Each handle belongs
+ * to one issuer.
  *
- * Absence is `undefined` or `null`. A rejection means that storage could not be asked, or that the outcome of a write
- * is unknown; the server then answers 503. Every handle is bound to one issuer. Each check is one atomic step with
- * its update, and a write is durable once it has returned.
+ * - Return `undefined` or `null` if a record does not exist.
+ * - Reject if the store is unavailable or the outcome of a write is unknown. The server then answers 503.
+ * - Check and update in one atomic step. Return from a write only when it is durable.
+ *
+ * `storageKit()` checks a store against this contract.
+ * @example
+ * for (const { title, run } of storageKit()) test(title, () => run(subject));
  */
 export interface Storage {
   readonly clients: ClientRepository;
@@ -30,21 +36,21 @@ export interface Storage {
   /** Not needed if the host has its own `JwtService`. */
   readonly keys?: KeyRepository;
   /**
-   * Needed for single-use client assertions and for pushed authorization requests. Without it, a user who goes back
-   * in the browser can answer an authorization request twice.
+   * Needed for client assertions and pushed authorization requests. Without it, a user who goes back in the browser can
+   * respond to an authorization request twice.
    */
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
   /** Needed for pushed authorization requests, with `oneTimeIdentifiers`. */
   readonly pushedRequests?: PushedRequestRepository;
   /**
-   * When all tokens of a client or subject were revoked last, and since when it is disabled. Absent if nothing was
-   * ever issued to it or done to it. Needed for tokens of a replaced server, which copied no generations. One indexed
-   * read.
+   * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
+   * never had a token and was never disabled. Needed for tokens of a previous server, which copied no generations. One
+   * indexed read.
    */
   getPrincipalState?(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
   /**
-   * Set if lookups return plain data as the types say: no `null`, no class instances, no further members, and nothing
-   * that changes later. Records are then used as they are and not read member by member.
+   * Set this if lookups return plain data exactly as the types say: no `null`, class instances or additional members,
+   * and nothing that changes later. The server then uses records without a copy.
    */
   readonly answersPlainRecords?: true;
 }
@@ -80,12 +86,12 @@ export interface ApiNames {
   readonly scopes: readonly string[];
 }
 
-/** Identifiers that count once, such as the `jti` of a client's assertion (RFC 7523 §3). */
+/** Identifiers that can be used once, such as the `jti` of a client assertion (RFC 7523 §3). */
 export interface OneTimeIdentifiers {
   /**
-   * Takes an identifier. Atomic: if several callers take the same one at once, one succeeds.
-   * @param expiresAt seconds until which it stays taken
-   * @returns `false` if it is taken already
+   * Marks an identifier as used. Atomic: of concurrent callers, one succeeds.
+   * @param expiresAt seconds since 1970 until which it is remembered
+   * @returns `false` if it was used before
    */
   take(id: string, expiresAt: number): Awaitable<boolean>;
 }
@@ -94,7 +100,7 @@ export interface PushedRequestRepository {
   add(request: PushedRequest): Awaitable<void>;
   /** A request, expired or not. */
   get(id: string): Found<PushedRequest>;
-  /** Removes a request that was answered. Idempotent. */
+  /** Removes a request after its response. Idempotent. */
   remove(id: string): Awaitable<void>;
 }
 
@@ -114,9 +120,9 @@ export interface IssueBasis {
 
 export interface TokenRepository {
   /**
-   * The repository that `standing.client` of these records is read from. If the storage has other `clients`, those are
-   * asked about the client of each token too, so that every endpoint gives the same answer. Without this member
-   * `standing.client` is trusted.
+   * The repository that `standing.client` of these records comes from. If it is not the storage's `clients`, the server
+   * also looks up each token's client there, so that all endpoints agree. Without this member, `standing.client` is
+   * trusted.
    */
   readonly joinedClients?: ClientRepository;
 
@@ -265,7 +271,7 @@ export type RevocationTarget =
   /** Milliseconds. */
   | { readonly issuedBeforeMs: number };
 
-/** Revocation and disabling of a principal as a whole. */
+/** When all tokens of a principal were last revoked, and since when it is disabled, in milliseconds since 1970. */
 export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 
 /** What a running server needs of storage in addition to serving requests. */
@@ -301,8 +307,8 @@ export interface AdministrableStorage extends Storage {
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;
 
   /**
-   * When the tokens of a client or subject were revoked last, and since when it is disabled. Absent if nothing was
-   * ever issued to it or done to it. For a host's own sign-in. One indexed read.
+   * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
+   * never had a token and was never disabled. Hosts use it for sign-in. One indexed read.
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 
@@ -326,7 +332,7 @@ export interface AdministrableStorage extends Storage {
 export interface SweepOptions {
   /** Rows of each kind in one transaction. Default: 200. */
   readonly limit?: number;
-  /** Milliseconds between two transactions, for requests to be served. Default: 20. */
+  /** Milliseconds between two transactions, so that requests are served in between. Default: 20. */
   readonly pauseMs?: number;
   /** Ends the sweep between two transactions, and the pause between them. */
   readonly signal?: AbortSignal;
@@ -335,9 +341,11 @@ export interface SweepOptions {
 }
 
 /**
- * Deletes rows that are no longer needed, in batches, until none is left or the signal stops it. A host without a
- * long-running process calls it now and then.
- * @returns how many rows were deleted
+ * Deletes rows that are no longer needed, in batches, until none is left or the signal stops it. The program does this
+ * by itself; call it regularly if you embed the library.
+ * @returns number of deleted rows
+ * @example
+ * setInterval(() => sweep(storage), 60 * 60 * 1000);
  */
 export async function sweep(
   storage: Pick<AdministrableStorage, 'sweep'>,
@@ -354,7 +362,6 @@ export async function sweep(
   return total;
 }
 
-/** Resolves after some milliseconds, or at once when the signal says so. */
 function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {

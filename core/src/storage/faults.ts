@@ -1,12 +1,12 @@
+// Turns errors of a host's storage into `StorageFault`s.
 import { StorageFault } from '../http/errors.ts';
 
 const known = new WeakSet<object>();
 
 /**
- * Declares that a repository needs no guard, and that the server calls it as it is. It rejects with a `StorageFault`
- * whenever it cannot be asked or the outcome of a write is unknown, and its lookups answer plain records
- * (`Storage.answersPlainRecords`). This is said of one object: a copy with other methods is guarded again. The kit
- * checks both promises.
+ * Declares that a repository needs no guard. It must reject with a `StorageFault` if it is unavailable or the outcome
+ * of a write is unknown, and its lookups must return plain records (`Storage.answersPlainRecords`). The kit checks
+ * both. The declaration applies to this object only, so a copy with other methods is guarded again.
  * @returns the same object
  */
 export function unguarded<T extends object>(repository: T): T {

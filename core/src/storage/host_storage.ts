@@ -1,3 +1,4 @@
+// Adapts a host's storage: checks its methods and reads its records.
 import { ConfigurationError, StorageFault } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
@@ -33,7 +34,7 @@ import { guarded, guardedCall, isUnguarded } from './faults.ts';
  * `undefined`. A record that is handed back to the host is the very object that the host returned.
  */
 export interface ReadableStorage {
-  /** Whether `standing.client` of a token's record is read from other clients than `clients`. */
+  /** Whether `standing.client` of token records comes from another repository than `clients`. */
   readonly hasOtherClients: boolean;
   readonly clients: Reading<ClientRepository, 'get', ClientRecord>;
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
@@ -68,7 +69,7 @@ export function hostStorage(storage: Storage): ReadableStorage {
   };
 }
 
-/** A lookup whose results are used as they are: its store never returns `null`. */
+/** Only changes the type, because such a store never returns `null`. */
 function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T | undefined> {
   return lookUp as (id: string) => Awaitable<T | undefined>;
 }
@@ -150,13 +151,10 @@ class OwnObjects<T extends object> {
   }
 }
 
-/*
- * Clients, tokens, codes and pushed requests as everything above relies on them: plain data with the members of the contract and no
- * others. `null`, which many databases answer, is absence, of a record as of a member; instances of classes are
- * read member by member, getters included.
- */
+// Records are read member by member into plain data. `null` counts as absence, because many databases return it. Class
+// instances work too, including getters.
 
-/** Every member of a record, and whether it must be there. A member that is forgotten here does not compile. */
+/** Every member of a record, and whether it is required. The type requires that all are listed. */
 type Members<T> = { readonly [M in keyof Required<T>]: T extends Record<M, T[M]> ? 'required' : 'optional' };
 
 const CLIENT: Members<ClientRecord> = presenceIn(CLIENTS);
@@ -197,7 +195,7 @@ const isInteger: Check = Number.isSafeInteger;
 const isText: Check = (value) => typeof value === 'string';
 const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
 
-/** Claims that go out as they are kept (RFC 7662 §2.2), and what each must be. */
+/** Claims that introspection returns as stored (RFC 7662 §2.2), and their types. */
 const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
   ['exp', isInteger],
   ['iat', isInteger],
@@ -213,7 +211,7 @@ const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
   ['amr', isTextList],
 ];
 
-/** @throws {StorageFault} a member that must be there is not */
+/** @throws {StorageFault} a required member is missing */
 export function clientRecord(found: ClientRecord | null | undefined): ClientRecord | undefined {
   if (!found) return undefined;
   const client = read(found, CLIENT, 'client');
@@ -221,14 +219,14 @@ export function clientRecord(found: ClientRecord | null | undefined): ClientReco
   return { ...client, secrets: client.secrets.map((one) => read(one, CLIENT_SECRET, 'client secret')) };
 }
 
-/** @throws {StorageFault} a member that must be there is not */
+/** @throws {StorageFault} a required member is missing */
 function apiRecords(found: readonly ApiRecord[] | null | undefined): readonly ApiRecord[] {
   return (found ?? []).map((api) => read(api, API, 'API'));
 }
 
 /**
  * @param kind the kind that was looked up
- * @throws {StorageFault} a required member is missing, or a claim is of the wrong type
+ * @throws {StorageFault} a required member is missing, or a claim has a wrong type
  */
 export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
   const { expiresAt, issuedAtMs } = found;
@@ -236,14 +234,14 @@ export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
   return { ...read(found, TOKEN, 'token'), ...standing(found), kind, expiresAt, issuedAtMs };
 }
 
-/** @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type */
+/** @throws {StorageFault} a required member is missing, or a claim has a wrong type */
 export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
   const { expiresAt, issuedAtMs } = found;
   requireClaimTypes(found.claims);
   return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
 }
 
-/** @throws {StorageFault} a member that must be there is not */
+/** @throws {StorageFault} a required member is missing */
 export function pushedRequest(found: PushedRequest | null | undefined): PushedRequest | undefined {
   return found ? read(found, PUSHED_REQUEST, 'pushed request') : undefined;
 }
@@ -258,14 +256,14 @@ function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'stan
   return { standing: standings };
 }
 
-/** A claim of the wrong type is a fault. If it were left out, an answer would say less than was issued. */
+/** A claim of the wrong type is a fault. Without the claim, introspection would return less than was issued. */
 function requireClaimTypes(claims: Claims | null | undefined): void {
   if (claims === undefined || claims === null) return;
-  if (typeof claims !== 'object') throw new StorageFault(new TypeError('claims that are no object'));
+  if (typeof claims !== 'object') throw new StorageFault(new TypeError('expected claims to be an object'));
   for (const [name, isOfType] of CLAIMS) {
     const value = claims[name];
     if (value === undefined || value === null || isOfType(value)) continue;
-    throw new StorageFault(new TypeError(`a claim ${name} of the wrong type`));
+    throw new StorageFault(new TypeError(`the claim ${name} has a wrong type`));
   }
 }
 
@@ -274,7 +272,8 @@ function read<T extends object>(source: T, members: Members<T>, what: string): T
   for (const name in members) {
     const value = source[name];
     if (value !== undefined && value !== null) record[name] = value;
-    else if (members[name] === 'required') throw new StorageFault(new TypeError(`a ${what} without ${name}`));
+    else if (members[name] === 'required')
+      throw new StorageFault(new TypeError(`the record of a ${what} has no ${name}`));
   }
   return record as T; // every required member was found
 }
@@ -320,9 +319,9 @@ const REGISTRATION: Readonly<Record<keyof RegistrableClients, true>> = {
   remove: true,
 };
 
-/** What other options need from storage. */
+/** What the other options require of storage. */
 interface StorageNeeds {
-  /** Whether the host has no `JwtService` of its own. */
+  /** Whether the server signs with keys of the storage. */
   readonly keys: boolean;
   readonly pushedRequests: boolean;
   readonly registration: boolean;
@@ -344,32 +343,32 @@ export function requireMethods(storage: Storage, needs: StorageNeeds): void {
 }
 
 /**
- * A registry at which clients can register themselves.
+ * Checks that clients can register themselves.
  * @throws {ConfigurationError} names the missing method
  */
 export function requireRegistrable(clients: ClientRepository): RegistrableClients {
-  requireEach(clients, 'storage.clients', REGISTRATION, ', since registration is on');
+  requireEach(clients, 'storage.clients', REGISTRATION, ', because registration is on');
   return clients as ClientRepository & RegistrableClients;
 }
 
-/** Why a repository must be there; `undefined` if it may be absent. */
+/** Returns why a repository is required, or `undefined` if it is optional. */
 function reasonFor(name: RepositoryName, needs: StorageNeeds): string | undefined {
   switch (name) {
     case 'keys':
-      return needs.keys ? ' of signing keys, unless jwtService is given' : undefined;
+      return needs.keys ? ' of signing keys, unless jwtService is set' : undefined;
     case 'pushedRequests':
       return needs.pushedRequests ? PUSHED : undefined;
     case 'oneTimeIdentifiers':
       if (needs.pushedRequests) return PUSHED;
       return needs.registration
-        ? ', since registered clients can authenticate with private_key_jwt'
+        ? ', because registered clients can authenticate with private_key_jwt'
         : undefined;
     default:
       return '';
   }
 }
 
-const PUSHED = ', since authorization requests must be pushed';
+const PUSHED = ', because authorization requests must be pushed';
 
 function requireEach(owner: object, path: string, methods: object, reason: string): void {
   for (const method of Object.keys(methods)) {

@@ -1,3 +1,4 @@
+// Rules of issuance that all stores share.
 import {
   type LifeFacts,
   LONGEST_ID_TOKEN_LIFETIME,
@@ -40,18 +41,17 @@ export interface Issuing {
 }
 
 /**
- * Whether a refresh token or a code can still be the basis of new tokens: the condition of a compare-and-set on a
- * record that was read inside the same atomic step.
- * @param nowMs milliseconds
+ * Whether new tokens may be issued on the basis of a refresh token or code. Call it in the atomic step that read the
+ * record and will write.
+ * @param nowMs milliseconds since 1970
  */
 export function canContinue(record: LifeFacts, nowMs: number): boolean {
   return storedLife(record, nowMs).alive;
 }
 
 /**
- * Whether tokens may be issued on the basis of a refresh token: the condition of `rotate` and `issueBeside`, checked
- * inside their atomic step.
- * @param nowMs milliseconds
+ * The condition of `rotate` and `issueBeside`. Call it in their atomic step.
+ * @param nowMs milliseconds since 1970
  * @throws {TypeError} one of the tokens names another principal than the refresh token
  */
 export function outcomeUpon(
@@ -84,9 +84,9 @@ export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
 }
 
 function requireOneGrant(grants: Map<string, string>, tie: string, grantId: string | undefined): void {
-  if (grantId === undefined) throw new TypeError('a token of a pair or family belongs to a grant');
+  if (grantId === undefined) throw new TypeError('a token with pairId or familyId needs a grantId');
   if ((grants.get(tie) ?? grantId) !== grantId)
-    throw new TypeError('tokens of a pair or family belong to one grant');
+    throw new TypeError('tokens of one pair or family must have the same grantId');
   grants.set(tie, grantId);
 }
 
@@ -101,23 +101,23 @@ export function requireSamePrincipals(
   for (const token of tokens) {
     for (const member of PRINCIPAL_MEMBERS) {
       if (token[member] !== undefined && token[member] !== basis[member])
-        throw new TypeError(`a token has another ${member} than what it rests upon`);
+        throw new TypeError(`a token has another ${member} than its basis`);
     }
   }
 }
 
-/** How long events are kept by default: 30 days. */
+/** 30 days. */
 export const DEFAULT_EVENT_RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
 /**
- * The minimum number of seconds for which a retired key is kept, even without stored tokens of it: an access token
- * that was being signed during the rotation is stored after it, and ID tokens are never stored.
+ * Seconds for which a retired key is kept at least, even if no stored token needs it. An access token may be stored
+ * just after the rotation, and ID tokens are never stored.
  */
 export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
 
 const DAY = 24 * 60 * 60;
 
-/** Seconds for which the row of an expired code is kept, so that the log can say why a late client is refused. */
+/** Seconds for which an expired code is kept, so that the log can say why a late client is refused. */
 const EXPIRED_CODE_SECONDS = DAY;
 
 /** A new code with the time, in seconds, until which its row is kept. */
@@ -126,14 +126,14 @@ export function keptCode(code: NewAuthorizationCode): NewAuthorizationCode & { r
 }
 
 /**
- * Until when a key is needed that signed a row kept until `keepUntil` (both in seconds): the end of that day (UTC),
- * so that issuance updates the key's row about once a day and not for every token.
+ * Returns until when a key must be kept that signed a token with this `keepUntil` (both in seconds since 1970). It
+ * rounds up to the end of the day (UTC), so that the key's row changes about once a day and not with every token.
  */
 export function keyNeededUntil(keepUntil: number): number {
   return Math.ceil(keepUntil / DAY) * DAY;
 }
 
-/** Seconds until which the last of the tokens is kept. */
+/** Returns the latest `keepUntil`, in seconds since 1970. */
 export function latest(tokens: readonly NewToken[]): number {
   return Math.max(0, ...tokens.map(({ keepUntil }) => keepUntil));
 }

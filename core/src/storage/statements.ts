@@ -1,3 +1,4 @@
+// SQL that SQLite and PostgreSQL share.
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type {
   ApiRecord,
@@ -53,8 +54,8 @@ export function forPostgres(shared: string, ...parameters: readonly string[]): s
 }
 
 /**
- * The generations that a token or code copied, and the current ones. Part of every lookup, so that one statement
- * answers completely. `t` is the row that was looked up; each joined row is found by its primary key.
+ * The generations that a token or code copied, and the current ones. Part of every lookup, so that one statement is
+ * enough. `t` is the row that was looked up; each joined row is found by its primary key.
  */
 const STANDING_COLUMNS = `
   t.client_generation,  c.generation, c.raised_at_ms, c.disabled_at_ms,
@@ -81,9 +82,9 @@ const IS_NOT_BEHIND = `t.client_generation >= c.generation
   AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
 
 /**
- * Tokens that are alive: as `storedLife` decides of a record, but superseded ones not counted. Disabling raises the
- * generation and prevents issuance, so it needs no condition of its own. This reads all rows that have not expired:
- * it is too rare to pay for an index at every issuance.
+ * Counts live tokens, by the rules of `storedLife` and without superseded ones. Disabling needs no condition, because
+ * it raises the generation and prevents issuance. This reads all rows that have not expired: it is too rare to pay for
+ * an index at every issuance.
  */
 const COUNT_ALIVE = `
   SELECT count(*) AS alive FROM grantd.tokens t ${STANDING_JOINS}
@@ -118,7 +119,7 @@ export const PRINCIPALS = {
     UPDATE grantd.clients SET disabled_at_ms = NULL
     WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NOT NULL`,
 
-  // A person can be disabled before anything was issued for them.
+  // A user can be disabled before the first token is issued.
   disableSubject: `
     INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
     VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs, :nowMs)
@@ -264,16 +265,16 @@ export const GRANT_DESCRIPTION = [
   ...GENERATIONS,
 ];
 
-/** A known grant is replaced if it has ended, which its copied generations show. `known` is the table. */
+/** Replaces the row of a grant if that has ended, which its copied generations show. `known` is the table. */
 export const ON_KNOWN_GRANT = `
     ON CONFLICT (issuer_id, grant_id) DO UPDATE
     SET (${GRANT_DESCRIPTION.join(', ')}) = (${GRANT_DESCRIPTION.map((column) => `excluded.${column}`).join(', ')})
     WHERE ${GENERATIONS.map((generation) => `excluded.${generation} > known.${generation}`).join(' OR ')}`;
 
 /**
- * Grants that are alive. Disabling a principal raises its generation and so ends its grants as well. If the tokens of
- * a grant were revoked one by one, or by a cutoff in time, the grant lives on until the last of them would expire.
- * `coalesce` keeps the planner from using the index of `keep_until`, which finds more rows than that of the person.
+ * Live grants. Disabling a principal raises its generation, and so ends its grants too. If the tokens of a grant were
+ * revoked one by one, or by a cutoff in time, the grant counts as live until the last of them would expire. `coalesce`
+ * keeps the planner from the index of `keep_until`, which finds more rows than that of the subject.
  */
 export const ALIVE_GRANTS = `
     FROM grantd.grants t ${PRINCIPAL_JOINS}

@@ -1,3 +1,4 @@
+// Kit cases: revocation, disabling, events and acts by administrators.
 import type { NewToken, Principal } from '../../protocol/records.ts';
 import type { RevocationTarget } from '../contract.ts';
 import {

@@ -1,3 +1,4 @@
+// Kit cases: what one operation changes together.
 import {
   basisOf,
   caseOfPart,

@@ -1,3 +1,4 @@
+// Kit cases: adding, replacing and removing clients.
 import type { ApiRecord, ClientRecord } from '../../protocol/records.ts';
 import type { ApiNames, NewClient } from '../contract.ts';
 import {

@@ -1,3 +1,4 @@
+// Kit cases: operations that run at the same time.
 import { type AuthorizationCodeRecord, type NewToken, PRINCIPALS } from '../../protocol/records.ts';
 import type { Awaitable, IssueOutcome, Storage } from '../contract.ts';
 import {

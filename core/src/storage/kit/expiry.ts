@@ -1,3 +1,4 @@
+// Kit cases: what happens when time passes.
 import {
   ACCESS_TOKEN_SECONDS,
   CODE_SECONDS,

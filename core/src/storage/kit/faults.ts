@@ -1,3 +1,4 @@
+// Kit cases: a store that is unavailable.
 import { caseOfPart, expect, expectFault, type KitCase, kitCase, ONE_TIME_SECONDS } from './stage.ts';
 
 export const faults: readonly KitCase[] = [

@@ -1,3 +1,4 @@
+// Kit cases: listing and revoking grants.
 import type { GrantRecord, NewAuthorizationCode } from '../../protocol/records.ts';
 import {
   type Attempt,

@@ -1,3 +1,4 @@
+// Kit cases: signing keys.
 import type { KeyRecord } from '../../protocol/records.ts';
 import type { Storage } from '../contract.ts';
 import { expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';

@@ -1,3 +1,4 @@
+// The kit: all cases that a store must pass.
 import { administration } from './administration.ts';
 import { atomicity } from './atomicity.ts';
 import { clientRegistry } from './client_registry.ts';
@@ -13,10 +14,15 @@ import { sweeping } from './sweeping.ts';
 export { type KitCase, KitFailure, type KitGroup, type KitSubject } from './stage.ts';
 
 /**
- * The cases that every store must pass, for any test runner: run each with a subject that opens the store, and expect
- * no rejection. Cases of the group `administration` need an `AdministrableStorage`, those of `faults` a subject that
- * can break its store; leave out a group that does not apply. Optional parts of a storage are only checked if it has
- * them.
+ * Returns the cases that every store must pass, for any test runner. Run each with a subject that opens the store, and
+ * expect no rejection. Cases of the group `administration` need an `AdministrableStorage`, and those of `faults` a
+ * subject that can break its store: leave out a group that does not apply. Optional parts are checked only if the
+ * storage has them.
+ * @example
+ * for (const { title, run } of storageKit()) {
+ *   const clock = { nowMs: 0 };
+ *   test(title, () => run({ clock, open: () => openMyStore(() => clock.nowMs) }));
+ * }
  */
 export function storageKit(): readonly KitCase[] {
   return [

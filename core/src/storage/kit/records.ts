@@ -1,3 +1,4 @@
+// Kit cases: records come back as they were stored.
 import type { ClientMetadata } from '../../protocol/client_members.ts';
 import type {
   AuthorizationCodeRecord,

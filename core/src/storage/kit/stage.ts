@@ -1,3 +1,4 @@
+// The contents of kit cases: the store under test, records and expectations.
 import { StorageFault } from '../../http/errors.ts';
 import type {
   AuthorizationCodeRecord,
@@ -19,8 +20,8 @@ export interface KitSubject<S extends Storage = Storage> {
   /** Opens a new store without records. */
   open(): Awaitable<S>;
   /**
-   * Opens a second handle on the same records, as another process would. The cases of concurrency then use both in
-   * turn. Only this reveals a store that synchronizes its calls within one handle alone.
+   * Opens a second handle on the same records, as another process would. Concurrency cases then use both in turn. Only
+   * this reveals a store that synchronizes calls only within one handle.
    */
   openAnother?(storage: S): Awaitable<S>;
   /** Registers a client. Needed only if `clients` has no `add`. */
@@ -93,9 +94,9 @@ export async function findToken(
 }
 
 /**
- * Whether a token is alive. A store may show that it is not by its absence, an expiry that is past or zero, its own
- * revocation, that of a principal, or its answer when asked.
- * @param nowMs milliseconds
+ * Whether a token is alive. A store can show a revocation by deleting the record, by its expiry, by `revokedAtMs`, by a
+ * principal's generation, or by its `is…Revoked` methods.
+ * @param nowMs milliseconds since 1970
  */
 export async function isAlive(
   storage: Storage,

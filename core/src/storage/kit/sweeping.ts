@@ -1,3 +1,4 @@
+// Kit cases: deleting rows that are no longer needed.
 import { type Life, storedLife } from '../../protocol/records.ts';
 import {
   ACCESS_TOKEN_SECONDS,

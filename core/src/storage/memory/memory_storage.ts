@@ -1,3 +1,4 @@
+// The memory store: clients, keys, one-time identifiers, pushed requests and sweeping.
 import {
   anyFunction,
   anyText,
@@ -44,13 +45,13 @@ import {
 export interface MemoryStorageOptions {
   /** The issuer of the records, for messages; one memory store has one issuer. */
   readonly issuer?: string;
-  /** Milliseconds. Default: the system's clock. */
+  /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: () => number;
   /** How a revocation is stored. Default: `flag`. */
   readonly revokeBy?: RevokeBy;
   /**
-   * Whether the store has `isAccessTokenRevoked`. Its records then do not say that they are revoked, as with a host
-   * that keeps revocations apart from its tokens.
+   * Whether the store has `isAccessTokenRevoked`. Its records then do not contain revocations, like those of a host
+   * that stores revocations separately.
    */
   readonly answersIsAccessTokenRevoked?: boolean;
   /** The age in seconds at which events are swept. Default: 30 days. */
@@ -66,7 +67,7 @@ const OPTIONS: KindsOf<MemoryStorageOptions> = {
 };
 
 /**
- * A store in the memory of this process, for tests and for hosts that can lose their tokens at a restart. Its
+ * Opens a store in the memory of this process, for tests and for hosts that can lose their tokens at a restart. Its
  * operations run synchronously, so each is atomic.
  */
 export function memoryStorage(options: MemoryStorageOptions = {}): AdministrableStorage {

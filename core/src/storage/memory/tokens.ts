@@ -1,3 +1,4 @@
+// Tokens, codes, grants and principals of the memory store.
 import { frozen } from '../../cache.ts';
 import {
   type AuthorizationCodeRecord,
@@ -133,8 +134,8 @@ export function snapshot<T>(value: T): T {
 type Family = Pick<TokenRecord, 'id' | 'pairId' | 'familyId'>;
 
 /**
- * @param parts.tellsRevokedByMethod whether a revoked record is known by `isAccessTokenRevoked` and
- *   `isRefreshTokenRevoked` alone, instead of by its `revokedAtMs`
+ * @param parts.tellsRevokedByMethod whether only `isAccessTokenRevoked` and `isRefreshTokenRevoked` show a revocation,
+ *   and not `revokedAtMs`
  */
 export function memoryTokens(
   handle: MemoryHandle,
@@ -476,8 +477,8 @@ export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
   };
 
   /**
-   * A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead of
-   * every token that copied the old one.
+   * A generation begins with the time of the row's creation. If a row was swept and is created again, it is ahead of
+   * all tokens that copied the old one.
    */
   const kept = (principal: Principal, id: string, keepUntil: number): number => {
     const row = find(principal, id) ?? { generation: clock(), keepUntil };
@@ -511,7 +512,7 @@ export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
     },
 
     setDisabled(principal, id, disabled) {
-      // A person can be disabled before anything was issued for them; a client must be registered.
+      // A user can be disabled before the first token is issued; a client must be registered.
       if (disabled && principal === 'subject') kept(principal, id, Infinity);
       const row = find(principal, id);
       if (row === undefined || (row.disabledAtMs !== undefined) === disabled) return false;

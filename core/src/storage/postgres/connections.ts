@@ -1,3 +1,4 @@
+// Runs statements over a pool of PostgreSQL connections, with deadlines and retries.
 import { sha256 } from '#crypto';
 
 /** The second half of a transaction: what it sends, and what its results mean. */
@@ -29,15 +30,15 @@ const DURABLE_AND_OUTSPOKEN =
   "WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); " +
   'SET LOCAL client_min_messages = warning';
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
  * Runs statements over a pool, each within its deadline, for the store and for tables that a host keeps next to it.
- * After any error the connection is closed: the server then rolls back, and no later statement gets a late answer.
- * What failed without an effect, as after a deadlock, is attempted again. If a pooler does not know prepared
- * statements, they are sent unprepared.
+ * It closes the connection after any error, so that the server rolls back and no later statement receives a late
+ * result. It retries what failed without an effect, as after a deadlock. If a pooler does not support prepared
+ * statements, it sends them unprepared.
  *
- * Every method rejects if PostgreSQL cannot be reached, does not answer in time, or returns an error. In results,
+ * Every method rejects if PostgreSQL is unreachable, does not respond in time, or returns an error. In results,
  * integers are numbers, booleans are booleans, and everything else is text.
  */
 export class PostgresConnections {
@@ -157,7 +158,7 @@ export class PostgresConnections {
         const code = sqlState(error);
         if (NOT_PREPARED.has(code)) this.#isPrepared = false;
         else if (!LOST_RACE.has(code)) throw error;
-        if (attempt === MOST_ATTEMPTS) throw error;
+        if (attempt === MAX_ATTEMPTS) throw error;
         // Random, so that transactions that collided do not collide again.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * attempt));
       }
@@ -299,14 +300,14 @@ export async function within<T>(ms: number, promise: Promise<T>, omission: strin
 interface Deadlines {
   /** Milliseconds to wait for a connection, including a new one. */
   readonly connectionTimeoutMs: number;
-  /** Milliseconds to wait for the answer to statements that were sent at once. */
+  /** Milliseconds to wait for the results of statements that were sent together. */
   readonly statementTimeoutMs: number;
 }
 
 export interface PostgresDeadlines {
-  /** How long to wait for a connection, including a new one, in milliseconds. Default: 2000. */
+  /** Milliseconds to wait for a connection, including a new one. Default: 2000. */
   readonly connectionTimeoutMs?: number;
-  /** How long to wait for an answer, in milliseconds. The outcome of a write is unknown after that. Default: 5000. */
+  /** Milliseconds to wait for a result. After that, the outcome of a write is unknown. Default: 5000. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -331,7 +332,7 @@ export interface PostgresPool {
 
 /** A connection from the pool until it is released. */
 export interface PostgresClient {
-  /** Set if statements can be sent before earlier ones are answered (`pg`: `new Pool({ pipeline: true })`). */
+  /** Whether statements can be sent before the results of earlier ones (`pg`: `new Pool({ pipeline: true })`). */
   readonly pipeline?: boolean;
   query(query: PostgresQuery): Promise<PostgresResult>;
   /** @param destroy closes the connection instead of returning it to the pool */

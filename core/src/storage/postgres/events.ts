@@ -1,3 +1,4 @@
+// Events and sweeping in PostgreSQL.
 import type { EventRecord, EventType } from '../../protocol/records.ts';
 import type { AdministrableStorage } from '../contract.ts';
 import { changesOf, ended, namedStatements, rowsOf } from './connections.ts';
@@ -6,8 +7,8 @@ import type { PostgresHandle } from './lookups.ts';
 export const EVENTS_SQL = {
   lockNumbering: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
 
-  // Only committed rows are numbered, by one reader at a time. What commits later gets a higher number, and what
-  // began after an answer has a higher id.
+  // One reader at a time numbers the committed rows. Rows that commit later get higher numbers, and transactions that
+  // begin after a response have higher ids.
   number: `
     WITH unnumbered AS (
       SELECT id, row_number() OVER (ORDER BY id) AS position FROM (
@@ -63,7 +64,7 @@ const oldest = (table: string, age: string) => `
     ORDER BY ${age} LIMIT $3 FOR UPDATE SKIP LOCKED))`;
 
 export const SWEEP_SQL = {
-  // Of all processes one sweeps at a time.
+  // Only one process sweeps at a time.
   lock: 'SELECT 1 FROM grantd.sweeps WHERE issuer_id = $1 FOR UPDATE SKIP LOCKED',
 
   tokens: oldest('tokens', 'keep_until'),

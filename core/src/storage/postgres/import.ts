@@ -1,3 +1,4 @@
+// Imports rows of another store into PostgreSQL.
 import type { TableRows } from '../statements.ts';
 import type { PostgresDeadlines, PostgresPool, PostgresResult } from './connections.ts';
 import {

@@ -1,3 +1,4 @@
+// Signing keys, one-time identifiers and pushed requests in PostgreSQL.
 import type { KeyRecord } from '../../protocol/records.ts';
 import {
   insertedNames,

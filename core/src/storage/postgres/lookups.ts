@@ -1,3 +1,4 @@
+// Lookups of tokens and clients in PostgreSQL, in batches.
 import { frozen } from '../../cache.ts';
 import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
 import {
@@ -11,16 +12,16 @@ import { isStorable, namedStatements, type PostgresCall, type PostgresStatement 
 import { type Primary, underLease } from './primary.ts';
 
 /** The maximum number of tokens, and of clients, in one batch: they wait for each other's rows and fail together. */
-const MOST_IN_A_BATCH = 64;
+const MAX_BATCH = 64;
 
 /**
- * Is one of a JSON list. The subquery hides the length of the list from the planner, which would otherwise plan short
- * lists anew each time.
+ * Compares with a JSON list. The subquery hides the list's length from the planner, which would otherwise make a new
+ * plan for each short list.
  */
 const isOneOf = (list: string) => `= ANY (ARRAY(SELECT json_array_elements_text(${list})))`;
 
 export const LOOK_UPS_SQL = {
-  // Each row as one text: for the driver and the server, a column costs more than its content.
+  // Each row is one JSON text, because columns cost the driver and the server more than their content.
   find: underLease(`
     SELECT 'token' AS kind, json_build_array(${TOKEN_COLUMNS}) AS found
     FROM grantd.tokens t ${PRINCIPAL_JOINS}
@@ -37,10 +38,10 @@ type FoundRow = { readonly epoch: number | null } & (
 );
 
 /**
- * Looks up tokens and clients by identifier, for one handle. A round trip to PostgreSQL costs more than finding a
- * row, so lookups of the same turn of the event loop, and those that wait for a connection, share one statement. It
- * is sent after the last of them was asked, so each sees everything that was committed before. A failure rejects the
- * whole batch. Lookups of the same identifier share one record.
+ * Looks up tokens and clients by identifier, for one handle. A round trip costs more than finding a row, so lookups in
+ * the same turn of the event loop, and those that wait for a connection, share one statement. It is sent after the last
+ * of these calls, so each call sees everything that was committed before it. A failure rejects the whole batch. Lookups
+ * of the same identifier share one record.
  */
 export class LookUps {
   readonly #primary: Primary;
@@ -104,7 +105,7 @@ export class LookUps {
 
   /** Lookups that do not fit are the first of the next batch. */
   #nextBatch(): Batch {
-    const batch = this.#take(MOST_IN_A_BATCH);
+    const batch = this.#take(MAX_BATCH);
     this.#isScheduled = this.#tokens.size + this.#clients.size > 0;
     if (this.#isScheduled) void this.#sendBatch();
     return batch;

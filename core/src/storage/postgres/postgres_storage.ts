@@ -1,3 +1,4 @@
+// Opens a PostgreSQL store.
 import {
   anyFunction,
   anyText,
@@ -110,10 +111,11 @@ const STATEMENTS: readonly string[] = [
 ].flatMap((statements) => Object.values<string>(statements));
 
 /**
- * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
- * share. Its tables are in the schema `grantd`, which is created if it is missing.
- * @throws Error if the database cannot be reached in time, was written by a newer program, lacks a table or column,
- *   is a standby, or does not keep what it commits
+ * Opens a store in a PostgreSQL database (14 or later). Any number of processes on any number of machines may share it.
+ * Its tables are in the schema `grantd`, which is created if it is missing.
+ * @throws Error the database is unreachable, a standby, not durable, from a newer program, or lacks a table or column
+ * @example
+ * const storage = await openPostgresStorage({ pool: new Pool({ connectionString }), issuer: 'https://login.example' });
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
   requireKinds(options, OPTIONS);
@@ -166,7 +168,7 @@ async function storageOn(
 
 const ISSUER_SQL = {
   find: 'SELECT id FROM grantd.issuers WHERE issuer = $1',
-  // If processes start with several issuers at once, the first to be answered also has the lowest number.
+  // Serializes processes that start with different issuers, so that the first one also gets the lowest number.
   lock: 'LOCK TABLE grantd.issuers IN SHARE ROW EXCLUSIVE MODE',
   add: 'INSERT INTO grantd.issuers (issuer) VALUES ($1) ON CONFLICT (issuer) DO NOTHING',
   addSweep: `

@@ -1,3 +1,4 @@
+// Makes sure that results come from the current PostgreSQL primary.
 import type { PostgresResult } from './connections.ts';
 import {
   type Continuation,
@@ -54,7 +55,7 @@ const PRIMARY_SQL = {
 };
 
 /** The maximum number of connections on which a lookup is tried. */
-const MOST_READS = 3;
+const MAX_READS = 3;
 
 class NotThePrimary extends Error {
   override readonly name = 'NotThePrimary';
@@ -78,10 +79,10 @@ type StampRow = {
 };
 
 /**
- * The primary, and the proof that it still is the primary. After a failover, the replaced primary may still answer,
- * with outdated tokens. So a result counts only under a lease. Renewing the lease takes a commit that the synchronous
- * standby confirms. A write on a new primary is answered only when every lease on the old one has ended. Each primary
- * has its epoch, which lookups read together with the token.
+ * The primary, with proof that it is still the primary. After a failover, a deposed primary may still return outdated
+ * tokens, so a result counts only under a lease. Renewing the lease takes a commit that the synchronous standby
+ * confirms. A new primary completes no write before all leases on the old one have ended. Each primary has its epoch,
+ * which lookups read together with the token.
  */
 export class Primary {
   readonly #connections: PostgresConnections;
@@ -107,7 +108,7 @@ export class Primary {
     return primary;
   }
 
-  /** A read whose result may be outdated after a failover, for data that does not decide an answer by itself. */
+  /** Reads without a lease. The result may be outdated after a failover, so it must not decide a response alone. */
   read(call: PostgresCall): Promise<PostgresResult> {
     return this.#connections.read(call);
   }
@@ -126,12 +127,12 @@ export class Primary {
    * @param callOf returns the statement once there is a connection; each attempt calls it again and gets the same
    */
   async readAllUnderLease<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
-    // Again if an epoch ended in between, or the connection led to a server that is no longer the primary.
+    // Retry if an epoch ended in between, or if the connection led to a deposed primary.
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#readOnce<Row>(callOf);
       } catch (error) {
-        if (!(error instanceof NotThePrimary) || attempt === MOST_READS) throw error;
+        if (!(error instanceof NotThePrimary) || attempt === MAX_READS) throw error;
       }
     }
   }

@@ -1,3 +1,4 @@
+// Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
 import type { EventType, Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
 import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
@@ -11,16 +12,16 @@ const withEvent = (change: string, parameters: { type: string; target: string; n
   INSERT INTO grantd.events (issuer_id, at_ms, type, target)
   SELECT $1, ${parameters.now}::bigint, ${parameters.type}, ${parameters.target} FROM changed`;
 
-/** The parameters of what changes one client or subject. */
+/** Parameters of statements that change one client or subject. */
 const OF_ONE = ['issuerId', 'id', 'nowMs'];
 
 /** The event of such a change. */
 const eventOf = (type: EventType) => ({ type: `'${type}'`, target: '$2', now: '$3' });
 
 export const PRINCIPALS_SQL = {
-  // A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead
-  // of every token that copied the old one. Rows are locked in the order of their kinds. A subject's row, which
-  // many transactions may need at once, is locked only if it has to be made.
+  // A generation begins with the time of the row's creation. If a row was swept and is created again, it is ahead of
+  // all tokens that copied the old one. Rows are locked in the order of their kinds. A subject's row, which many
+  // transactions may need at once, is locked only if it has to be created.
   keep: `
     INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
     SELECT $1, n.kind, n.id, $2, n.keep_until
@@ -62,7 +63,7 @@ type StateRow = {
   readonly disabled_at_ms: number | null;
 };
 
-/** The principals of a token or code besides its client. */
+/** The principals of a token or code, without its client. */
 export interface Dependencies {
   readonly subject?: string;
   readonly sessionId?: string;

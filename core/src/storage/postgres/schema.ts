@@ -1,3 +1,4 @@
+// Tables of the PostgreSQL store, and their migrations.
 import { ended, namedStatements, type PostgresConnections, rowsOf, unnamed } from './connections.ts';
 
 /** Tables with a versioned schema: the store's own, or those that a host keeps next to them. */
@@ -114,7 +115,7 @@ function known(version: number, { versions, migrations }: PostgresTables): numbe
 }
 
 /**
- * Version 1, in a schema of its own. Columns mean the same as in SQLite. Identifiers compare by their bytes, which is
+ * Version 1, in the schema `grantd`. Columns mean the same as in SQLite. Identifiers compare by their bytes, which is
  * fast and independent of the system's collations. Tables that grow have no foreign keys: each insertion would lock
  * the row of its issuer.
  */
@@ -374,7 +375,7 @@ type SettingsRow = {
   readonly one: unknown;
 };
 
-/** Settings of `synchronous_commit` with which an answered commit survives the loss of the server. */
+/** Settings of `synchronous_commit` with which a completed commit survives the loss of the server. */
 const DURABLE = ['on', 'remote_apply'];
 
 /**

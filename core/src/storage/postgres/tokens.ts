@@ -1,3 +1,4 @@
+// Tokens, grants and codes in PostgreSQL.
 import type { LifeFacts, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
@@ -191,8 +192,7 @@ export const TOKENS_SQL = {
     'token_revoked',
   ),
 
-  // RFC 7009 §2.1: a refresh token takes all tokens of its grant with it, unless the grant was revoked since it was
-  // issued.
+  // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
   revokeRefreshToken: end(
     ITSELF_AND_PAIR,
     'token_revoked',
@@ -312,7 +312,7 @@ const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
 export const GRANTS_SQL = {
   ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
 
-  // Locked in one order, since other transactions may lock the same rows.
+  // Locked in a fixed order, because other transactions may lock the same rows.
   lock: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
       SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2 AND client_id = $3))

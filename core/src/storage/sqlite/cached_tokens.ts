@@ -1,3 +1,4 @@
+// A cache of access tokens in front of SQLite.
 import { frozen, InternedValues, RecentlyUsed, TextTable } from '../../cache.ts';
 import type { Principal, TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
@@ -14,14 +15,14 @@ export const DEFAULT_CACHED_TOKENS = 200_000;
 const UNUSED_MS = 5 * 60 * 1000;
 
 /** Tokens with more characters or parts are read each time: so many would not fit into memory. */
-const LONGEST_TEXTS = 512;
-const MOST_PARTS = 24;
+const MAX_TEXT_LENGTH = 512;
+const MAX_PARTS = 24;
 
 /** The maximum number of events to read at once. If there are more, the cache is cleared. */
-const MOST_EVENTS = 100;
+const MAX_EVENTS = 100;
 
 /** The maximum number of revoked principals to remember. If there are more, the cache is cleared. */
-const MOST_ENDED = 5000;
+const MAX_ENDED = 5000;
 
 /** Members of which tokens with the same value share one copy. */
 const REPEATED = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
@@ -33,11 +34,11 @@ interface RememberedToken {
 }
 
 /**
- * A cache of access tokens. A token may be answered from it while a lookup would find the same:
- * - Whatever ends a token before its time writes an event in the same transaction. If the event tells whose tokens
- *   ended, those leave the cache; otherwise the whole cache is cleared.
- * - A sweep deletes tokens that have expired, and stores its time in the same transaction. A token that expired by then
- *   is read again, even if the clock was set back since.
+ * A cache of access tokens that always returns what a lookup would return:
+ * - Every revocation writes an event in the same transaction. If the event names the ended tokens, they leave the
+ *   cache. Otherwise the whole cache is cleared.
+ * - A sweep deletes expired tokens, and stores its time in the same transaction. A token that had expired by then is
+ *   read again, even if the clock has been set back.
  */
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
@@ -49,7 +50,7 @@ export class RememberedTokens {
   readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
   #position: Position = { lastEvent: 0, sweptUntil: 0 };
-  /** Seconds: when the last of all cached tokens expires. */
+  /** Seconds since 1970 at which the last cached token expires. */
   #lastExpiry = 0;
   #usedSinceMs: number;
 
@@ -84,7 +85,7 @@ export class RememberedTokens {
    * @param extent of the row that it was read from
    */
   add(id: string, token: TokenRecord, extent: TokenExtent): void {
-    if (this.#limit === 0 || extent.length > LONGEST_TEXTS || extent.parts > MOST_PARTS) return;
+    if (this.#limit === 0 || extent.length > MAX_TEXT_LENGTH || extent.parts > MAX_PARTS) return;
     const { lastEvent } = this.#followState();
     this.#forgetUnused();
     this.#lastExpiry = Math.max(this.#lastExpiry, token.expiresAt);
@@ -123,12 +124,12 @@ export class RememberedTokens {
     const isFirstLook = this.#stateNumber === undefined;
     const former = this.#position.lastEvent;
     const endings =
-      isFirstLook || lastEvent - former > MOST_EVENTS ? undefined : this.#events.endings(former, lastEvent);
+      isFirstLook || lastEvent - former > MAX_EVENTS ? undefined : this.#events.endings(former, lastEvent);
     for (const { of, id, sequence } of endings ?? []) {
       if (of === 'token') this.#tokens.delete(id);
       else if (of !== 'nothing') this.#ended.add(of, id, sequence);
     }
-    if (endings === undefined || this.#ended.size > MOST_ENDED) this.#clear();
+    if (endings === undefined || this.#ended.size > MAX_ENDED) this.#clear();
   }
 
   /** Tokens in constant use stay; expired ones are no longer looked up. */

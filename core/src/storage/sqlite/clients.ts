@@ -1,3 +1,4 @@
+// Clients in SQLite.
 import { RememberedRows } from '../../cache.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';

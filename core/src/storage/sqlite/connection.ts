@@ -1,3 +1,4 @@
+// Opens SQLite files durably.
 import '../../supported_node.ts';
 import {
   type BigIntStats,

@@ -1,3 +1,4 @@
+// Events and sweeping in SQLite.
 import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
@@ -85,8 +86,8 @@ export interface Events {
   lastNumber(): number;
   position(): Position;
   /**
-   * What the events after one say, up to the last one.
-   * @returns `undefined` if one of them concerns everything, or if its target is no longer known
+   * Reads what the events after a number have ended.
+   * @returns `undefined` if one of them concerns all tokens, or if the row of its target is gone
    */
   endings(after: number, last: number): readonly Ending[] | undefined;
   /** Makes numbers continue after this one, as part of the transaction that sweeps. */

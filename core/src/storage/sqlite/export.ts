@@ -1,3 +1,4 @@
+// Exports all rows of a SQLite file.
 import type { DatabaseSync } from 'node:sqlite';
 import { TABLES, type TableRows } from '../statements.ts';
 import { isBusy, openSqliteConnection } from './connection.ts';

@@ -1,3 +1,4 @@
+// Signing keys, one-time identifiers and pushed requests in SQLite.
 import type { KeyRecord } from '../../protocol/records.ts';
 import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';

@@ -1,3 +1,4 @@
+// Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
 import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
@@ -20,7 +21,7 @@ export const PRINCIPALS_SQL = {
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
 };
 
-/** The principals of a token or code besides its client. */
+/** The principals of a token or code, without its client. */
 export interface Dependencies {
   readonly subject?: string;
   readonly sessionId?: string;

@@ -1,3 +1,4 @@
+// Queues of reads and writes, which share SQLite transactions.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { asFault } from '../faults.ts';
@@ -91,19 +92,19 @@ export class ReadQueue implements Reads {
 }
 
 /** The maximum number of writes in one transaction, which blocks the event loop. */
-const MOST_IN_ONE_COMMIT = 128;
+const MAX_WRITES_PER_COMMIT = 128;
 
 /**
  * The maximum number of turns of the event loop for which writes gather. A request takes several turns before it
  * writes, and a commit blocks all of them, so requests under way should share it.
  */
-const MOST_TURNS_TO_GATHER = 8;
+const MAX_TURNS_TO_GATHER = 8;
 
 /**
  * The longest pause between two attempts to take the write lock, in milliseconds; the first pauses are shorter. An
  * attempt is cheap, and the gap between two writes of a busy process is short.
  */
-const LONGEST_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 5;
 
 const SAVEPOINT_SQL = {
   begin: 'SAVEPOINT one_write',
@@ -186,8 +187,8 @@ export class WriteQueue {
   /** Lets further writes join as long as each turn brings some. */
   async #gather(): Promise<void> {
     let gathered = 0;
-    for (let turn = 0; turn < MOST_TURNS_TO_GATHER; turn++) {
-      if (this.#waiting.length === gathered || this.#waiting.length >= MOST_IN_ONE_COMMIT) return;
+    for (let turn = 0; turn < MAX_TURNS_TO_GATHER; turn++) {
+      if (this.#waiting.length === gathered || this.#waiting.length >= MAX_WRITES_PER_COMMIT) return;
       gathered = this.#waiting.length;
       await nextTurn();
     }
@@ -204,7 +205,7 @@ export class WriteQueue {
       rejectAll(this.#waiting.splice(0, lost), error);
       return false;
     }
-    const writes = this.#waiting.splice(0, MOST_IN_ONE_COMMIT);
+    const writes = this.#waiting.splice(0, MAX_WRITES_PER_COMMIT);
     this.#commits += 1;
     try {
       const answers = committed(this.#database, () => {
@@ -259,7 +260,7 @@ function rejectAll(writes: readonly QueuedWrite[], reason: unknown): void {
 
 /** Random, so that processes that wait for the same lock do not collide again and again. */
 function pauseAfter(refusals: number): number {
-  return Math.min(2 ** refusals, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+  return Math.min(2 ** refusals, MAX_PAUSE_MS) * (0.5 + Math.random() / 2);
 }
 
 /**

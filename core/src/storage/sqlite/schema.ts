@@ -1,3 +1,4 @@
+// Tables of the SQLite store, and their migrations.
 import type { DatabaseSync } from 'node:sqlite';
 import type { MigrationAssumption } from '../contract.ts';
 

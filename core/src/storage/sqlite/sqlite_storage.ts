@@ -1,3 +1,4 @@
+// Opens a SQLite store.
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import {
@@ -42,7 +43,7 @@ export interface SqliteStorageOptions {
   readonly path: string;
   /** The issuer whose records this handle sees; one file can hold several. */
   readonly issuer: string;
-  /** Milliseconds. Default: the system's clock. */
+  /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: () => number;
   /** How long a write waits for another process's write before it is rejected, in milliseconds. Default: 2000. */
   readonly busyTimeoutMs?: number;

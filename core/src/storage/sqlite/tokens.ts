@@ -1,3 +1,4 @@
+// Tokens, grants and codes in SQLite.
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
 import {
@@ -123,7 +124,7 @@ export function sqliteTokens(
     return rows.reduce((count, row) => count + revokePair(row.id, row.pair_id), 0);
   };
 
-  /** RFC 7009 §2.1: a refresh token takes all tokens of its grant with it. @returns how much that ended */
+  /** Revokes all tokens of the refresh token's grant (RFC 7009 §2.1). @returns how many were revoked */
   const revokeGrant = (id: string, grantId: string): number => {
     const copied = findRefreshToken(id)?.standing?.grant?.copied;
     return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
