@@ -80,7 +80,7 @@ ${jsonText(planConfiguration())}
 
 \`browser\` lets the suite fill in the pages. The ids of fields and buttons are stable.
 
-- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`) the user name is read-only: the selector and \`optional\` of the first command skip it.
+- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`) the username is read-only: the selector and \`optional\` of the first command skip it.
 - Clients that register themselves get errors, and users back after a sign-out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The pages do not show their logos, so the screenshot of \`oidcc-registration-logo-uri\` has none.
 - For a module with a screenshot, a person has to upload it, or \`override\` needs an entry.
 

@@ -43,7 +43,7 @@ export function backChannelCommand(id: string, suite: string): readonly string[]
 }
 
 /**
- * The suite's commands for its browser at the pages of a plan. When a user signs in again, the user name is read-only:
+ * The suite's commands for its browser at the pages of a plan. When a user signs in again, the username is read-only:
  * then the selector does not match, and "optional" lets the suite continue.
  */
 export function browserTasks(issuer: string, { username, password }: Person) {
