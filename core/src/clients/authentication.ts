@@ -4,7 +4,11 @@ import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
-import { AUTHENTICATION_METHODS, type AuthenticationMethod } from '../protocol/client_metadata.ts';
+import {
+  AUTHENTICATION_METHODS,
+  type AuthenticationMethod,
+  USUAL_SECRET_METHODS,
+} from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { type ClientContext, findNamedClient } from './client.ts';
@@ -151,7 +155,7 @@ export function provesNothing(method: AuthenticationMethod): boolean {
 export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
   const registered = client.metadata?.token_endpoint_auth_method;
   if (registered !== undefined) return [registered];
-  return client.secrets === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
+  return client.secrets === undefined ? ['none'] : USUAL_SECRET_METHODS;
 }
 
 /** Whether the client has a secret or a private key (§2.1). All others are public. */

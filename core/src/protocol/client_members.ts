@@ -14,10 +14,13 @@ import {
   isPersonalScope,
   isResourceUri,
   MOST_KEYS,
+  REGISTERED_GRANTS,
+  REGISTERED_METHOD,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
   TOKEN_FORMATS,
+  USUAL_SECRET_METHODS,
 } from './client_metadata.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
@@ -192,14 +195,14 @@ const METADATA_MEMBERS = {
     isUsual: true,
   }),
   token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), 'how the client authenticates', {
-    defaultInWords: 'client_secret_basic or client_secret_post',
-    registeredInWords: 'client_secret_basic',
+    defaultInWords: USUAL_SECRET_METHODS.join(' or '),
+    registeredInWords: REGISTERED_METHOD,
     flag: 'auth-method',
     isUsual: true,
   }),
   grant_types: member(listOf(oneOf(...GRANT_TYPES)), 'the grants that the client may use', {
     field: 'grantTypes',
-    registeredInWords: 'authorization_code',
+    registeredInWords: REGISTERED_GRANTS.join(' and '),
     flag: 'grant',
     isUsual: true,
   }),

@@ -9,6 +9,12 @@ export const AUTHENTICATION_METHODS = [
 ] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
+/** The methods of a client with a secret that is registered for none. */
+export const USUAL_SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
+
+/** The method of a client that registers itself without naming one (RFC 7591 §2). */
+export const REGISTERED_METHOD: AuthenticationMethod = 'client_secret_basic';
+
 /** Audiences that client assertions may name: only the issuer, or also the URL of the endpoint. */
 export const ASSERTION_AUDIENCES = ['issuer', 'endpoint'] as const;
 export type AssertionAudience = (typeof ASSERTION_AUDIENCES)[number];
@@ -91,6 +97,9 @@ export const GRANTS = {
 export type GrantType = keyof typeof GRANTS;
 
 export const GRANT_TYPES = Object.keys(GRANTS) as readonly GrantType[];
+
+/** The grants of a client that registers itself without naming any (RFC 7591 §2). */
+export const REGISTERED_GRANTS: readonly GrantType[] = ['authorization_code'];
 
 export function requirementsOf(grantType: GrantType): GrantRequirements {
   return GRANTS[grantType];

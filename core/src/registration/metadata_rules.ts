@@ -17,6 +17,8 @@ import {
   AUTHENTICATION_METHODS,
   DEFAULT_CONTENT_ENCRYPTION,
   type GrantType,
+  REGISTERED_GRANTS,
+  REGISTERED_METHOD,
   requirementsOf,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
@@ -369,10 +371,10 @@ function unfitSector(problem: string, cause?: DocumentError): ClientMetadataErro
 export function withDefaults(document: ClientDocument, policy: RegistrationPolicy): ClientDocument {
   const complete = { ...document, ...encryptionDefaults(document) };
   if (policy.registrant === 'operator') return complete;
-  const { grant_types: grantTypes = ['authorization_code'] } = document;
+  const { grant_types: grantTypes = REGISTERED_GRANTS } = document;
   const { scopes = [], signingAlgorithms } = policy;
   return {
-    token_endpoint_auth_method: 'client_secret_basic',
+    token_endpoint_auth_method: REGISTERED_METHOD,
     response_types: responseTypesOf(grantTypes),
     application_type: usualApplicationType(document, policy),
     subject_type: 'public',
