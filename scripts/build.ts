@@ -2,7 +2,7 @@
 // and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes
 // to another folder, which must be inside this repository, because the compiler needs its dependencies.
 import { spawnSync } from 'node:child_process';
-import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -39,6 +39,8 @@ async function build(folder: string, target: string): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   cpSync(join(folder, 'src'), sources, { recursive: true });
+  const demo = join(folder, 'demo');
+  if (existsSync(demo)) cpSync(demo, join(target, 'demo'), { recursive: true });
   if (folder !== core)
     carrySources(sources, join(core, 'src'), filesOf(carriedImports(manifest.imports ?? {}, internals)));
   // The compiler resolves `imports` with it.
@@ -46,7 +48,8 @@ async function build(folder: string, target: string): Promise<void> {
     join(target, 'package.json'),
     `${JSON.stringify(publishedManifest(manifest, internals), undefined, 2)}\n`,
   );
-  compile(folder, target);
+  compile(folder, target, 'src', 'lib');
+  if (existsSync(demo)) compile(folder, target, 'demo', 'demo');
   if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
     for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
@@ -62,12 +65,12 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-function compile(folder: string, target: string): void {
+function compile(folder: string, target: string, source: string, output: string): void {
   const project = join(target, 'tsconfig.json');
   const settings = {
     extends: join(folder, 'tsconfig.build.json'),
-    compilerOptions: { rootDir: 'src', outDir: 'lib' },
-    include: ['src'],
+    compilerOptions: { rootDir: source, outDir: output },
+    include: [source],
   };
   writeFileSync(project, JSON.stringify(settings));
   const { status } = spawnSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' });

@@ -4,8 +4,6 @@ import type { Configuration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
-import { addDemoData, demoCommands } from '../demo/demo.ts';
-import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
 import {
   type Instance,
   issuerToServe,
@@ -17,6 +15,7 @@ import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
+import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from './exposure.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -109,7 +108,7 @@ async function serveInstance(
   await refuseKnownPasswords(configuration, instance);
   const requestLog = new RequestLog(log);
   const server = await instance.server(requestLog.event);
-  const person = bringsDemo ? await addDemoData(instance, server) : undefined;
+  const demo = bringsDemo ? await addDemo(instance, server) : undefined;
 
   const unfinished = unfinishedWork(instance, server, log, sweeps);
   const watch = watchDatabase(instance);
@@ -134,8 +133,7 @@ async function serveInstance(
   const worked = unfinished.run(sweeping.signal);
   const swept = sweeps && sweep(instance, settings, log, sweeping.signal);
   try {
-    const demo = person && (await demoCommands(instance, server, person));
-    const what = { issuer: instance.issuer, database: database.name, ...(demo !== undefined && { demo }) };
+    const what = { issuer: instance.issuer, database: database.name, ...(demo && { demo: await demo() }) };
     started(what, instance.secretTexts());
     void watch.damaged.then(() => {
       log.fatal({ event: 'database_corrupt', database: database.name });
@@ -166,6 +164,13 @@ async function serveInstance(
     watch.stop();
     sweeping.abort();
   }
+}
+
+/** Loads the demo only when it is served. */
+async function addDemo(instance: Instance, server: AuthorizationServer): Promise<() => Promise<string>> {
+  const { PasswordHasher } = await import('../people/password_hasher.ts');
+  const { addDemoData } = await import('../../demo/demo.ts');
+  return addDemoData(instance, server, new PasswordHasher());
 }
 
 function databaseReplaced(name: string): Refused {

@@ -4,8 +4,8 @@ import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
-import { refuseExposedDemo } from '../demo/exposure.ts';
 import { type Log, openLog } from '../log/log.ts';
+import { refuseExposedDemo } from './exposure.ts';
 import { listenOn } from './http_server.ts';
 import { announce, listenForEnd, type Started } from './shutdown.ts';
 import {

@@ -1,4 +1,4 @@
-import { DEMO_PERSON } from '../../src/demo/demo.ts';
+import { DEMO_PERSON } from '../../demo/demo.ts';
 
 /** The program's configuration for all plans, besides issuer and database. */
 export const SETTINGS = {

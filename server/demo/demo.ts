@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type AuthorizationServer, type Claims, type NewClient, OperatorIssueError } from '@grantd/core';
-import type { Person } from '../data/people.ts';
-import type { Instance } from '../instance/instance.ts';
-import { PasswordHasher } from '../people/password_hasher.ts';
+import type { Person } from '../src/data/people.ts';
+import type { Instance } from '../src/instance/instance.ts';
+import type { PasswordHasher } from '../src/people/password_hasher.ts';
 
 type DemoClient = Omit<NewClient, 'secrets'> & { readonly secret?: string };
 
@@ -94,11 +94,17 @@ interface DemoPerson extends Person {
   readonly knownPassword?: string;
 }
 
-/** Adds missing demo data. Existing data stays unchanged. */
+/**
+ * Adds missing demo data. Existing data stays unchanged.
+ * @param hasher passed in, so that this file imports only types of the program: the package keeps it beside the code
+ * @returns a function that returns commands to paste
+ */
 export async function addDemoData(
-  { storage, people, demoMark }: Instance,
+  instance: Instance,
   server: AuthorizationServer,
-): Promise<DemoPerson> {
+  hasher: Pick<PasswordHasher, 'hash' | 'fits'>,
+): Promise<() => Promise<string>> {
+  const { storage, people, demoMark } = instance;
   await demoMark.set();
   for (const client of Object.values(DEMO_CLIENTS)) {
     if (await storage.clients.get(client.id)) continue;
@@ -110,19 +116,16 @@ export async function addDemoData(
   }
 
   const { name, password, claims } = DEMO_PERSON;
-  const hasher = new PasswordHasher();
   if (!(await people.byName(name)))
     await people.add({ name, passwordHash: await hasher.hash(password), claims });
   const person = await people.byName(name);
   if (person === undefined) throw new Error('the person of the demo was not stored');
-  return {
-    ...person,
-    ...((await hasher.fits(password, person.passwordHash)) && { knownPassword: password }),
-  };
+  const isKnown = await hasher.fits(password, person.passwordHash);
+  return () => demoCommands(instance, server, { ...person, ...(isKnown && { knownPassword: password }) });
 }
 
 /** Commands to paste, with a fresh token, and their output. */
-export async function demoCommands(
+async function demoCommands(
   { storage, issuer }: Instance,
   server: AuthorizationServer,
   person: DemoPerson,
