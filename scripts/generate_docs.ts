@@ -135,7 +135,7 @@ ${table(PAGE_REASONS)}
 
 ## Error codes on the wire
 
-The member \`error\` of an answer has one of these. The status is the usual one; some refusals have another.
+The member \`error\` of a response has one of these codes. The table shows its usual status; some refusals have another.
 
 | error | status |
 | --- | --- |

@@ -61,8 +61,8 @@ export interface AuthorizationServerOptions {
    */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
   /**
-   * Receives refusals, inactive answers, revocations and answered requests, for logs and audits. Default: console.error
-   * for faults.
+   * Receives refusals, inactive tokens, revocations and successful requests, for logs and audits. Default:
+   * console.error for faults.
    */
   readonly onEvent?: (event: ServerEvent) => void;
   /** Returns the current time in milliseconds since 1970. Default: the system clock. */

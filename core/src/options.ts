@@ -320,7 +320,7 @@ const HOST_OPTIONS = {
   onEvent: optionWithoutDefault(
     'Host',
     functionOf<(event: ServerEvent) => void>('(event: ServerEvent) => void'),
-    'Receives refusals, inactive answers, revocations and answered requests, for logs and audits.',
+    'Receives refusals, inactive tokens, revocations and successful requests, for logs and audits.',
     'console.error for faults',
   ),
   clock: option(

@@ -300,7 +300,7 @@ export const REFUSAL_REASONS = {
   access_token_missing: 'The request contains no access token.',
   access_token_repeated: 'The request contains the access token in more than one way.',
   audience_wrong: 'The access token is for another API.',
-  not_active: 'The authorization server answers that the access token is not active.',
+  not_active: 'The authorization server reports that the access token is not active.',
   scope_missing: 'The access token lacks a required scope.',
   scope_openid_missing: 'The access token lacks the scope openid.',
   registration_off: 'Clients cannot register themselves at this server.',

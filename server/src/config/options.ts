@@ -168,7 +168,7 @@ export const OPTIONS = {
   shutdownDelay: option(
     'Server',
     seconds(0, 3600),
-    'Seconds for which the server still answers requests after SIGTERM. Meanwhile, /health/ready fails and every answer closes its connection.',
+    'Seconds for which the server still accepts requests after SIGTERM. Meanwhile, /health/ready fails and every response closes its connection.',
     5,
   ),
   demo: option(
