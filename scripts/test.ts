@@ -1,4 +1,4 @@
-// Runs every check and test, the quickest to fail first.
+// Runs every check, and then every test.
 //
 //     npm test -- PATTERN…      only these test files; a folder stands for its files
 //     npm test -- --every-pair  the rules only, through every adapter on every store and runtime;
@@ -10,6 +10,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { withMemoryFolder } from './memory_folder.ts';
 import { withPackages } from './packed_for_tests.ts';
+import { withBundledProgram } from './program_for_tests.ts';
 import { withSharedPostgres } from './shared_postgres.ts';
 
 const root = dirname(import.meta.dirname);
@@ -48,7 +49,8 @@ const tests = [
   '--test-reporter-destination=stdout',
   ...files,
 ];
-const steps: readonly (readonly [string, string, readonly string[]])[] = [
+type Step = readonly [name: string, command: string, args: readonly string[]];
+const CHECKS: readonly Step[] = [
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
   ['format and lint', bin('biome'), ['ci', '--colors=off', '.']],
   ['layers', process.execPath, ['scripts/check_layers.ts']],
@@ -57,48 +59,73 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['places in the ledger', process.execPath, ['scripts/check_ledger.ts', '--places']],
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
   ['walk of a request', process.execPath, ['scripts/check_walk.ts']],
-  ['tests', process.execPath, tests],
-  ['ledger', process.execPath, ['scripts/check_ledger.ts']],
 ];
+const TEST_RUN: Step = ['tests', process.execPath, tests];
+const LEDGER: Step = ['ledger', process.execPath, ['scripts/check_ledger.ts']];
 
-let running: ChildProcess | undefined;
+const running = new Set<ChildProcess>();
 let interrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     interrupted = true;
-    running?.kill(signal);
+    for (const child of running) child.kill(signal);
   });
 }
 
-async function succeeds(command: string, args: readonly string[]): Promise<boolean> {
-  if (interrupted) return false;
-  running = spawn(command, args, { stdio: 'inherit' });
-  const [status] = await once(running, 'exit');
-  running = undefined;
-  return status === 0 && !interrupted;
+// The checks run beside one another, and while what the tests share is made.
+const checked = isWhole ? Promise.all(CHECKS.map(checks)) : Promise.resolve([]);
+const succeeded =
+  (await withWhatIsShared(async () => (await checked).every(Boolean) && (await succeeds(TEST_RUN)))) &&
+  (!isWhole || (await succeeds(LEDGER)));
+if (!succeeded) process.exitCode = 1;
+
+/** Shows a step's output as it comes. */
+async function succeeds(step: Step): Promise<boolean> {
+  console.log(`— ${step[0]}`);
+  return ends(step, 'inherit');
 }
 
-for (const [name, command, args] of isWhole ? steps : steps.filter(([step]) => step === 'tests')) {
+/** Shows a step's output once it has ended, since others run at the same time. */
+async function checks(step: Step): Promise<boolean> {
+  return ends(step, 'pipe');
+}
+
+async function ends([name, command, args]: Step, output: 'inherit' | 'pipe'): Promise<boolean> {
+  if (interrupted) return false;
   const startedAt = performance.now();
-  console.log(`— ${name}`);
-  const run = () => succeeds(command, args);
-  const succeeded = name === 'tests' ? await withWhatIsShared(run) : await run();
-  if (!succeeded) {
-    console.error(`✖ ${name} failed`);
-    process.exit(1);
+  const child = spawn(command, args, { stdio: ['inherit', output, output] });
+  running.add(child);
+  let text = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
   }
-  console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+  const [status] = await once(child, 'close');
+  running.delete(child);
+  process.stdout.write(text);
+  if (status === 0 && !interrupted) {
+    console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    return true;
+  }
+  console.error(`✖ ${name} failed`);
+  return false;
 }
 
 /** Material that several files share is created once for all. A single file creates its own. */
 function withWhatIsShared(run: () => Promise<boolean>): Promise<boolean> {
-  const withServer = () => (files.length > 1 ? withSharedPostgres(run) : run());
-  const withBoth = () => (files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer());
-  return withMemoryFolder(withBoth);
+  const withProgram = () => (files.filter(usesProgram).length > 1 ? withBundledProgram(run) : run());
+  const withServer = () => (files.length > 1 ? withSharedPostgres(withProgram) : withProgram());
+  const withAll = () => (files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer());
+  return withMemoryFolder(withAll);
 }
 
 function usesPackages(file: string): boolean {
   return /(?:^|\/)(?:runtimes\/[^/]+|package)\.test\.ts$/.test(file);
+}
+
+function usesProgram(file: string): boolean {
+  return file.startsWith(join('server', 'test'));
 }
 
 function hasPairs(file: string): boolean {

@@ -9,18 +9,22 @@ interface Counts {
   skipped: number;
 }
 
+/** How many files are listed, so that the next reader sees where the time goes. */
+const SLOWEST = 15;
+
 export default async function* report(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const startedAt = performance.now();
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   const titles: Record<string, 'passed' | 'failed'> = {};
+  const times: (readonly [file: string, ms: number])[] = [];
   for await (const event of events) {
     if (event.type === 'test:stdout' || event.type === 'test:stderr') yield event.data.message;
     if (event.type === 'test:summary' && event.data.file !== undefined) {
       const { passed, cancelled, skipped, tests } = event.data.counts;
       const failed = tests - passed - skipped + cancelled;
-      const seconds = (event.data.duration_ms / 1000).toFixed(1);
       const file = relative(process.cwd(), event.data.file);
-      yield `  ${failed === 0 ? '✔' : '✖'} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds} s)\n`;
+      times.push([file, event.data.duration_ms]);
+      yield `  ${failed === 0 ? '✔' : '✖'} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds(event.data.duration_ms)} s)\n`;
     }
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { name, details, skip, file } = event.data;
@@ -38,8 +42,16 @@ export default async function* report(events: AsyncIterable<TestEvent>): AsyncGe
     }
   }
   writeFileSync('.test-results/titles.json', JSON.stringify(titles));
-  yield `${((performance.now() - startedAt) / 1000).toFixed(1)} s\n`;
+  if (times.length > SLOWEST) {
+    const slowest = times.toSorted(([, one], [, other]) => other - one).slice(0, SLOWEST);
+    yield `The slowest files:\n${slowest.map(([file, ms]) => `${seconds(ms).padStart(7)} s  ${file}\n`).join('')}`;
+  }
+  yield `${seconds(performance.now() - startedAt)} s\n`;
   yield `${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped\n`;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
 }
 
 function note(count: number, word: string): string {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AdministrableStorage, Awaitable } from '@grantd/core';
@@ -28,8 +28,11 @@ export const MEMORY: LocalStoreKind = memoryKind('memory', {});
 export const SQLITE: LocalStoreKind = {
   name: 'SQLite',
   open(issuer, clock) {
+    emptyFile ??= newEmptyFile(issuer);
     const folder = mkdtempSync(join(tmpdir(), 'grantd-test-'));
-    const storage = openSqliteStorage({ path: join(folder, 'grantd.db'), issuer, clock });
+    const path = join(folder, 'grantd.db');
+    writeFileSync(path, emptyFile, { mode: 0o600 });
+    const storage = openSqliteStorage({ path, issuer, clock });
     return {
       storage,
       async dispose() {
@@ -39,6 +42,20 @@ export const SQLITE: LocalStoreKind = {
     };
   },
 };
+
+let emptyFile: Uint8Array | undefined;
+
+/** A SQLite file with the tables of a store. Making them takes longer than most tests. */
+function newEmptyFile(issuer: string): Uint8Array {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-test-'));
+  const path = join(folder, 'grantd.db');
+  try {
+    openSqliteStorage({ path, issuer }).close();
+    return readFileSync(path);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 let postgresStores: Promise<PostgresStores> | undefined;
 

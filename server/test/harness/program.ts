@@ -7,13 +7,17 @@ import type { Readable, Writable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import type { TestDatabase } from './databases.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
+/** Names the main file of a bundled program, which starts faster than the sources. */
+export const PROGRAM_VARIABLE = 'GRANTD_TEST_PROGRAM';
+
+/** The main file of the program: of its sources if a test file runs alone. */
+const MAIN = process.env[PROGRAM_VARIABLE] ?? join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
 /** A Node, and the program to run. */
 type Program = readonly [node: string, main: string];
 
-const SOURCES: Program = [process.execPath, MAIN];
+const PROGRAM: Program = [process.execPath, MAIN];
 
 /** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';
@@ -67,7 +71,7 @@ export class Workbench {
     folder: string,
     args: readonly string[] = [],
     environment: Environment = {},
-    program = SOURCES,
+    program = PROGRAM,
   ): Promise<RunningServer> {
     const given = args.includes('--port') ? args : [...args, '--port', '0'];
     const child = start(folder, ['serve', ...given], environment, program);
@@ -179,7 +183,7 @@ export async function until(holds: () => boolean, what: string, longestMs = LONG
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-function start(folder: string, args: readonly string[], environment: Environment, program = SOURCES): Child {
+function start(folder: string, args: readonly string[], environment: Environment, program = PROGRAM): Child {
   const [node, main] = program;
   const child = spawn(node, [main, ...args], {
     cwd: folder,
