@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
-import { Workbench } from './harness/program.ts';
+import { SOURCES, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -50,7 +50,7 @@ describe('findings C6: npm run build, if modules have to be installed,', () => {
 });
 
 test('findings C6: a server that runs from a clone is noted, however it was started, until it has ended', async () => {
-  const server = await workbench.start(workbench.folder());
+  const server = await workbench.start(workbench.folder(), [], {}, SOURCES);
   const note = join(SCRIPTS, '..', 'node_modules', '.grantd_running', String(server.pid));
   assert.ok(existsSync(note));
   await server.stop();

@@ -10,14 +10,18 @@ import type { TestDatabase } from './databases.ts';
 /** Names the main file of a bundled program, which starts faster than the sources. */
 export const PROGRAM_VARIABLE = 'GRANTD_TEST_PROGRAM';
 
-/** The main file of the program: of its sources if a test file runs alone. */
-const MAIN = process.env[PROGRAM_VARIABLE] ?? join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
 /** A Node, and the program to run. */
 type Program = readonly [node: string, main: string];
 
-const PROGRAM: Program = [process.execPath, MAIN];
+export const SOURCES: Program = [
+  process.execPath,
+  join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs'),
+];
+
+/** A test file that runs alone runs the sources. */
+const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
 
 /** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';

@@ -1,4 +1,5 @@
 import {
+  Agent,
   createServer,
   request as httpRequest,
   type IncomingMessage,
@@ -13,10 +14,13 @@ export async function listening(listener: RequestListener): Promise<OpenTranspor
   const server = createServer({ joinDuplicateHeaders: true }, listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const port = portOf(server);
+  // Requests reuse connections: to open one takes longer than most answers.
+  const agent = new Agent({ keepAlive: true });
   return {
-    send: (request) => sendHttp(port, request),
+    send: (request) => sendHttp(port, request, agent),
     close: () =>
       new Promise((resolve) => {
+        agent.destroy();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -34,7 +38,11 @@ export function portOf(server: Server): number {
   return address.port;
 }
 
-export function sendHttp(port: number, { method, path, headers, body }: TestRequest): Promise<TestResponse> {
+export function sendHttp(
+  port: number,
+  { method, path, headers, body }: TestRequest,
+  agent: Agent | false = false,
+): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
     const options = {
@@ -43,7 +51,7 @@ export function sendHttp(port: number, { method, path, headers, body }: TestRequ
       method,
       path,
       headers: { ...headers, ...length },
-      agent: false,
+      agent,
     };
     const sent = httpRequest(options, async (response) => {
       const chunks: Buffer[] = [];
