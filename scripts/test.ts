@@ -105,7 +105,9 @@ async function ends([name, command, args]: Step, output: 'inherit' | 'pipe'): Pr
   running.delete(child);
   process.stdout.write(text);
   if (status === 0 && !interrupted) {
-    console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    // Steps that run beside others slow each other down.
+    console.log(output === 'inherit' ? `✔ ${name} (${seconds} s)` : `✔ ${name}`);
     return true;
   }
   console.error(`✖ ${name} failed`);
