@@ -1,3 +1,4 @@
+// Kinds of option values, and how options are read and checked.
 import { ConfigurationError } from './http/errors.ts';
 import { isJsonObject, parseJson } from './http/http.ts';
 
@@ -7,7 +8,7 @@ export interface Kind<V> {
   readonly expected: string;
   /** The type in TypeScript, for the generated interface. */
   readonly type: string;
-  /** Stands for the value in the help of a command line. */
+  /** Placeholder for the value in the help of the command line. */
   readonly placeholder: string;
   /** The value of a flag or environment variable; `undefined` if it does not fit. */
   fromText(text: string): V | undefined;
@@ -21,8 +22,8 @@ export interface Kind<V> {
 type Group = 'Server' | 'Pages' | 'Endpoints' | 'Tokens' | 'Lifetimes' | 'Host';
 
 /**
- * One option. Its name in the table is its name in code and in the configuration file. The program's flag and environment
- * variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
+ * One option. Its name in the table is its name in code and in the configuration file. The program's flag and
+ * environment variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
  */
 export interface Option<V, D = V | undefined> {
   readonly group: Group;
@@ -351,8 +352,8 @@ export function requireKinds(
 }
 
 /**
- * Refuses members with unknown names: a misspelt option would otherwise have no effect, and fail open. A block within the
- * options may be an instance of a host's class, which has members of its own.
+ * Refuses members with unknown names: a misspelt option would otherwise have no effect, and fail open. A block within
+ * the options may be an instance of a host's class, which has members of its own.
  * @param known an object with a member for each name
  * @param place where the members are, such as `registration`; without one they are options themselves
  * @throws {ConfigurationError} names the first unknown member, and the known one that it resembles

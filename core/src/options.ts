@@ -1,3 +1,4 @@
+// The table of all options. The interface, checks, flags and documentation follow from it.
 import type {
   AuthorizationServerOptions,
   OidcOptions,

@@ -1,4 +1,4 @@
-/** `@grantd/core/options`: with these a program declares options of its own beside those of the core. */
+/** `@grantd/core/options`: lets a program declare its options in the same way as those of the core. */
 
 export { isJsonObject } from './http/http.ts';
 export {

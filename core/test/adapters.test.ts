@@ -120,7 +120,7 @@ test('grantd §1.3 node: a form that the host has parsed is taken as it is', asy
     [
       { token: { a: 'x' } },
       400,
-      '{"error":"invalid_request","error_description":"a parameter is not a text"}',
+      '{"error":"invalid_request","error_description":"a parameter must be a string"}',
     ],
     [{ other: 'x' }, 400, MISSING],
     [{}, 400, MISSING],

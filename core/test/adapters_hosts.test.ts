@@ -29,7 +29,7 @@ const AS_API = { 'content-type': 'application/x-www-form-urlencoded', authorizat
 const INACTIVE = '{"active":false}';
 const MISSING = '{"error":"invalid_request","error_description":"the parameter token is missing"}';
 const REPEATED = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
-const NO_TEXT = '{"error":"invalid_request","error_description":"a parameter is not a text"}';
+const NO_TEXT = '{"error":"invalid_request","error_description":"a parameter must be a string"}';
 const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
 const LIMIT = 64 * 1024;
 

@@ -704,9 +704,9 @@ test('grantd §3.1 a body that the host has parsed is a form by its media type t
   }
   const form = 'application/x-www-form-urlencoded; charset=utf-8';
   assert.deepEqual(await post(form, { ...body, token: [token, token] }), refused('a parameter is repeated'));
-  assert.deepEqual(await post(form, { ...body, token: { a: 'x' } }), refused('a parameter is not a text'));
+  assert.deepEqual(await post(form, { ...body, token: { a: 'x' } }), refused('a parameter must be a string'));
   assert.deepEqual(await post(form, { ...body, token: '' }), refused('the parameter token is missing'));
-  assert.deepEqual(await post(form, { ...body, token: [token] }), refused('a parameter is not a text'));
+  assert.deepEqual(await post(form, { ...body, token: [token] }), refused('a parameter must be a string'));
   assert.deepEqual(await world.alive(token), [true]);
   assert.equal((await post(form, body))?.status, 200);
   assert.deepEqual(await world.alive(token), [false]);

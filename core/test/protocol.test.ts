@@ -48,7 +48,7 @@ function refusalOf(run: () => unknown): readonly [number, string, string] {
 }
 
 const REPEATED = [400, 'invalid_request', 'a parameter is repeated'];
-const NO_TEXT = [400, 'invalid_request', 'a parameter is not a text'];
+const NO_TEXT = [400, 'invalid_request', 'a parameter must be a string'];
 const TOO_LARGE = [413, 'invalid_request', 'the request body is too large'];
 const WRONG_TYPE = [400, 'invalid_request', 'the content type must be application/x-www-form-urlencoded'];
 

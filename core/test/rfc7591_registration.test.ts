@@ -305,7 +305,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   spec.http(
     '§3.2.2 a body that is no JSON object is invalid_request',
     async (world) => {
-      const refused = publicErrorOf(400, 'invalid_request', 'the body is no JSON object');
+      const refused = publicErrorOf(400, 'invalid_request', 'the body must be a JSON object');
       for (const body of ['', '{', '[]', '"text"', 'null', '1'])
         assert.deepEqual(await postRegistration(world, body), refused, body);
       assert.equal(world.lastReason, 'body_unreadable');

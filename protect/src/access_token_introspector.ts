@@ -252,7 +252,7 @@ class RequestLimit {
 
 /**
  * Shares work between callers with the same key. Later callers wait for the running request and then share the next
- * one, so that nobody gets a result that was requested before they called.
+ * one, so that no caller gets a result that was requested before its call.
  */
 class SharedWork<T> {
   readonly #next = new Map<string, Promise<T>>();

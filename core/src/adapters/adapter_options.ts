@@ -24,9 +24,9 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
    */
   readonly id?: (request: Incoming, ...rest: Rest) => string | undefined;
   /**
-   * Receives what leads to a 500 or 503 that neither the server nor the framework's error handler reports: a body that
-   * cannot be read, a response that cannot be sent, an exception from the host's own operation. Default: the server's
-   * `onEvent` for `mount`, the console for `handler`.
+   * Receives errors that lead to a 500 or 503 and that neither the server nor the framework reports: an unreadable
+   * body, a response that cannot be sent, an exception from the host's own operation. Default: the server's `onEvent`
+   * for `mount`, the console for `handler`.
    */
   readonly onFault?: OnFault<Incoming, Rest>;
 }

@@ -26,8 +26,8 @@ export interface H3Event {
  * Returns middleware that serves all endpoints and calls `next` for other paths. Forwarded errors go to `onError`, as
  * the cause of an `HTTPError`.
  *
- * If the application is mounted below a path, pass that path as `strippedPath`. h3 does not keep bodies: if your code
- * calls `readBody` first, return its result from the option `body`.
+ * If the application is mounted below a path, pass that path as `strippedPath`. If your code calls `readBody` first,
+ * return its result from the option `body`, because h3 does not keep it.
  * @typeParam Event h3's own event type, if a callback needs more than the adapter does
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example

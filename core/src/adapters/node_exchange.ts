@@ -38,6 +38,126 @@ export interface HostedRequest extends LeftByParsers {
   readonly id: unknown;
 }
 
+/** What the host's body parsers have left. */
+interface LeftByParsers {
+  readonly body: unknown;
+  /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
+  readonly rawBody: unknown;
+}
+
+export type Next = (error?: unknown) => void;
+
+/** Reads a request of a framework whose handlers are `(request, response, next)`. */
+type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
+
+/**
+ * Serves all endpoints. If the server has no endpoint at the path, it calls `next`, or answers 404 without one.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ */
+export function mountedMiddleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  server: AuthorizationServer,
+  given: MountOptions<Incoming> = {},
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  requireKinds(given, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = given;
+  const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
+    identityOf(hostedOf(request)),
+  );
+  return middleware(hostedOf, endpoints.operationAt, { onFault: endpoints.onFault, ...options });
+}
+
+/**
+ * Serves one operation. Errors go to `next`. Without `next` they are rendered, because an unhandled rejection would end
+ * the process.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ */
+export function operationMiddleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  operation: Operation,
+  options: AdapterOptions<Incoming> = {},
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  return middleware(hostedOf, () => operation, options);
+}
+
+/** @param operationAt returns the operation for a URL, or `undefined` to call `next` */
+function middleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  operationAt: (url: string) => Operation | undefined,
+  options: AdapterOptions<Incoming>,
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  requireKinds(options, ADAPTER_OPTIONS);
+  const { errors, headers, onFault } = options;
+  return async (request, response, next) => {
+    const render = (thrown: unknown) => rendered(thrown, onFault, request);
+    let isOther = false;
+    try {
+      const hosted = hostedOf(request);
+      const operation = operationAt(hosted.url ?? '') ?? (next === undefined ? notFound : undefined);
+      if (operation === undefined) isOther = true;
+      else {
+        const answer = await answerTo(request, hosted, operation, next && errors, render);
+        if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
+      }
+    } catch (error) {
+      if (next !== undefined) return next(error);
+      const answer = render(error);
+      if (!response.headersSent) sendResponse(request, response, answer);
+      else if (!response.writableEnded) response.destroy();
+    }
+    if (isOther) next?.();
+  };
+}
+
+/**
+ * Runs an operation.
+ * @param render makes a response of what the operation threw
+ * @returns `undefined` if the client disconnected before its request was complete
+ * @throws what the operation threw, if errors are forwarded
+ */
+export async function answerTo(
+  request: IncomingMessage,
+  hosted: HostedRequest,
+  operation: Operation,
+  errors: AdapterOptions<never>['errors'] | undefined,
+  render: (thrown: unknown) => HttpResponse,
+): Promise<HttpResponse | undefined> {
+  let plain: HttpRequest;
+  try {
+    plain = await plainRequest(request, hosted);
+  } catch (error) {
+    if (error instanceof BrokenConnection) return undefined;
+    throw error;
+  }
+  if (errors === 'forward') return operation(plain);
+  try {
+    return await operation(plain);
+  } catch (thrown) {
+    return render(thrown);
+  }
+}
+
+export function hostedByNode({ url, body, rawBody, id }: NodeRequest): HostedRequest {
+  return { url, body, rawBody, id };
+}
+
+/** A request of Express, or of a framework that runs Express middleware. */
+export interface ConnectRequest extends NodeRequest {
+  /** The URL before routers removed the paths that they are mounted at. */
+  readonly originalUrl?: string | undefined;
+}
+
+export type ConnectMiddleware = (
+  request: ConnectRequest,
+  response: ServerResponse,
+  next: Next,
+) => Promise<void>;
+
+export function hostedByConnect(request: ConnectRequest): HostedRequest {
+  const { originalUrl, url, body, rawBody, id } = request;
+  return { url: originalUrl ?? url, body, rawBody, id };
+}
+
 /** @throws {Error} the connection broke before the body was complete */
 export async function plainRequest(request: IncomingMessage, hosted: HostedRequest): Promise<HttpRequest> {
   const { method = 'GET' } = request;
@@ -111,13 +231,6 @@ class BrokenConnection extends Error {
     super('the connection was closed');
     this.name = 'BrokenConnection';
   }
-}
-
-/** What the host's body parsers have left. */
-interface LeftByParsers {
-  readonly body: unknown;
-  /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
-  readonly rawBody: unknown;
 }
 
 /**
@@ -200,117 +313,4 @@ function bytesOf({ readableEncoding }: IncomingMessage, piece: Buffer | string):
 function textOf([first, ...others]: readonly Buffer[]): string {
   if (first === undefined) return '';
   return (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8');
-}
-
-/**
- * Runs an operation.
- * @param render makes a response of what the operation threw
- * @returns `undefined` if the client disconnected before its request was complete
- * @throws what the operation threw, if errors are forwarded
- */
-export async function answerTo(
-  request: IncomingMessage,
-  hosted: HostedRequest,
-  operation: Operation,
-  errors: AdapterOptions<never>['errors'] | undefined,
-  render: (thrown: unknown) => HttpResponse,
-): Promise<HttpResponse | undefined> {
-  let plain: HttpRequest;
-  try {
-    plain = await plainRequest(request, hosted);
-  } catch (error) {
-    if (error instanceof BrokenConnection) return undefined;
-    throw error;
-  }
-  if (errors === 'forward') return operation(plain);
-  try {
-    return await operation(plain);
-  } catch (thrown) {
-    return render(thrown);
-  }
-}
-
-export type Next = (error?: unknown) => void;
-
-/** Reads a request of a framework whose handlers are `(request, response, next)`. */
-type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
-
-/**
- * Serves all endpoints. If the server has no endpoint at the path, it calls `next`, or answers 404 without one.
- * @throws {ConfigurationError} an option is wrong; the message names it
- */
-export function mountedMiddleware<Incoming extends NodeRequest>(
-  hostedOf: HostedOf<Incoming>,
-  server: AuthorizationServer,
-  given: MountOptions<Incoming> = {},
-): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  requireKinds(given, MOUNT_OPTIONS);
-  const { strippedPath, ...options } = given;
-  const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
-    identityOf(hostedOf(request)),
-  );
-  return middleware(hostedOf, endpoints.operationAt, { onFault: endpoints.onFault, ...options });
-}
-
-/**
- * Serves one operation. Errors go to `next`. Without `next` they are rendered, because an unhandled rejection would end
- * the process.
- * @throws {ConfigurationError} an option is wrong; the message names it
- */
-export function operationMiddleware<Incoming extends NodeRequest>(
-  hostedOf: HostedOf<Incoming>,
-  operation: Operation,
-  options: AdapterOptions<Incoming> = {},
-): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  return middleware(hostedOf, () => operation, options);
-}
-
-/** @param operationAt returns the operation for a URL, or `undefined` to call `next` */
-function middleware<Incoming extends NodeRequest>(
-  hostedOf: HostedOf<Incoming>,
-  operationAt: (url: string) => Operation | undefined,
-  options: AdapterOptions<Incoming>,
-): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  requireKinds(options, ADAPTER_OPTIONS);
-  const { errors, headers, onFault } = options;
-  return async (request, response, next) => {
-    const render = (thrown: unknown) => rendered(thrown, onFault, request);
-    let isOther = false;
-    try {
-      const hosted = hostedOf(request);
-      const operation = operationAt(hosted.url ?? '') ?? (next === undefined ? notFound : undefined);
-      if (operation === undefined) isOther = true;
-      else {
-        const answer = await answerTo(request, hosted, operation, next && errors, render);
-        if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
-      }
-    } catch (error) {
-      if (next !== undefined) return next(error);
-      const answer = render(error);
-      if (!response.headersSent) sendResponse(request, response, answer);
-      else if (!response.writableEnded) response.destroy();
-    }
-    if (isOther) next?.();
-  };
-}
-
-export function hostedByNode({ url, body, rawBody, id }: NodeRequest): HostedRequest {
-  return { url, body, rawBody, id };
-}
-
-/** A request of Express, or of a framework that runs Express middleware. */
-export interface ConnectRequest extends NodeRequest {
-  /** The URL before routers removed the paths that they are mounted at. */
-  readonly originalUrl?: string | undefined;
-}
-
-export type ConnectMiddleware = (
-  request: ConnectRequest,
-  response: ServerResponse,
-  next: Next,
-) => Promise<void>;
-
-export function hostedByConnect(request: ConnectRequest): HostedRequest {
-  const { originalUrl, url, body, rawBody, id } = request;
-  return { url: originalUrl ?? url, body, rawBody, id };
 }

@@ -44,9 +44,9 @@ export interface Approval {
 
 /**
  * Second step of the authorization endpoint, after the user has approved. When it resolves, the code is durable.
- * @throws {OAuthError} with `redirectTo`: `access_denied` if the user or client has been disabled, `login_required` if
- * the client means another user or the sign-in is too old, or `unmet_authentication_requirements`; without `redirectTo`
- * if the request was already answered
+ * @throws {OAuthError} without `redirectTo` if the request was already answered. Otherwise with `redirectTo`:
+ *   `access_denied` if the user or client has been disabled, `login_required` if the client means another user or the
+ *   sign-in is too old, or `unmet_authentication_requirements`.
  */
 export async function completeAuthorization(
   context: Context,

@@ -8,7 +8,7 @@ import type { Form } from '../http/form.ts';
 import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
 
-/** Seconds for which a request can be answered and its end is stored. */
+/** Seconds for which a request can get its response, and for which that is remembered. */
 const MAX_REQUEST_SECONDS = 24 * 60 * 60;
 
 /**
@@ -59,7 +59,7 @@ export async function endRequest(
   });
 }
 
-/** The error for an expired request; `undefined` if it can still be answered. */
+/** Returns the error for an expired request, or `undefined` if it is still valid. */
 export function expiryError({ clock }: Context, requestId: string | undefined): OAuthError | undefined {
   if (requestId === undefined) return undefined;
   const { expiresAt } = FORM.exec(requestId)?.groups ?? {};

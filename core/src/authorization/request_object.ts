@@ -11,8 +11,8 @@ import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
 
 /**
- * The effective parameters at the authorization endpoint: from a pushed request (RFC 9126 §4), from a request object by
- * reference or by value (RFC 9101 §5), or from the request itself.
+ * Returns the effective parameters at the authorization endpoint. They come from a pushed request (RFC 9126 §4), from a
+ * request object by reference or by value (RFC 9101 §5), or from the request itself.
  * @throws {OAuthError} the parameters cannot be read, or the client must send them in another way
  */
 export async function resolvedParameters(
@@ -199,8 +199,8 @@ const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 
 const MAX_DEPTH = 20;
 
 /**
- * Converts claims to form parameters (RFC 9101 §4): numbers to digits, several resources to a space-separated list,
- * other lists and objects to JSON, like the parameter `claims` (OpenID Connect Core §6.1).
+ * Converts claims to form parameters (RFC 9101 §4). Numbers become digits, several resources a space-separated list,
+ * and other lists and objects JSON, like the parameter `claims` (OpenID Connect Core §6.1).
  * @returns `undefined` if a claim has no form value: ill-formed text, resources that are not texts, or too much nesting
  */
 function parametersOfClaims(claims: Claims): Form | undefined {

@@ -123,7 +123,7 @@ async function verifyAssertion(
 }
 
 /**
- * Marks the assertion as used (§3 (7)). Nobody but the client itself can get this far.
+ * Marks the assertion as used (§3 (7)). Only the client itself can get this far.
  * @throws {OAuthError} `invalid_client`: the assertion was used before
  * @throws {StorageFault} storage is unavailable
  */

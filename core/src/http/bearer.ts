@@ -1,3 +1,4 @@
+// Bearer tokens in requests, and challenges in responses.
 import { OAuthError } from './errors.ts';
 import { readForm, requireBodySize } from './form.ts';
 import { type HttpRequest, headerValue } from './http.ts';

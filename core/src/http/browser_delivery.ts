@@ -1,3 +1,4 @@
+// Responses that take the browser to a client: redirects, form posts and a page that asks first.
 import type { BrowserDelivery, HttpResponse } from './http.ts';
 
 /**

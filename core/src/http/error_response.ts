@@ -1,3 +1,4 @@
+// Turns errors into responses. All adapters use it.
 import { observe } from '../environment.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 import { OAuthError, type OAuthErrorDetails, StorageFault } from './errors.ts';

@@ -60,7 +60,7 @@ export interface OAuthErrorDetails {
    * code, secret or password.
    */
   readonly value?: string | undefined;
-  /** Where the browser takes the error (RFC 6749 §4.1.2.1). */
+  /** The URL to which the browser takes the error (RFC 6749 §4.1.2.1). */
   readonly redirectTo?: string | undefined;
   /**
    * Form fields for a POST to `redirectTo` (OAuth 2.0 Form Post Response Mode §2). Without them, `redirectTo` contains
@@ -76,8 +76,8 @@ export interface OAuthErrorDetails {
 const CLASS = Symbol.for('grantd.class');
 
 /**
- * Names the class of an error for `instancesNamed`. `@grantd/protect` carries a copy of this file. If a process uses both
- * packages, their errors meet, and `instanceof` has to be true for the class of either copy.
+ * Names the class of an error for `instancesNamed`. `@grantd/protect` carries a copy of this file. If a process uses
+ * both packages, their errors meet, and `instanceof` has to be true for the class of either copy.
  */
 export function nameClass(error: Error, name: string): void {
   error.name = name;

@@ -1,3 +1,4 @@
+// Events for logs and audits.
 import type { ErrorCode, InactiveReason, ReasonCode } from './errors.ts';
 
 export type Operation =

@@ -1,3 +1,4 @@
+// The contract for fetching documents from outside, with its limits and errors.
 import { instancesNamed, nameClass, retryAfter } from './errors.ts';
 
 /** Seconds until the next attempt to fetch a failed document. */
@@ -100,7 +101,7 @@ export async function fetchBody(
 ): Promise<string> {
   const { status, body } = await fetchDocument(url, request);
   const outcome = outcomeOfStatus(status);
-  if (outcome !== 'fetched') throw new DocumentError(outcome, 'it was not answered with 200');
+  if (outcome !== 'fetched') throw new DocumentError(outcome, 'the response status is not 200');
   return body;
 }
 

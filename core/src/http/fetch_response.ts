@@ -1,3 +1,4 @@
+// Converts responses for Fetch.
 import type { HttpResponse } from './http.ts';
 
 /** @param further additional headers; the response’s own headers take precedence */

@@ -1,3 +1,4 @@
+// Reads forms and JSON from requests.
 import { OAuthError } from './errors.ts';
 import {
   type HttpRequest,
@@ -44,6 +45,36 @@ export function readForm(request: HttpRequest): Form {
  */
 export function readQueryOrForm(request: HttpRequest): Form {
   return request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
+}
+
+/**
+ * The JSON object in a request body, raw or parsed by the host.
+ * @throws {OAuthError} `invalid_request`: wrong media type or not a JSON object; with status 413: too large
+ */
+export function readJsonObject(request: HttpRequest): JsonObject {
+  requireBodySize(request);
+  if (mediaTypeOf(request) !== 'application/json') {
+    throw new OAuthError('invalid_request', 'the content type must be application/json', {
+      reason: 'wrong_media_type',
+    });
+  }
+  const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
+  if (isJsonObject(value)) return value;
+  throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'body_unreadable' });
+}
+
+/**
+ * A required parameter.
+ * @throws {OAuthError} `invalid_request`: the parameter is missing
+ */
+export function requireParameter(form: Form, name: string): string {
+  const value = form.get(name);
+  if (value === undefined) {
+    throw new OAuthError('invalid_request', `the parameter ${name} is missing`, {
+      reason: 'parameter_missing',
+    });
+  }
+  return value;
 }
 
 /** @throws {OAuthError} `invalid_request`: the parameters are too long for a URL */
@@ -96,27 +127,15 @@ function isFormMediaType(request: HttpRequest): boolean {
   return mediaTypeOf(request) === 'application/x-www-form-urlencoded';
 }
 
-/**
- * A required parameter.
- * @throws {OAuthError} `invalid_request`: the parameter is missing
- */
-export function requireParameter(form: Form, name: string): string {
-  const value = form.get(name);
-  if (value === undefined) {
-    throw new OAuthError('invalid_request', `the parameter ${name} is missing`, {
-      reason: 'parameter_missing',
-    });
-  }
-  return value;
-}
-
 function fromParsed(parsed: ParsedForm): Form {
   const form = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
     for (const single of valuesOf(name, value)) {
       if (single === undefined || single === null || single === '') continue;
       if (typeof single !== 'string') {
-        throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+        throw new OAuthError('invalid_request', 'a parameter must be a string', {
+          reason: 'parameter_invalid',
+        });
       }
       form.set(name, appended(form.get(name), single));
     }
@@ -153,22 +172,6 @@ function shortestEncoding(form: ParsedForm): string {
 function exceeds(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
-}
-
-/**
- * The JSON object in a request body, raw or parsed by the host.
- * @throws {OAuthError} `invalid_request`: wrong media type or not a JSON object; with status 413: too large
- */
-export function readJsonObject(request: HttpRequest): JsonObject {
-  requireBodySize(request);
-  if (mediaTypeOf(request) !== 'application/json') {
-    throw new OAuthError('invalid_request', 'the content type must be application/json', {
-      reason: 'wrong_media_type',
-    });
-  }
-  const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
-  if (isJsonObject(value)) return value;
-  throw new OAuthError('invalid_request', 'the body is no JSON object', { reason: 'body_unreadable' });
 }
 
 /** RFC 6749 §3.3: scope-token. */

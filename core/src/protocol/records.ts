@@ -80,7 +80,7 @@ export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>
   return registeredAt !== undefined;
 }
 
-/** What tokens depend on besides their own row. Each has a generation number. */
+/** What tokens depend on in addition to their own row. Each has a generation number. */
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
 export type Principal = (typeof PRINCIPALS)[number];
 

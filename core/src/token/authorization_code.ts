@@ -1,3 +1,4 @@
+// The grant type `authorization_code`.
 import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';

@@ -1,3 +1,4 @@
+// The grant type `client_credentials`.
 import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';

@@ -1,3 +1,4 @@
+// The grant type `refresh_token`.
 import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';

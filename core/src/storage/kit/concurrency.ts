@@ -109,7 +109,7 @@ const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
 
 type Outcome = IssueOutcome | 'superseded';
 
-/** Attempts to rotate a token, each to a pair of its own, and their outcomes. */
+/** Attempts to rotate a token, each to another pair, and their outcomes. */
 class Rotations {
   readonly #attempted: { readonly pair: Pair; readonly outcome: Outcome }[] = [];
   readonly attempts: readonly Attempt<void>[];

@@ -383,7 +383,7 @@ export interface KitCase {
   /** A sentence: what the store does. */
   readonly title: string;
   /**
-   * Opens a store of its own, runs the case and closes it.
+   * Opens a new store, runs the case and closes the store.
    * @throws KitFailure if the store fails the case
    */
   run<S extends Storage>(subject: KitSubject<S>): Promise<void>;

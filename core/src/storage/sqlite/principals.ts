@@ -8,7 +8,7 @@ import type { Events } from './events.ts';
 export const PRINCIPALS_SQL = {
   ...forSqlite(PRINCIPALS),
 
-  // A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead
+  // A generation begins with the time of the row's creation. If a row was swept and is created again, it is ahead
   // of every token that copied the old one.
   keep: `
     INSERT INTO principals (issuer_id, kind, id, generation, keep_until)
