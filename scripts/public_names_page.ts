@@ -16,7 +16,7 @@ export async function publicNamesPage(): Promise<string> {
   }
   return `# Public names
 
-Everything that the entry points of \`@grantd/core\` and \`@grantd/protect\` export. \`npm run docs\` writes this page.
+The exports of \`@grantd/core\` and \`@grantd/protect\`, so that a new public name shows up in review. The types in your editor document them. \`npm run docs\` writes this page.
 
 ${sections.join('\n')}`;
 }

@@ -156,7 +156,7 @@ interface DatabaseState {
 const MAX_ROWS = 1000;
 
 /** Caches results of lookups under a name until any process commits. Used only inside a lookup. */
-export class RememberedRows<T> {
+export class CachedRows<T> {
   readonly #reads: DatabaseState;
   readonly #rows = new RecentlyUsed<T>(MAX_ROWS);
   #stateNumber: number | undefined;

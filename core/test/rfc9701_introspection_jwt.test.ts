@@ -271,7 +271,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   spec(
     '§5 without authentication a JWT is refused with 400, and JSON still works',
     async (world) => {
-      const expected = errorOf(400, 'invalid_request', 'a JWT is answered to authenticated clients only');
+      const expected = errorOf(400, 'invalid_request', 'only an authenticated client gets a JWT');
       assert.deepEqual(await introspectAsJwt(world, 'x', null), expected);
       assert.equal(world.lastReason, 'answer_not_authenticated');
       assert.deepEqual(await introspectAsJwt(world, 'x', null, { client_id: 'spa' }), expected);
@@ -283,7 +283,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   spec(
     '§5 a public client is not authenticated, so it gets no JWT, by Accept or by registration',
     async (world) => {
-      const expected = errorOf(400, 'invalid_request', 'a JWT is answered to authenticated clients only');
+      const expected = errorOf(400, 'invalid_request', 'only an authenticated client gets a JWT');
       const form = { token: 'x', client_id: 'spa' };
       assert.deepEqual(await introspectAsJwt(world, 'x', null, form), expected);
       assert.deepEqual(await world.post('/token/introspect', form), INACTIVE);

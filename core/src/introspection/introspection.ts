@@ -6,8 +6,7 @@ import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/records.ts';
+import { type ClientRecord, formatScope } from '../protocol/records.ts';
 import { inParallel } from '../serve.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -45,10 +44,11 @@ export interface IntrospectionResult {
 
 const INACTIVE: IntrospectionResult = { active: false };
 
-/** Verified claims that become members of the response, if the token has them. */
-const VERIFIED_MEMBERS = [
-  ...['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'],
-  ...['sid', 'auth_time', 'acr', 'amr'],
+/** Claims that become members of the response if the token, or its record, has them. */
+// biome-ignore format: one line for RFC 7662, one for the members of other specifications
+const CLAIM_MEMBERS = [
+  'username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti',
+  'sid', 'auth_time', 'acr', 'amr',
 ] as const;
 
 /** `POST /token/introspect` (RFC 7662, RFC 9701). Apart from the use of a client assertion, it stores nothing. */
@@ -139,7 +139,7 @@ function active({ record, claims }: FoundToken): IntrospectionResult {
   result.client_id = record.clientId;
   if (record.tokenType !== undefined) result.token_type = record.tokenType;
   const members: Record<string, unknown> = result;
-  for (const name of VERIFIED_MEMBERS) {
+  for (const name of CLAIM_MEMBERS) {
     const value = claims[name] ?? undefined;
     if (value !== undefined) members[name] = value;
   }
@@ -172,7 +172,7 @@ function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): C
   const accept = headerValue(request, 'accept');
   if (!isRegistered && (accept === undefined || !prefersJwt(accept))) return undefined;
   if (caller !== undefined && isConfidential(caller)) return caller;
-  throw new OAuthError('invalid_request', 'a JWT is answered to authenticated clients only', {
+  throw new OAuthError('invalid_request', 'only an authenticated client gets a JWT', {
     reason: 'answer_not_authenticated',
     clientId: caller?.id,
   });
@@ -213,7 +213,7 @@ export async function introspectionJwtResponse(
 }
 
 /**
- * Default policy: every authenticated client may introspect every token (RFC 7662 §4 leaves this open). A
+ * Default policy: every caller may introspect every token (RFC 7662 §4 leaves this open). A
  * self-registered client may introspect only its own tokens until an operator gives it a `resource`. Otherwise anyone
  * could register and learn whose a leaked token is and what it allows.
  */

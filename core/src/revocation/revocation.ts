@@ -24,7 +24,7 @@ const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store'
 export async function revocation(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §2.1 read the request and authenticate the client
   const form = readForm(request);
-  const asking = requireOwner(context, request, form, call);
+  const asking = requireCaller(context, request, form, call);
   const [owner, found] = await inParallel(asking, async () => {
     const token = requireParameter(form, 'token');
     return find(context, token, await readTokenTypeHint(context, form, asking));
@@ -36,7 +36,7 @@ export async function revocation(context: Context, request: HttpRequest, call: C
 }
 
 /** @returns `undefined` if callers are not authenticated */
-async function requireOwner(
+async function requireCaller(
   context: Context,
   request: HttpRequest,
   form: Form,

@@ -31,16 +31,16 @@ interface Presented extends FoundToken {
 export const refreshToken: Grant = async (context, client, form, call) => {
   const token = requireParameter(form, 'refresh_token');
   const found = await findToken(context, token);
-  if ('reason' in found) throw dead(found.reason);
+  if ('reason' in found) throw refused(found.reason);
   const { record, claims } = found;
-  if (record.kind !== 'refresh_token') throw dead('wrong_type');
-  if (record.clientId !== client.id) throw dead('refresh_token_foreign');
+  if (record.kind !== 'refresh_token') throw refused('wrong_type');
+  if (record.clientId !== client.id) throw refused('refresh_token_foreign');
   const life = await lifeOf(context, record, claims);
-  if (!life.alive && life.reason !== 'superseded') throw dead(life.reason);
+  if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
   const presented = { ...found, token, client };
   if (!life.alive) return retry(context, presented, form, call);
-  return rotates(client) ? rotate(context, presented, form, call) : reuse(context, presented, form);
+  return rotates(client) ? rotate(context, presented, form, call) : keep(context, presented, form);
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
@@ -68,8 +68,8 @@ function rotates(client: ClientRecord): boolean {
   return client.rotateRefreshTokens !== false || !isConfidential(client);
 }
 
-/** Keeps the refresh token, for clients without rotation. */
-async function reuse(context: Context, presented: Presented, form: Form) {
+/** Issues an access token and keeps the refresh token, for clients without rotation. */
+async function keep(context: Context, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
   const beside = await mintBeside(context, presented, presented.record, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
@@ -84,20 +84,20 @@ async function reuse(context: Context, presented: Presented, form: Form) {
 async function retry(context: Context, presented: Presented, form: Form, call: Call) {
   const { record, token } = presented;
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
-  if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await stolen(context, presented, call);
+  if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
 
   const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
-  if (!successor) throw dead('no_record');
+  if (!successor) throw refused('no_record');
   const life = await lifeOf(context, successor, {}); // its claims have no other expiry than its record
-  if (!life.alive && life.reason === 'superseded') throw await stolen(context, presented, call);
-  if (!life.alive) throw dead(life.reason);
+  if (!life.alive && life.reason === 'superseded') throw await revokeStolen(context, presented, call);
+  if (!life.alive) throw refused(life.reason);
 
   const refreshToken = await recallSuccessor(context, successor, token);
-  if (refreshToken === undefined) throw dead('refresh_token_dead');
+  if (refreshToken === undefined) throw refused('refresh_token_dead');
   const remaining = await remainingAccess(context, presented.client, successor);
   const beside = await mintBeside(context, presented, successor, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
-  if (outcome === 'superseded') throw await stolen(context, presented, call);
+  if (outcome === 'superseded') throw await revokeStolen(context, presented, call);
   if (outcome !== 'issued') throw overtaken();
   return { ...beside, refreshToken };
 }
@@ -124,7 +124,7 @@ async function mintBeside(
   return { access, idToken };
 }
 
-/** Keeps the `sub` that the client knows, even if its registration has changed since. */
+/** What the new tokens say: as the presented token, within the remaining access. `sub` stays as the client knows it. */
 function purposeOf(
   { record, claims, client }: Presented,
   { scopes, resources }: RemainingAccess,
@@ -145,13 +145,14 @@ function purposeOf(
   };
 }
 
-async function stolen(context: Context, { record }: Presented, call: Call) {
+/** Revokes the family of a refresh token that was used twice (RFC 9700 §4.14.2). @returns the refusal */
+async function revokeStolen(context: Context, { record }: Presented, call: Call) {
   await context.storage.tokens.revokeFamily(record);
   context.onEvent({ ...call, type: 'refresh_token_reused', tokenId: record.id });
-  return dead('refresh_token_reused');
+  return refused('refresh_token_reused');
 }
 
-/** All reasons have the same description: the client only has to know that the token no longer works. */
-function dead(reason: Parameters<typeof invalidGrant>[1]) {
+/** One description for every reason: the client only has to know that the token does not work. */
+function refused(reason: Parameters<typeof invalidGrant>[1]) {
   return invalidGrant('the refresh token is not valid', reason);
 }

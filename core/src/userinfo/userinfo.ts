@@ -43,7 +43,7 @@ export async function userInfoOf(context: Context, token: string): Promise<Claim
   return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
 }
 
-/** Requires that the token is alive, has an accepted audience, and was granted `openid`. */
+/** Requires that the token is alive, has an accepted audience, and was granted `openid`. Notes its client in `call`. */
 async function requireReadable(
   { accessTokens, userInfoAudiences }: Context,
   token: string,
@@ -113,7 +113,7 @@ async function userInfoResponse(
   if (algorithm === undefined && encryption === undefined) return jsonResponse(claims);
 
   const signing = algorithm && { type: 'JWT', algorithm };
-  const named = signing ? { ...claims, iss: context.issuer, aud: client.id } : claims;
-  const body = await answerJwt(context, client, named, { signing, encryption });
+  const members = signing ? { ...claims, iss: context.issuer, aud: client.id } : claims;
+  const body = await answerJwt(context, client, members, { signing, encryption });
   return { status: 200, headers: { 'content-type': 'application/jwt', 'cache-control': 'no-store' }, body };
 }

@@ -226,7 +226,7 @@ export const OPTIONS = {
       PICTURE_ENDS.includes(extname(path).toLowerCase()),
     ),
     'Operator logo, readable on white. At most 256 KiB.',
-    'the first letter of the name',
+    'the initials of the name',
   ),
   operatorColor: optionWithoutDefault(
     'Pages',

@@ -4,12 +4,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MigrationAssumption } from '@grantd/core';
 import {
+  CachedRows,
   Corruption,
   inTransaction,
   openSqliteConnection,
   openSqliteStorage,
   ReadQueue,
-  RememberedRows,
   readStoredIssuer,
   type SqliteStorageOptions,
   WriteQueue,
@@ -172,7 +172,7 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
   const checks = { corruption, requireSameSchema: requireSameTables(database) };
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
   const reads = new ReadQueue(database, writes, checks);
-  const remembered = new RememberedRows<readonly TableRow[]>(reads);
+  const remembered = new CachedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, StatementSync>();
 
   const statementOf = (sql: string): StatementSync => {

@@ -162,6 +162,7 @@ async function applicationsOf(
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
+
 /** Converts a grant, which does not name its API. */
 function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
   return { scopes, resources: [], claims: [], givenAtMs: createdAtMs };

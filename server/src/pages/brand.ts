@@ -30,13 +30,13 @@ export function applicationMark(application: Brand, operator: Brand): Html {
 
 /** @param fallback monogram colour for brands without a colour */
 function markOf({ name, logo, color }: Brand, fallback: string): Html {
-  if (hasOwnLogo(logo)) return html`<img class="mark logo" src="${logo}" alt="">`;
+  if (isOwnLogo(logo)) return html`<img class="mark logo" src="${logo}" alt="">`;
   return html`<img class="mark" src="${dataUrl(monogramSvg({ name, color: color ?? fallback }))}" alt="">`;
 }
 
 /** The icon of the browser tab. Without it, the browser would request a file. */
 export function tabIcon(brand: Brand): string {
-  if (hasOwnLogo(brand.logo)) return brand.logo;
+  if (isOwnLogo(brand.logo)) return brand.logo;
   return dataUrl(monogramSvg(brand));
 }
 
@@ -58,7 +58,7 @@ function dataUrl(svg: string): string {
 }
 
 /** Logos must come from this server. A foreign host would learn who signs in when. */
-export function hasOwnLogo(logo: string | undefined): logo is string {
+export function isOwnLogo(logo: string | undefined): logo is string {
   return logo !== undefined && (logo.startsWith('data:image/') || /^\/(?![/\\])/.test(logo));
 }
 
@@ -194,7 +194,7 @@ export function mix(color: string, other: string, share: number): string {
 export function colorOfHue(hue: number): string {
   const channel = (offset: number) => {
     const position = (offset + hue / 30) % 12;
-    const value = LIGHTNESS - CHROMA * Math.max(-1, Math.min(position - 3, 9 - position, 1));
+    const value = LIGHTNESS - SATURATION * Math.max(-1, Math.min(position - 3, 9 - position, 1));
     return Math.round(value * 255)
       .toString(16)
       .padStart(2, '0');
@@ -203,7 +203,8 @@ export function colorOfHue(hue: number): string {
 }
 
 const LIGHTNESS = 0.36;
-const CHROMA = 0.2;
+/** HSL’s `a`: saturation × min(lightness, 1 − lightness). */
+const SATURATION = 0.2;
 
 /** WCAG 2.2, relative luminance. */
 function luminance(color: string): number {

@@ -61,8 +61,8 @@ const FORM_COOKIE = 'grantd_browser';
 const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 
 /**
- * Tokens against forged forms: an HMAC-SHA-256 over the browser and the subject of the form, so that an answer to one
- * form cannot answer another.
+ * Tokens against forged forms: an HMAC-SHA-256 over the browser and the purpose of the form, so that the token of one
+ * form does not fit another.
  */
 export class FormTokens {
   readonly #cookies: Cookies;

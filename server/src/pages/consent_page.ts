@@ -81,7 +81,7 @@ export function submitConsent(parts: PageParts) {
 
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
-      const description = 'the person denied access';
+      const description = 'the user denied access';
       const refusal = await server.authorization.refuse(
         authorization,
         'access_denied',
@@ -170,8 +170,8 @@ function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessSh
   const { consent } = texts;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
-${groups.map(({ api, scopes: described }) => under(api === undefined ? consent.asksTo : consent.at(named(api.name)), describedList(described, 'full')))}
-${under(groups.some(({ api }) => api === undefined) ? consent.also : consent.asksTo, scopeList(known, 'full', texts))}
+${groups.map(({ api, scopes: described }) => under(api === undefined ? consent.allowed : consent.at(named(api.name)), describedList(described, 'full')))}
+${under(groups.some(({ api }) => api === undefined) ? consent.also : consent.allowed, scopeList(known, 'full', texts))}
 ${under(consent.ownScopes, codeList(own))}
 ${under(consent.claims, codeList(claims))}
 ${under(consent.services, resourceList(resources))}

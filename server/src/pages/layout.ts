@@ -4,7 +4,7 @@ import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../texts/html.ts';
 import { type Language, languageFor } from '../texts/texts.ts';
-import { type Brand, hasOwnLogo, paletteOf, tabIcon } from './brand.ts';
+import { type Brand, isOwnLogo, paletteOf, tabIcon } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 import { STYLE } from './style.ts';
 
@@ -46,7 +46,7 @@ ${namesOperator ? '' : html`<footer>${operatorLine(operator)}</footer>`}
 }
 
 function operatorLine({ name, logo }: Brand): Html {
-  return html`${hasOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi>`;
+  return html`${isOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi>`;
 }
 
 export function styleOf({ color, operator }: Page): string {

@@ -140,7 +140,7 @@ async function renderForm(
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const setting = pageSetting(c, parts, authorization?.uiLocales);
   const isOther = c.req.query('other') !== undefined;
-  const again = isOther ? undefined : await signInAgain(c, parts, page);
+  const again = isOther ? undefined : await expectedSession(c, parts, page);
   const refusal = typed?.refusal;
   const shown = refusal && PROBLEMS[refusal.refused];
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
@@ -164,7 +164,7 @@ async function renderForm(
 }
 
 /** Returns the signed-in user if the request may be about them. */
-async function signInAgain(
+async function expectedSession(
   c: PageContext,
   { browserSessions, server, basePath }: PageParts,
   page: PendingPage,

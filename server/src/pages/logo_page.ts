@@ -8,7 +8,10 @@ import type { PageContext, PageParts } from './page_parts.ts';
 /** Seconds for which a browser caches a logo. */
 const CACHE_SECONDS = 60 * 60;
 
-/** `/logo`: the operator’s logo, or with `client` an application’s. If that is not available, its monogram. */
+/**
+ * `/logo`: the operator’s logo, or with `client` an application’s. If an application’s logo cannot be fetched now, its
+ * monogram. 404 if there is no logo, or the application is unknown, disabled or unchecked.
+ */
 export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const clientId = c.req.query('client');

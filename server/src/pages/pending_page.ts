@@ -60,7 +60,7 @@ export async function redirectToPage(
 
 /**
  * Reads a form and verifies that this server made it for this browser.
- * @param about the subject for which the form token was made
+ * @param about the purpose for which the form token was made
  * @throws {PageProblem} the token does not match
  */
 export async function verifiedForm(

@@ -51,7 +51,7 @@ export const DE: Texts = {
     heading: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
-    asksTo: 'Was Sie damit erlauben',
+    allowed: 'Was Sie damit erlauben',
     also: 'Und',
     at: (api) => html`Was Sie damit bei ${api} erlauben`,
     ownScopes: 'Berechtigungen mit Namen der Anwendung',

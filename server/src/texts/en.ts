@@ -59,7 +59,7 @@ export const EN = {
     heading: (application: Name) => html`${application} requests access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
-    asksTo: 'What you allow',
+    allowed: 'What you allow',
     also: 'And',
     at: (api: Name) => html`What you allow at ${api}`,
     ownScopes: 'Permissions named by the application',

@@ -40,7 +40,7 @@ interface RememberedToken {
  * - A sweep deletes expired tokens, and stores its time in the same transaction. A token that had expired by then is
  *   read again, even if the clock has been set back.
  */
-export class RememberedTokens {
+export class CachedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #events: Pick<Events, 'position' | 'endings'>;
   readonly #clock: () => number;

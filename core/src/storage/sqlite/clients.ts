@@ -1,5 +1,5 @@
 // Clients in SQLite.
-import { RememberedRows } from '../../cache.ts';
+import { CachedRows } from '../../cache.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -83,14 +83,14 @@ export function sqliteClients(
     sql.removeApiScopes.run({ issuerId, id });
   };
 
-  const remembered = new RememberedRows<ClientRecord>(reads);
+  const cache = new CachedRows<ClientRecord>(reads);
   const find = (id: string): ClientRecord | undefined => {
     const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
-    return row && remembered.add(id, toClientRecord(row));
+    return row && cache.add(id, toClientRecord(row));
   };
 
   return {
-    get: (id) => reads.read(() => remembered.get(id) ?? find(id)),
+    get: (id) => reads.read(() => cache.get(id) ?? find(id)),
     hasRedirectOrigin: (origin) =>
       reads.read(() => sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined),
     findApis: ({ resources, scopes }) =>

@@ -29,7 +29,7 @@ import { Corruption, inTransaction, ReadQueue, WriteQueue } from './queues.ts';
 import { ISSUER_SQL, migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
 
-export { RememberedRows } from '../../cache.ts';
+export { CachedRows } from '../../cache.ts';
 export {
   makeFolder,
   openSqliteConnection,

@@ -37,7 +37,7 @@ import {
   toGrantRecord,
   toTokenRecord,
 } from '../statements.ts';
-import { RememberedTokens } from './cached_tokens.ts';
+import { CachedTokens } from './cached_tokens.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
@@ -94,13 +94,13 @@ export function sqliteTokens(
 
   const accessTokenRow = lookUpList(sql.accessToken);
   const refreshTokenRow = lookUpList(sql.refreshToken);
-  const remembered = new RememberedTokens(reads, events, { clock, limit: cachedTokens });
+  const cache = new CachedTokens(reads, events, { clock, limit: cachedTokens });
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow(issuerId, id);
     if (row === undefined) return undefined;
     const record = toTokenRecord(row);
-    remembered.add(id, record, extentOf(row));
+    cache.add(id, record, extentOf(row));
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
@@ -131,7 +131,7 @@ export function sqliteTokens(
   };
 
   return {
-    getByAccessToken: (id) => reads.read(() => remembered.get(id) ?? findAccessToken(id)),
+    getByAccessToken: (id) => reads.read(() => cache.get(id) ?? findAccessToken(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
 
     isRefreshTokenRevoked(record) {
