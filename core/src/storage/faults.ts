@@ -7,10 +7,11 @@ const known = new WeakSet<object>();
  * Declares that a repository needs no guard. It must reject with a `StorageFault` if it is unavailable or the outcome
  * of a write is unknown, and its lookups must return plain records (`Storage.answersPlainRecords`). The kit checks
  * both. The declaration applies to this object only, so a copy with other methods is guarded again.
+ * @param wrapped the repository that this one calls, if it needs no guard only where that one needs none
  * @returns the same object
  */
-export function unguarded<T extends object>(repository: T): T {
-  known.add(repository);
+export function unguarded<T extends object>(repository: T, wrapped?: object): T {
+  if (wrapped === undefined || isUnguarded(wrapped)) known.add(repository);
   return repository;
 }
 

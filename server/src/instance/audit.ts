@@ -29,13 +29,16 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
     storage: {
       ...storage,
       clients: auditedClients(storage.clients, record, kind),
-      keys: unguarded({
-        ...storage.keys,
-        async rotate(currentKid, next) {
-          const isDone = await storage.keys.rotate(currentKid, next);
-          return recorded(isDone, isDone, 'key_rotated', currentKid);
+      keys: unguarded(
+        {
+          ...storage.keys,
+          async rotate(currentKid, next) {
+            const isDone = await storage.keys.rotate(currentKid, next);
+            return recorded(isDone, isDone, 'key_rotated', currentKid);
+          },
         },
-      }),
+        storage.keys,
+      ),
     },
     people: {
       ...people,
@@ -96,7 +99,7 @@ function auditedClients(
     ownChanges.set(clientId, nowMs);
     return true;
   };
-  return unguarded({
+  const recording: ClientRegistry = {
     ...clients,
     async add(client, mostRegistered) {
       const isDone = await clients.add(client, mostRegistered);
@@ -119,5 +122,6 @@ function auditedClients(
       if (isDone) await record('client_removed', clientId, actor);
       return isDone;
     },
-  });
+  };
+  return unguarded(recording, clients);
 }
