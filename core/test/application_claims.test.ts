@@ -11,6 +11,7 @@ import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt } from 'jose';
 import { ON_EVERY_STORE } from './harness/places.ts';
 import { errorOf, INACTIVE, OPEN_JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { secondServer } from './harness/second_server.ts';
 import { ISSUER, openWorld, SECRET, specification, type World } from './harness/world.ts';
 
 /** The host's knowledge of users, which changes while tokens live. */
@@ -184,19 +185,23 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
 
 let down = false;
 
-const PROTECTED: readonly (readonly [string, unknown])[] = [
-  ['sub', { sub: 'root', groups: [] }],
-  ['scope', { scope: 'admin' }],
-  ['roles', { roles: ['not declared'] }],
-  ['groups', { groups: new Date(0) }],
-  ['groups', { groups: [1, undefined] }],
-  ['groups', { groups: { deep: Number.NaN } }],
-  ['groups', { groups: 'a\0b' }],
-  ['groups', { groups: 'x'.repeat(5000) }],
-  ['groups', ['groups']],
+/** Characters of `{"groups":""}`. */
+const EMPTY_GROUPS = 13;
+const NOT_JSON = 'its value is not JSON';
+
+const PROTECTED: readonly (readonly [string, unknown, string])[] = [
+  ['sub', { sub: 'root', groups: [] }, 'the name is protected'],
+  ['scope', { scope: 'admin' }, 'the name is protected'],
+  ['roles', { roles: ['not declared'] }, 'the claim is not declared'],
+  ['groups', { groups: new Date(0) }, NOT_JSON],
+  ['groups', { groups: [1, undefined] }, NOT_JSON],
+  ['groups', { groups: { deep: Number.NaN } }, NOT_JSON],
+  ['groups', { groups: 'a\0b' }, NOT_JSON],
+  ['groups', { groups: 'x'.repeat(4097 - EMPTY_GROUPS) }, 'the values are longer than 4096 characters'],
+  ['groups', ['groups'], 'valuesOf must return an object'],
 ];
 
-for (const [name, answer] of PROTECTED) {
+for (const [name, answer, why] of PROTECTED) {
   test(`findings B4: valuesOf that answers ${JSON.stringify(answer).slice(0, 40)} is a fault that names ${name}`, async (t) => {
     const valuesOf = () => JSON.parse('{}', () => answer);
     const world = await openWorld(t, declared({ groups: { in: ['access_token'] } }, valuesOf));
@@ -205,9 +210,40 @@ for (const [name, answer] of PROTECTED) {
     const event = world.events.at(-1);
     assert.ok(event?.type === 'refused' && event.cause instanceof TypeError);
     assert.deepEqual([event.reason, event.value], ['application_claim_unfit', name]);
-    assert.match(event.cause.message, new RegExp(`^application claim ${name}: `));
+    assert.equal(event.cause.message, `application claim ${name}: ${why}`);
   });
 }
+
+test('findings B4: values of exactly 4096 characters are issued', async (t) => {
+  const groups = 'x'.repeat(4096 - EMPTY_GROUPS);
+  const world = await openWorld(
+    t,
+    declared({ groups: { in: ['access_token'] } }, () => ({ groups })),
+  );
+  assert.equal(decodeJwt((await world.grant()).access_token).groups, groups);
+});
+
+test('findings B4: a claim that became live is not read from a token that was issued before', async (t) => {
+  const groups = { in: ['introspection'] } as const;
+  const world = await openWorld(
+    t,
+    declared({ groups }, () => ({ groups: ['staff'] })),
+  );
+  const { access_token } = await world.grant();
+  assert.deepEqual((await introspected(world, access_token)).groups, ['staff']);
+  const later = await secondServer(
+    world,
+    declared({ groups: { ...groups, live: true } }, () => ({})),
+  );
+  assert.equal('groups' in (await later.server.introspectToken(access_token)), false);
+});
+
+test('findings B4: a claim that was declared after a token was issued is no member of its response', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const later = await secondServer(world, declared({ groups: { in: ['introspection'] } }));
+  assert.equal('groups' in (await later.server.introspectToken(access_token)), false);
+});
 
 test('findings B4: valuesOf is called once for all claims, with everything that decides about them', async (t) => {
   const asked: ClaimsOccasion[] = [];

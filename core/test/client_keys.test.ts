@@ -11,6 +11,7 @@ import {
   SignJWT,
 } from 'jose';
 import { ClientKeys } from '../src/tokens/client_keys.ts';
+import { fitsAlgorithm } from '../src/tokens/public_keys.ts';
 import { SettableClock } from './harness/settable_clock.ts';
 
 const URI = 'https://client.example/jwks';
@@ -98,6 +99,16 @@ test('RFC 8725 §3.1 a symmetric key never verifies, nor does a private one that
   assert.equal(await find({ ...jwk, k: 'AyM1SysPpby' }), undefined);
 });
 
+test('RFC 7518 §3.1 an algorithm has keys of one type, and of one curve if it names a curve', () => {
+  assert.equal(fitsAlgorithm({ kty: 'EC', crv: 'P-256' }, 'ES256'), true);
+  assert.equal(fitsAlgorithm({ kty: 'EC', crv: 'P-384' }, 'ES256'), false);
+  assert.equal(fitsAlgorithm({ kty: 'OKP', crv: 'Ed25519' }, 'EdDSA'), true);
+  assert.equal(fitsAlgorithm({ kty: 'OKP', crv: 'X25519' }, 'EdDSA'), false);
+  assert.equal(fitsAlgorithm({ kty: 'EC', crv: 'P-384' }, 'ECDH-ES'), true);
+  assert.equal(fitsAlgorithm({ kty: 'OKP', crv: 'X25519' }, 'ECDH-ES'), true);
+  assert.equal(fitsAlgorithm({ kty: 'OKP', crv: 'Ed25519' }, 'ECDH-ES'), false);
+});
+
 test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor long, nor has it a long exponent', async () => {
   const { jwk } = await newKey('RS256', { kid: 'one' });
   const find = (members: object) =>
@@ -106,6 +117,7 @@ test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor lon
   const modulus = (bytes: number, first = 0xff) =>
     Buffer.concat([Buffer.from([first]), Buffer.alloc(bytes - 1, 0xff)]).toString('base64url');
   assert.ok(await find({ n: modulus(1024) }));
+  assert.ok(await find({ e: modulus(4) }));
   for (const n of [
     modulus(128),
     modulus(256, 0x7f),
@@ -218,6 +230,7 @@ test('a set that cannot be had is an error, not an absent key, and is not asked 
   state.answer = answer({ keys: [jwk] });
   clock.advance(10);
   assert.ok(await find());
+  assert.equal(await keys.forVerifying(remote, 'ES256', 'two'), undefined, 'the failure is over');
 });
 
 test('fetched keys stay valid for minutes while the site is down', async () => {

@@ -5,7 +5,7 @@ import { BreakableStore } from './harness/breakable_store.ts';
 import { secondServer } from './harness/second_server.ts';
 import { MEMORY } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
-import { basic, openWorld, SECRET, secretOf, World } from './harness/world.ts';
+import { basic, CLIENTS, openWorld, SECRET, secretOf, World } from './harness/world.ts';
 
 const NEW_SECRET = 'a new secret of the tests with more than 32 characters';
 const HOUR = 60 * 60;
@@ -247,4 +247,21 @@ test('findings C2: signing keys are sealed under the new server secret by the ne
   );
   assert.deepEqual(lost, { clients: [], signingKeys: [] });
   assert.equal((await changed.server.introspectToken(accessToken)).active, true);
+});
+
+test('findings C2: the operator sees which clients depend on each secret, on an unknown one, and on a lost one', async (t) => {
+  const world = await openWorld(t);
+  const { secrets } = await world.server.operator.secretDependents([]);
+  const fingerprint = secrets[0]?.fingerprint ?? assert.fail();
+  const under = (id: string, serverSecret?: string) => ({
+    ...CLIENTS.web,
+    id,
+    secrets: [{ hash: 'a', ...(serverSecret !== undefined && { serverSecret }) }],
+  });
+  const clients = [under('current', fingerprint), under('lost', 'gone'), under('unknown')];
+  const dependents = await world.server.operator.secretDependents(clients);
+  assert.deepEqual(
+    [dependents.secrets.map((one) => one.clients), dependents.unknown.clients, dependents.lost.clients],
+    [[['current']], ['unknown'], ['lost']],
+  );
 });

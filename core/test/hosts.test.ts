@@ -74,6 +74,39 @@ for (const [what, expiresAt] of [
   });
 }
 
+test('grantd §2.4 a JWT is dead from the second of its own exp, even if its record lives longer', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const host = await hostOf(world, (record) => ({ ...record, expiresAt: record.expiresAt + 60 }));
+  world.clock.advance(3600 - 1);
+  assert.equal((await host.server.introspectToken(access_token)).active, true);
+  world.clock.advance(1);
+  assert.deepEqual(await host.server.introspectToken(access_token), { active: false });
+});
+
+test('grantd §10.4 a rotated refresh token is dead, even if getSubjectState calls its user active', async (t) => {
+  const world = await openWorld(t, { getSubjectState: () => 'active' });
+  const { refresh_token } = await world.grant();
+  const next = await world.rotated(refresh_token);
+  assert.deepEqual(await world.alive(refresh_token, next.refresh_token), [false, true]);
+});
+
+test('grantd §5.4 the subject of an opaque client token without stored claims is the client', async (t) => {
+  const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+  const token = await world.machineToken();
+  const host = await hostOf(world, ({ claims: _, ...record }) => record);
+  assert.equal((await host.server.introspectToken(token)).sub, 'machine');
+});
+
+test('grantd §10.2 a store without a current key, although it was initialized, is a fault that names it', async (t) => {
+  const world = await openWorld(t);
+  const keys = { ...world.storage.keys, currentKeyId: async () => undefined };
+  const host = await secondServer(world, {}, { ...world.storage, keys });
+  const { status } = await host.post('/token', { grant_type: 'client_credentials' }, 'machine');
+  assert.equal(status, 500);
+  assert.match(inspect(host.events), /storage keeps no RS256 key/);
+});
+
 test('grantd §10.5 a record without a kind is of the kind that it was found by', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();

@@ -386,6 +386,15 @@ test('RFC 7517 §9.2 sealed keys that were swapped between rows are refused', as
   await assert.rejects(attacked.prepare(), /sealed under another server secret/);
 });
 
+test('RFC 7517 §9.2 a sealed key that cannot be read is not called one of another server secret', async (t) => {
+  const { storage, server } = openStore(t);
+  await server().prepare();
+  const unreadable = (await storage.keys.list()).map((record) => ({ ...record, sealedPrivateKey: 'x' }));
+  const keys = { ...storage.keys, get: (kid: string) => unreadable.find((key) => key.kid === kid) };
+  const damaged = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: { ...storage, keys } });
+  await assert.rejects(damaged.prepare(), { name: 'JWEInvalid' });
+});
+
 test('RFC 7517 §9.2 a sealed key that was altered is refused', async (t) => {
   const { storage, server } = openStore(t);
   await server().prepare();

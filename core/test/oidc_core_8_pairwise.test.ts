@@ -178,6 +178,9 @@ test('§8 a server that has lost its secret of pairwise subjects approves nothin
   const code = await approvedCode(world, 'shop');
   const restarted = await secondServer(world, { oidc: { getUserClaims: (subject) => PEOPLE[subject] } });
   await assert.rejects(approvedCode(restarted, 'shop'), { code: 'server_error' });
+  await assert.rejects(restarted.server.subjectIdentifier(SHOP, 'alice'), {
+    message: 'the client shop has pairwise subjects, which need the option pairwiseSecret',
+  });
   const { status, body } = await askForTokens(restarted, 'shop', {
     ...{ grant_type: 'authorization_code', code, code_verifier: VERIFIER },
     redirect_uri: SHOP.redirectUris[0] ?? '',

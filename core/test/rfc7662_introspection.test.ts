@@ -132,7 +132,12 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     async (world) => {
       const { refresh_token } = await world.grant();
       assert.match(refresh_token, /^grantd_rt_/);
-      assert.equal(members(await world.introspect(refresh_token)).active, true);
+      const { active, jti } = members(await world.introspect(refresh_token));
+      assert.equal(active, true);
+      assert.equal(String(jti).includes(refresh_token.slice(-20)), false, 'jti gives the token away');
+      const { refresh_token: next } = await world.rotated(refresh_token);
+      const later = members(await world.introspect(next));
+      assert.equal(String(later.jti).includes(next.slice(-20)), false, 'jti gives the token away');
     },
     { useOpaqueRefreshTokens: true },
   );
