@@ -1,5 +1,6 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; and the versions in docs/runtimes.md.
+// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; and the
+// picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -15,6 +16,7 @@ import { migrationPage } from './migration_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
 import { publicNamesPage } from './public_names_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
+import { pageWithWalk } from './walk_picture.ts';
 
 process.chdir(dirname(import.meta.dirname));
 
@@ -30,6 +32,7 @@ for (const [path, text] of [
   ['docs/migration.md', migrationPage()],
   ['docs/public_names.md', await publicNamesPage()],
   ['docs/runtimes.md', runtimesPage()],
+  ['CONTRIBUTING.md', await pageWithWalk()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {

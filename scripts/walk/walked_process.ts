@@ -10,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer, HttpRequest, NewClient, Storage } from '@grantd/core';
 import { type Executed, executedIn, inEach } from './executed.ts';
+import { type Call, firstCalls } from './first_calls.ts';
 
 /** Requests of each kind before the counted one, so that every cache is filled. */
 const WARM_UP = 3;
@@ -58,17 +59,34 @@ await inspector.post('Profiler.enable');
 // Set before the modules are loaded: V8 counts the blocks of a function only if it was compiled afterwards.
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 
-const walks: Walk[] = [];
-for (const [place, open] of [
-  ['library', openLibrary],
-  ['program', openProgram],
-] as const) {
-  const opened = await open();
-  for (const [request, send] of Object.entries(requestsTo(opened)))
-    walks.push({ place, request, files: await walked(send) });
-  await opened.close();
+const results = process.argv[2] === 'calls' ? await callsOfIntrospection() : await allWalks();
+process.send?.(results, undefined, undefined, () => process.exit(0));
+
+async function allWalks(): Promise<readonly Walk[]> {
+  const walks: Walk[] = [];
+  for (const [place, open] of [
+    ['library', openLibrary],
+    ['program', openProgram],
+  ] as const) {
+    const opened = await open();
+    for (const [request, send] of Object.entries(requestsTo(opened)))
+      walks.push({ place, request, files: await walked(send) });
+    await opened.close();
+  }
+  return walks;
 }
-process.send?.(walks, undefined, undefined, () => process.exit(0));
+
+/** In the library, where nothing else happens meanwhile, so that the order is always the same. */
+async function callsOfIntrospection(): Promise<readonly Call[]> {
+  const library = await openLibrary();
+  const { introspection } = requestsTo(library);
+  if (introspection === undefined) throw new Error('there is no introspection');
+  for (let time = 0; time < WARM_UP; time++) await introspection();
+  await inspector.post('Profiler.takePreciseCoverage');
+  await introspection();
+  const { result } = await inspector.post('Profiler.takePreciseCoverage');
+  return firstCalls(root, result, introspection);
+}
 
 async function walked(send: () => Promise<void>): Promise<Executed> {
   for (let time = 0; time < WARM_UP; time++) await send();
