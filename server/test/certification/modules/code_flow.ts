@@ -34,7 +34,7 @@ export const CODE_FLOW: Modules = {
     assert.equal(identity.acr, undefined);
     assert.equal(announced, undefined);
     party.remarks.warn(
-      'the ID token has no acr, since the program knows one way to sign in and announces no acr_values_supported',
+      'the ID token has no acr: the program has one way to sign in, and its metadata has no acr_values_supported',
     );
   },
   'oidcc-ensure-request-with-valid-pkce-succeeds': async (party) => {

@@ -74,7 +74,7 @@ function checkDynamicProvider(provider: Provider): void {
   const isComplete = ['code', 'id_token', 'id_token token'].every((type) => types.includes(type));
   if (!isComplete)
     throw new KnownFailure(
-      'a dynamic provider must have the response types id_token and id_token token (OpenID Connect Core §15.2), and this one refuses implicit responses',
+      'a dynamic provider must have the response types id_token and id_token token (OpenID Connect Core §15.2), and grantd refuses implicit responses',
     );
   assert.ok(provider.list('grant_types_supported').includes('implicit'));
 }

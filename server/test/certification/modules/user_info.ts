@@ -27,7 +27,7 @@ export const USER_INFO: Modules = {
     const { tokens, identity } = await party.codeFlow(await clientOf(party), { request: { claims } });
     const said = await checkUserInfo(await party.userInfo(tokens), identity.sub);
     if (said.name === undefined)
-      party.remarks.warn('UserInfo has no name: claims are given within the granted scopes alone');
+      party.remarks.warn('UserInfo has no name: it returns claims only within the granted scopes');
   },
   'oidcc-userinfo-rs256': async (party) => {
     assert.ok(party.provider.list('userinfo_signing_alg_values_supported').includes('RS256'));
