@@ -12,7 +12,7 @@ import type {
 /** The part of grantd's storage that these stores implement. */
 export type HostStorage = Required<Omit<Storage, 'getPrincipalState'>> & Pick<AdministrableStorage, 'sweep'>;
 
-export type PartOfFamily = 'whole family' | 'current refresh token';
+type PartOfFamily = 'whole family' | 'current refresh token';
 
 /** The statements that each database library writes in its own way. `tx` is a transaction, `db` may be one. */
 export interface Statements<Db> {

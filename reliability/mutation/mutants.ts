@@ -11,7 +11,7 @@ export interface Mutant {
 }
 
 /** All mutants of a source in one JavaScript text, which asks at each place which mutant is active. */
-export interface Mutated {
+interface Mutated {
   readonly mutants: readonly Mutant[];
   /** Calls `globalThis.isMutant(number)`. The numbers follow the order of `mutants` and begin with `first`. */
   readonly source: string;

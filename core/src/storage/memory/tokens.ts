@@ -35,7 +35,7 @@ export interface Row<R> {
   readonly keepUntil: number;
 }
 
-export type Generations = Readonly<Partial<Record<Principal, number>>>;
+type Generations = Readonly<Partial<Record<Principal, number>>>;
 
 export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
 type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
