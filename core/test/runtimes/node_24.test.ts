@@ -7,8 +7,12 @@ import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = { program: NODE_24(), args: [] };
 
-test('every specification holds on Node 24', (t) =>
-  assertSuitesHold(t, COMMAND, { canReplaceExports: true }));
+// Node 22.18 and the pinned Node run every suite in each `npm test`. What both have, the version in between has too.
+const SUITES = process.env.TEST_EVERY_PAIR === 'yes' ? {} : { skip: 'the suites run with --every-pair' };
+
+test('every specification holds on Node 24', SUITES, (t) =>
+  assertSuitesHold(t, COMMAND, { canReplaceExports: true }),
+);
 
 test('on Node 24 hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
