@@ -34,7 +34,7 @@ describe('the package', () => {
     for (const [name, archive, contents] of [
       ['core', archives.core, described],
       ['protect', archives.protect, described],
-      ['server', archives.program, [...described, 'bin']],
+      ['server', archives.program, [...described, 'bin', 'demo']],
     ] as const) {
       // The first release writes it.
       const changelog = existsSync(join(ROOT, name, 'CHANGELOG.md')) ? ['CHANGELOG.md'] : [];

@@ -61,6 +61,11 @@ function rethrow(error: unknown): never {
   throw asFault(error);
 }
 
+/** The caller broke the storage contract, and nothing was written. This is a bug, not an outage, so it is not a `StorageFault`. */
+export class ContractBreach extends TypeError {
+  override readonly name = 'ContractBreach';
+}
+
 export function asFault(error: unknown): StorageFault {
   return error instanceof StorageFault ? error : new StorageFault(error);
 }

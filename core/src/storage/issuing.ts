@@ -1,4 +1,5 @@
 // Rules of issuance that all stores share.
+
 import {
   type LifeFacts,
   LONGEST_ID_TOKEN_LIFETIME,
@@ -8,6 +9,7 @@ import {
   type TokenRecord,
 } from '../protocol/records.ts';
 import type { IssueOutcome } from './contract.ts';
+import { ContractBreach } from './faults.ts';
 
 /** The part of a new token or code that decides whether it may be issued. */
 interface Candidate {
@@ -35,7 +37,7 @@ export interface Issuing {
   /**
    * Stores all tokens with the current generations of their principals, or throws and stores none.
    * @throws {Error} an identifier is taken
-   * @throws {TypeError} a token is tied to others without a grant
+   * @throws {ContractBreach} a token is tied to others without a grant
    */
   insert(tokens: readonly NewToken[]): void;
 }
@@ -52,7 +54,7 @@ export function canContinue(record: LifeFacts, nowMs: number): boolean {
 /**
  * The condition of `rotate` and `issueBeside`. Call it in their atomic step.
  * @param nowMs milliseconds since 1970
- * @throws {TypeError} one of the tokens names another principal than the refresh token
+ * @throws {ContractBreach} one of the tokens names another principal than the refresh token
  */
 export function outcomeUpon(
   presented: TokenRecord | undefined,
@@ -73,7 +75,7 @@ type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
 /**
  * Checks the ties of new tokens. Revoking a refresh token revokes its grant, so a token that is tied to it without
  * that grant would stay alive.
- * @throws {TypeError} a token with a pair or family has no grant, or another grant than its pair or family
+ * @throws {ContractBreach} a token with a pair or family has no grant, or another grant than its pair or family
  */
 export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
   const grants = { pairs: new Map<string, string>(), families: new Map<string, string>() };
@@ -84,15 +86,15 @@ export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
 }
 
 function requireOneGrant(grants: Map<string, string>, tie: string, grantId: string | undefined): void {
-  if (grantId === undefined) throw new TypeError('a token with pairId or familyId needs a grantId');
+  if (grantId === undefined) throw new ContractBreach('a token with pairId or familyId needs a grantId');
   if ((grants.get(tie) ?? grantId) !== grantId)
-    throw new TypeError('tokens of one pair or family must have the same grantId');
+    throw new ContractBreach('tokens of one pair or family must have the same grantId');
   grants.set(tie, grantId);
 }
 
 /**
  * Checks that new tokens name only the client, user, session and grant of their basis, whose generations they copy.
- * @throws {TypeError} one of them names another
+ * @throws {ContractBreach} one of them names another
  */
 export function requireSamePrincipals(
   basis: Pick<TokenRecord, PrincipalMember>,
@@ -101,7 +103,7 @@ export function requireSamePrincipals(
   for (const token of tokens) {
     for (const member of PRINCIPAL_MEMBERS) {
       if (token[member] !== undefined && token[member] !== basis[member])
-        throw new TypeError(`a token has another ${member} than its basis`);
+        throw new ContractBreach(`a token has another ${member} than its basis`);
     }
   }
 }

@@ -22,7 +22,7 @@ import type {
   PushedRequestRepository,
   RevocationTarget,
 } from '../contract.ts';
-import { asFault, unguarded } from '../faults.ts';
+import { asFault, ContractBreach, unguarded } from '../faults.ts';
 import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } from '../issuing.ts';
 import {
   addEvent,
@@ -282,7 +282,9 @@ function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
       const current = tables().keys.get(currentKid)?.record;
       if (current?.status !== 'current') return false;
       if (next.algorithm !== current.algorithm || next.status !== 'next') {
-        throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+        throw new ContractBreach(
+          `the key to follow ${currentKid} must be a next one for ${current.algorithm}`,
+        );
       }
       const promoted = find(current.algorithm, 'next');
       if (promoted === undefined) throw new Error(`no key is ready to follow ${currentKid}`);

@@ -1,4 +1,5 @@
 // Signing keys, one-time identifiers and pushed requests in PostgreSQL.
+
 import type { KeyRecord } from '../../protocol/records.ts';
 import {
   insertedNames,
@@ -9,6 +10,7 @@ import {
   SIGNING_KEYS,
 } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forPostgres, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
@@ -75,7 +77,9 @@ export async function postgresKeys({
         const [current] = rowsOf<{ readonly algorithm: string }>(found[0]);
         if (current === undefined) return ended(false);
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
-          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+          throw new ContractBreach(
+            `the key to follow ${currentKid} must be a next one for ${current.algorithm}`,
+          );
         }
         return {
           calls: [

@@ -120,7 +120,7 @@ function storeUpon(basis: string): string {
 
 /**
  * Tokens as the parameter `$2`.
- * @throws {TypeError} a token is tied to others without a grant
+ * @throws {ContractBreach} a token is tied to others without a grant
  */
 export function asParameter(tokens: readonly NewToken[]): string {
   requireGrantsBehindTies(tokens);

@@ -1,7 +1,9 @@
 // Signing keys, one-time identifiers and pushed requests in SQLite.
+
 import type { KeyRecord } from '../../protocol/records.ts';
 import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
@@ -61,7 +63,9 @@ export function sqliteKeys({
         const current = sql.currentAlgorithm.get({ issuerId, kid: currentKid });
         if (current === undefined) return false;
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
-          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+          throw new ContractBreach(
+            `the key to follow ${currentKid} must be a next one for ${current.algorithm}`,
+          );
         }
         const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
         sql.retire.run({ issuerId, kid: currentKid, nowMs, inFlightUntil });
