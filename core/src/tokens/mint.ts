@@ -212,11 +212,8 @@ export async function mintSuccessor(
   purpose: TokenPurpose,
   presented: string,
 ): Promise<MintedToken> {
-  return mintRefresh(
-    context,
-    purpose,
-    await hmacSha256(await context.secret.key('refresh_successor'), presented),
-  );
+  const key = await context.secret.key('refresh_successor');
+  return mintRefresh(context, purpose, await hmacSha256(key, presented));
 }
 
 /**
@@ -238,21 +235,13 @@ export async function recallSuccessor(
 /** Claim of a refresh token: seconds since 1970 at which its family ends. Successors inherit it. */
 export const FAMILY_END = 'family_exp';
 
-/** @returns `undefined` if the family never ends: it began without an end, and the option sets none */
-function familyEndOf(
-  { lifetimes }: TokenContext,
-  { familyEnd }: TokenPurpose,
-  iat: number,
-): number | undefined {
-  if (familyEnd !== undefined || lifetimes.refreshFamily === 0) return familyEnd;
-  return iat + lifetimes.refreshFamily;
-}
-
 async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
   const { client, scopes, claimsRequest, resources } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
-  const familyEnd = familyEndOf(context, purpose, iat);
+  const { refreshFamily } = context.lifetimes;
+  // Without an end if the family began without one and the option sets none.
+  const familyEnd = purpose.familyEnd ?? (refreshFamily === 0 ? undefined : iat + refreshFamily);
   const exp = Math.min(iat + (purpose.lifetime ?? context.lifetimes.refreshToken), familyEnd ?? Infinity);
   const jti = context.useOpaqueRefreshTokens
     ? newTimedIdentifier(context)
