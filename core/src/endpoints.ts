@@ -11,9 +11,9 @@ import { ANY_SEGMENT, type Endpoint, type Route, type Routes, routeTo } from './
 import { token } from './token/token.ts';
 import { userInfo } from './userinfo/userinfo.ts';
 
-const clientChallenge = (context: Context, error: OAuthError) =>
+const clientChallenge = (context: Pick<Context, 'issuer'>, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];
-const bearerChallenge = (_context: Context, error: OAuthError) =>
+const bearerChallenge = (_context: unknown, error: OAuthError) =>
   error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
 
@@ -37,7 +37,7 @@ export const ENDPOINTS = {
     operation: 'userinfo',
     methods: ['GET', 'HEAD', 'POST'],
     crossOrigin: 'clients',
-    challenges: (_context: Context, error: OAuthError) => bearerChallenges(error),
+    challenges: (_context: unknown, error: OAuthError) => bearerChallenges(error),
     answer: userInfo,
   },
   token: {

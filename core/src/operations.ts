@@ -13,6 +13,7 @@ import {
 } from './authorization/authorization_response.ts';
 import { isExpectedPerson } from './authorization/parameters.ts';
 import { endRequest } from './authorization/request_end.ts';
+import type { AuthorizationContext } from './authorization/target.ts';
 import type { Context } from './context.ts';
 import { errorResponse } from './http/error_response.ts';
 import type { HttpRequest, HttpResponse } from './http/http.ts';
@@ -23,7 +24,12 @@ import {
   resumeLogoutRequest,
   validateLogoutRequest,
 } from './logout/logout.ts';
-import { type EndedSession, type LogoutDelivery, notifyLogout } from './logout/notification.ts';
+import {
+  type EndedSession,
+  type LogoutContext,
+  type LogoutDelivery,
+  notifyLogout,
+} from './logout/notification.ts';
 import { type Explanation, explainToken } from './operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
 import type { SigningAlgorithm } from './protocol/client_metadata.ts';
@@ -47,9 +53,9 @@ import { type SecretDependents, secretDependents } from './tokens/server_secret.
  * return server.authorization.complete(request, { subject: user.id });
  */
 export class AuthorizationOperations {
-  readonly #context: Context;
+  readonly #context: AuthorizationContext;
 
-  constructor(context: Context) {
+  constructor(context: AuthorizationContext) {
     this.#context = context;
   }
 
@@ -127,9 +133,9 @@ export class AuthorizationOperations {
  * URL, its page and the sessions.
  */
 export class LogoutOperations {
-  readonly #context: Context;
+  readonly #context: LogoutContext;
 
-  constructor(context: Context) {
+  constructor(context: LogoutContext) {
     this.#context = context;
   }
 

@@ -32,7 +32,7 @@ export interface Endpoint {
   readonly methods: readonly string[];
   readonly crossOrigin: CrossOrigin;
   /** Returns the challenges of an error response. Without any, the response has no `WWW-Authenticate`. */
-  challenges(context: Context, error: OAuthError): readonly Challenge[];
+  challenges(context: Pick<Context, 'issuer'>, error: OAuthError): readonly Challenge[];
 
   answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
 }
@@ -72,7 +72,11 @@ export function callOf(operation: Operation, { id }: { readonly id?: string | un
  * Runs work and reports its refusal to the operator.
  * @throws {OAuthError} other errors become its cause
  */
-export async function reported<T>(context: Context, call: Call, work: () => Promise<T>): Promise<T> {
+export async function reported<T>(
+  context: Pick<Context, 'onEvent'>,
+  call: Call,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
@@ -118,7 +122,7 @@ export function requireMethod(methods: readonly string[], request: HttpRequest):
 
 async function withErrorHeaders(
   endpoint: Endpoint,
-  context: Context,
+  context: Pick<Context, 'issuer' | 'storage'>,
   request: HttpRequest,
   error: OAuthError,
   call: Call,
@@ -131,7 +135,7 @@ async function withErrorHeaders(
 
 /** Reports a refusal to the operator. */
 export function report(
-  { onEvent }: Context,
+  { onEvent }: Pick<Context, 'onEvent'>,
   { code, status, reason, clientId, value, cause }: OAuthError,
   call: Call,
 ): void {
@@ -167,7 +171,7 @@ const PREFLIGHT_SECONDS = 600;
  */
 async function crossOriginHeaders(
   policy: CrossOrigin,
-  context: Context,
+  context: Pick<Context, 'storage'>,
   request: HttpRequest,
   clientId: string | undefined,
 ): Promise<Headers> {
@@ -187,7 +191,7 @@ async function crossOriginHeaders(
  */
 async function preflightResponse(
   endpoint: { readonly methods: readonly string[]; readonly crossOrigin: CrossOrigin },
-  context: Context,
+  context: Pick<Context, 'storage'>,
   request: HttpRequest,
 ): Promise<HttpResponse> {
   const { crossOrigin } = endpoint;
@@ -204,7 +208,7 @@ async function preflightResponse(
 }
 
 async function headersForClients(
-  context: Context,
+  context: Pick<Context, 'storage'>,
   request: HttpRequest,
   clientId: string | undefined,
 ): Promise<Headers> {
@@ -218,7 +222,7 @@ async function headersForClients(
 }
 
 async function isAllowed(
-  { storage }: Context,
+  { storage }: Pick<Context, 'storage'>,
   origin: string,
   clientId: string | undefined,
 ): Promise<boolean> {

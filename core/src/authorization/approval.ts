@@ -1,10 +1,10 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
-import type { Context } from '../context.ts';
 import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf } from '../tokens/mint.ts';
 import { newOpaque, newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
@@ -49,7 +49,7 @@ export interface Approval {
  *   sign-in is too old, or `unmet_authentication_requirements`.
  */
 export async function completeAuthorization(
-  context: Context,
+  context: TokenContext,
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<HttpResponse> {
@@ -98,7 +98,7 @@ export async function completeAuthorization(
 
 /** Why this request cannot be approved in this way. */
 async function refusalOf(
-  context: Context,
+  context: TokenContext,
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<OAuthError | undefined> {
@@ -121,7 +121,7 @@ function overtaken(reason: ReasonCode): Refusal {
   return { code: 'access_denied', description: 'the authorization was revoked', reason };
 }
 
-async function revokeCode({ storage: { authorizationCodes } }: Context, id: string): Promise<void> {
+async function revokeCode({ storage: { authorizationCodes } }: TokenContext, id: string): Promise<void> {
   const issued = await authorizationCodes.get(id);
   if (issued !== undefined) await authorizationCodes.revoke(issued);
 }
@@ -133,7 +133,11 @@ const MAX_DECISION_SECONDS = 60 * 60;
  * Whether the sign-in is too old even for a user who spent an hour on the host’s pages. Only the host knows when the
  * request arrived, so it makes the exact check (OpenID Connect Core §3.1.2.1).
  */
-function isTooOld({ clock }: Context, { maxAge }: AuthorizationRequest, { authTime = 0 }: Approval): boolean {
+function isTooOld(
+  { clock }: TokenContext,
+  { maxAge }: AuthorizationRequest,
+  { authTime = 0 }: Approval,
+): boolean {
   return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - MAX_DECISION_SECONDS;
 }
 

@@ -1,7 +1,6 @@
 // First step of the authorization endpoint: validates a request. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { type AuthorizationClient, requireNamedClient } from '../clients/client.ts';
-import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
@@ -13,7 +12,13 @@ import { refusedAuthorization } from './authorization_response.ts';
 import { readAuthorizationParameters } from './parameters.ts';
 import { expiryError, newRequestId, REQUEST_ID } from './request_end.ts';
 import { resolvedParameters } from './request_object.ts';
-import { type AuthorizationTarget, keptParameters, namedTarget, requireTarget } from './target.ts';
+import {
+  type AuthorizationContext,
+  type AuthorizationTarget,
+  keptParameters,
+  namedTarget,
+  requireTarget,
+} from './target.ts';
 
 /** A validated authorization request as plain data. The host asks the user for approval. */
 export interface AuthorizationRequest {
@@ -60,7 +65,7 @@ export interface AuthorizationRequest {
  * @throws {OAuthError} with `redirectTo` once client and redirect URI are certain (§4.1.2.1), before that without it
  */
 export async function validateAuthorizationRequest(
-  context: Context,
+  context: AuthorizationContext,
   request: HttpRequest,
 ): Promise<AuthorizationRequest> {
   const form = readQueryOrForm(request);
@@ -83,7 +88,7 @@ export async function validateAuthorizationRequest(
  * @throws {OAuthError} as `validateAuthorizationRequest`
  */
 export async function resumeAuthorizationRequest(
-  context: Context,
+  context: AuthorizationContext,
   parameters: Readonly<Record<string, string>>,
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
@@ -100,7 +105,7 @@ function identified(request: AuthorizationRequest, requestId: string | undefined
 }
 
 async function checkedRequest(
-  context: Context,
+  context: AuthorizationContext,
   client: ClientRecord,
   all: Form,
   frame: Pick<AuthorizationTarget, 'isFramed'>,
@@ -121,7 +126,7 @@ function isForFrame(request: HttpRequest): boolean {
 
 /** Redirects refusals to the client, if it is certain. Faults stay at the server. */
 async function refusingTo<T>(
-  context: Context,
+  context: AuthorizationContext,
   target: AuthorizationTarget | undefined,
   check: () => Promise<T>,
 ): Promise<T> {

@@ -1,11 +1,11 @@
 // Responses of the authorization endpoint, which the browser carries to the client.
-import type { Context } from '../context.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import type { RefusalReason } from '../http/errors.ts';
 import { type ErrorCode, OAuthError } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import type { AuthorizationTarget } from './target.ts';
 
 /**
@@ -27,7 +27,7 @@ export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
 
 /** Returns the browser to the client with a code (RFC 6749 §4.1.2). */
 export function grantedAuthorization(
-  context: Context,
+  context: Pick<TokenContext, 'issuer'>,
   target: AuthorizationTarget,
   code: string,
 ): HttpResponse {
@@ -43,7 +43,7 @@ export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
  * first. A frame redirects at once, because users see the address of the framing page.
  */
 export function refusedAuthorization(
-  context: Context,
+  context: Pick<TokenContext, 'issuer'>,
   target: AuthorizationTarget,
   { code, description, reason, value, cause }: Refusal,
 ): OAuthError {
@@ -61,7 +61,7 @@ export function refusedAuthorization(
 
 /** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the requested response mode. */
 function deliveryOf(
-  { issuer }: Context,
+  { issuer }: Pick<TokenContext, 'issuer'>,
   { redirectUri, responseMode, state }: AuthorizationTarget,
   parameters: Readonly<Record<string, string>>,
 ): BrowserDelivery {

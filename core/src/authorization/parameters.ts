@@ -1,7 +1,6 @@
 // Parameters of an authorization request. § refers to OpenID Connect Core.
 import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
 import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import {
@@ -13,14 +12,20 @@ import {
 import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { selectScopes } from '../protocol/records.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
+import type { AuthorizationContext } from './target.ts';
 
 /**
  * Reads the parameters of a request, in the order of their specifications.
  * @throws {OAuthError} a parameter is not allowed; the caller decides whether to redirect
  */
-export async function readAuthorizationParameters(context: Context, client: ClientRecord, form: Form) {
+export async function readAuthorizationParameters(
+  context: AuthorizationContext,
+  client: ClientRecord,
+  form: Form,
+) {
   if (form.has('registration')) throw refused('registration_not_supported', 'registration is not supported');
 
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
@@ -93,7 +98,7 @@ function requireChallenge(client: ClientRecord, form: Form): string | undefined 
   return codeChallenge;
 }
 
-function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): readonly string[] {
+function requestedScopes({ oidc }: TokenContext, client: ClientRecord, form: Form): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
   const parameter = form.get('scope');
   return parameter === '' ? [] : selectScopes(parameter, allowed); // stored requests may have an empty scope
@@ -107,7 +112,7 @@ function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
   return Number(maxAge);
 }
 
-function claimsOf({ oidc }: Context, form: Form) {
+function claimsOf({ oidc }: TokenContext, form: Form) {
   const parameter = form.get('claims');
   return oidc === undefined || parameter === undefined ? undefined : parseClaimsParameter(parameter);
 }
@@ -126,7 +131,7 @@ function refused(
  * @throws {OAuthError} `unmet_authentication_requirements`: one is essential, and the server supports none of them
  */
 function acrValuesOf(
-  { acrValues }: Context,
+  { acrValues }: AuthorizationContext,
   client: ClientRecord,
   form: Form,
   claims: ClaimsRequest | undefined,
@@ -171,7 +176,7 @@ export function unmetAcr(): OAuthError {
  * @throws {OAuthError} `invalid_request`
  */
 async function expectedSubjectOf(
-  context: Context,
+  context: TokenContext,
   client: ClientRecord,
   form: Form,
   claims: ClaimsRequest | undefined,
@@ -189,7 +194,7 @@ async function expectedSubjectOf(
 
 /** Whether a request is for this user or for no particular user. */
 export async function isExpectedPerson(
-  context: Context,
+  context: TokenContext,
   { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
   subject: string,
 ): Promise<boolean> {
@@ -207,7 +212,7 @@ function refusedSubject(description: string): OAuthError {
  * @throws {OAuthError} `invalid_request`: not an ID token of this server for this client
  */
 async function subjectOfHint(
-  context: Context,
+  context: TokenContext,
   client: Pick<ClientRecord, 'id'>,
   token: string,
 ): Promise<string> {

@@ -1,7 +1,6 @@
 // Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireShortParameters } from '../http/form.ts';
@@ -9,11 +8,11 @@ import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.
 import { readAuthorizationParameters } from './parameters.ts';
 import { keepPushedRequest } from './request_end.ts';
 import { parametersByValue } from './request_object.ts';
-import { keptParameters, requireTarget } from './target.ts';
+import { type AuthorizationContext, keptParameters, requireTarget } from './target.ts';
 
 /** `POST /par` (RFC 9126). */
 export async function pushedAuthorizationRequest(
-  context: Context,
+  context: AuthorizationContext,
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {

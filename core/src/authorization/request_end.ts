@@ -1,11 +1,11 @@
 // Stores pushed requests, and makes sure that each authorization request is answered only once.
 import { sha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
-import type { Context } from '../context.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
 import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
 
 /** Seconds for which a request can get its response, and for which that is remembered. */
@@ -20,7 +20,7 @@ export const REQUEST_ID = 'authorization_request_id';
 const FORM = /^(?<expiresAt>\d+)\.(?:pushed\.(?<pushedId>.+)|.+)$/;
 
 /** A new identifier for a request that was not pushed; `undefined` if storage cannot record answered requests. */
-export function newRequestId({ storage, clock, random }: Context): string | undefined {
+export function newRequestId({ storage, clock, random }: TokenContext): string | undefined {
   if (storage.oneTimeIdentifiers === undefined) return undefined;
   return `${secondsOf(clock()) + MAX_REQUEST_SECONDS}.${newOpaqueBody(random)}`;
 }
@@ -42,7 +42,7 @@ interface Answered {
  * @returns the error if the request was already answered or has expired
  */
 export async function endRequest(
-  context: Context,
+  context: TokenContext,
   { client, parameters }: Answered,
 ): Promise<OAuthError | undefined> {
   const requestId = parameters[REQUEST_ID];
@@ -60,7 +60,7 @@ export async function endRequest(
 }
 
 /** Returns the error for an expired request, or `undefined` if it is still valid. */
-export function expiryError({ clock }: Context, requestId: string | undefined): OAuthError | undefined {
+export function expiryError({ clock }: TokenContext, requestId: string | undefined): OAuthError | undefined {
   if (requestId === undefined) return undefined;
   const { expiresAt } = FORM.exec(requestId)?.groups ?? {};
   if (expiresAt !== undefined && Number(expiresAt) > secondsOf(clock())) return undefined;
@@ -78,7 +78,7 @@ export function isPushedRequestUri(uri: string): boolean {
 
 /** Stores a validated request (RFC 9126 §2.2). Storage only gets the digest of its `request_uri`. */
 export async function keepPushedRequest(
-  { storage, random, clock, lifetimes }: Context,
+  { storage, random, clock, lifetimes }: TokenContext,
   client: ClientRecord,
   parameters: Form,
 ): Promise<string> {
@@ -100,7 +100,7 @@ export async function keepPushedRequest(
  * @throws {OAuthError} `invalid_request_uri`: never pushed, already answered, expired, or from another client
  */
 export async function findPushedRequest(
-  { storage, clock }: Context,
+  { storage, clock }: TokenContext,
   client: ClientRecord,
   requestUri: string,
 ): Promise<{ readonly parameters: Form; readonly requestId: string }> {

@@ -1,5 +1,5 @@
 // Signed request objects, by value and by reference. § refers to RFC 9101.
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../environment.ts';
 import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
 import { DocumentError, fetchBody } from '../http/fetch_document.ts';
@@ -9,6 +9,7 @@ import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_me
 import type { ClientRecord } from '../protocol/records.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
+import type { AuthorizationContext } from './target.ts';
 
 /**
  * Returns the effective parameters at the authorization endpoint. They come from a pushed request (RFC 9126 §4), from a
@@ -16,7 +17,7 @@ import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
  * @throws {OAuthError} the parameters cannot be read, or the client must send them in another way
  */
 export async function resolvedParameters(
-  context: Context,
+  context: AuthorizationContext,
   client: ClientRecord,
   form: Form,
 ): Promise<{ readonly parameters: Form; readonly requestId?: string }> {
@@ -34,7 +35,11 @@ export async function resolvedParameters(
 }
 
 /** The effective parameters without `request_uri`, for pushed requests (RFC 9126 §2.1, §3). */
-export async function parametersByValue(context: Context, client: ClientRecord, form: Form): Promise<Form> {
+export async function parametersByValue(
+  context: AuthorizationContext,
+  client: ClientRecord,
+  form: Form,
+): Promise<Form> {
   const request = form.get('request');
   if (request !== undefined) return readRequestObject(context, client, form, request, 'sent');
   if (client.metadata?.require_signed_request_object === true)
@@ -56,7 +61,7 @@ const TYPES: readonly (string | undefined)[] = ['oauth-authz-req+jwt', 'jwt', un
  * @throws {OAuthError} `request_not_supported`: encrypted; `invalid_request_object`: any other defect
  */
 async function readRequestObject(
-  context: Context,
+  context: AuthorizationContext,
   client: ClientRecord,
   outer: Form,
   jwt: string,
@@ -104,7 +109,7 @@ function readHeader(client: ClientRecord, jwt: string) {
 }
 
 async function verifiedClaims(
-  { clientKeys }: Context,
+  { clientKeys }: ClientContext,
   client: ClientRecord,
   jwt: string,
   algorithm: SigningAlgorithm,
@@ -120,7 +125,7 @@ async function verifiedClaims(
 }
 
 async function keyOf(
-  clientKeys: Context['clientKeys'],
+  clientKeys: ClientContext['clientKeys'],
   client: ClientRecord,
   algorithm: SigningAlgorithm,
   keyId: string | undefined,
@@ -135,7 +140,7 @@ async function keyOf(
 }
 
 /** RFC 9101 §4, §5, §10.8: the object is from this client, for this server, and is a request. */
-function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims): void {
+function requireClaims({ issuer }: ClientContext, client: ClientRecord, claims: Claims): void {
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
@@ -154,7 +159,7 @@ const MAX_LIFETIME = 60 * 60;
  * need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
  */
 function requireTimes(
-  { clock, strictRequestObjects }: Context,
+  { clock, strictRequestObjects }: AuthorizationContext,
   { exp, nbf }: Claims,
   origin: 'sent' | 'fetched',
 ): void {
@@ -238,7 +243,11 @@ const MAX_OBJECT_BYTES = 16 * 1024;
  * @throws {OAuthError} `request_uri_not_supported`: fetching is off; `invalid_request_uri`: not allowed or not
  * available
  */
-async function fetchRequestObject(context: Context, client: ClientRecord, uri: string): Promise<string> {
+async function fetchRequestObject(
+  context: AuthorizationContext,
+  client: ClientRecord,
+  uri: string,
+): Promise<string> {
   if (!context.canFetch) {
     throw new OAuthError('request_uri_not_supported', 'request_uri is not supported', {
       reason: 'request_uri_not_allowed',
@@ -254,7 +263,7 @@ function isRegistered({ metadata }: ClientRecord, address: string): boolean {
   return metadata?.request_uris?.some((uri) => withoutFragment(uri) === address) ?? false;
 }
 
-function isOfAllowedHost({ requestUriHosts }: Context, address: string): boolean {
+function isOfAllowedHost({ requestUriHosts }: AuthorizationContext, address: string): boolean {
   const url = URL.parse(address);
   return url?.protocol === 'https:' && requestUriHosts.includes(url.host);
 }
@@ -264,7 +273,7 @@ function withoutFragment(uri: string): string {
   return uri.split('#', 1)[0] ?? '';
 }
 
-async function fetched({ fetchDocument }: Context, address: string): Promise<string> {
+async function fetched({ fetchDocument }: AuthorizationContext, address: string): Promise<string> {
   try {
     const body = await fetchBody(fetchDocument, address, {
       headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },

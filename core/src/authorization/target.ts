@@ -1,10 +1,23 @@
 // Determines where an authorization response goes, and what is stored until then.
-import { untrusted, withoutSecrets } from '../clients/client.ts';
+import { type ClientContext, untrusted, withoutSecrets } from '../clients/client.ts';
+import type { Context } from '../context.ts';
 import { type Form, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
+
+/** What authorization needs from the server. */
+export type AuthorizationContext = ClientContext &
+  Pick<
+    Context,
+    | 'fetchDocument'
+    | 'canFetch'
+    | 'requestUriHosts'
+    | 'strictRequestObjects'
+    | 'requirePushedAuthorizationRequests'
+    | 'acrValues'
+  >;
 
 /** The destination of an authorization response. */
 export interface AuthorizationTarget {

@@ -13,8 +13,28 @@ import {
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 
+/** What the metadata document says about the server. */
+export type MetadataContext = Pick<
+  Context,
+  | 'issuer'
+  | 'paths'
+  | 'storage'
+  | 'jwt'
+  | 'pairwiseSecret'
+  | 'oidc'
+  | 'applicationClaims'
+  | 'registration'
+  | 'authenticateIntrospect'
+  | 'introspectionRequiresConfidentialClient'
+  | 'authenticateRevoke'
+  | 'canFetch'
+  | 'requestUriHosts'
+  | 'requirePushedAuthorizationRequests'
+  | 'acrValues'
+>;
+
 /** Authorization server metadata (RFC 8414 §2, OpenID Discovery §3) from the current configuration. */
-export async function metadata(context: Context): Promise<HttpResponse> {
+export async function metadata(context: MetadataContext): Promise<HttpResponse> {
   return {
     status: 200,
     headers: {
@@ -26,7 +46,7 @@ export async function metadata(context: Context): Promise<HttpResponse> {
 }
 
 /** The members of the metadata document, named as on the wire. */
-export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
+export function serverMetadata(context: MetadataContext): Readonly<Record<string, unknown>> {
   const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => endpointUrl(issuer, path);
   const methods = supportedMethods(context);
@@ -86,7 +106,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
 }
 
 function introspectionMethods(
-  context: Context,
+  context: MetadataContext,
   methods: readonly AuthenticationMethod[],
 ): readonly AuthenticationMethod[] {
   if (!context.authenticateIntrospect) return ['none'];
@@ -106,7 +126,7 @@ function authentication(endpoint: string, methods: readonly AuthenticationMethod
 }
 
 /** `GET /jwks` (RFC 7517 §5): next, current and retired keys. */
-export async function jwks(context: Context): Promise<HttpResponse> {
+export async function jwks(context: Pick<MetadataContext, 'jwt'>): Promise<HttpResponse> {
   return {
     status: 200,
     headers: {

@@ -1,5 +1,6 @@
 // Token introspection. § refers to RFC 7662.
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
+import type { ClientContext } from '../clients/client.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
 import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
@@ -51,9 +52,19 @@ const CLAIM_MEMBERS = [
   'sid', 'auth_time', 'acr', 'amr',
 ] as const;
 
+/** What introspection needs from the server. */
+export type IntrospectionContext = ClientContext &
+  Pick<
+    Context,
+    | 'authenticateIntrospect'
+    | 'introspectionRequiresConfidentialClient'
+    | 'introspectionPolicy'
+    | 'ignoreUnknownTokenTypeHints'
+  >;
+
 /** `POST /token/introspect` (RFC 7662, RFC 9701). Apart from the use of a client assertion, it stores nothing. */
 export async function introspection(
-  context: Context,
+  context: IntrospectionContext,
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
@@ -75,7 +86,7 @@ export async function introspection(
 
 /** @returns `undefined` if callers are not authenticated */
 async function requireCaller(
-  context: Context,
+  context: IntrospectionContext,
   request: HttpRequest,
   form: Form,
   call: Call,
@@ -97,7 +108,7 @@ export interface IntrospectionQuery {
  * @throws {StorageFault} storage is unavailable
  */
 export async function introspectToken(
-  context: Context,
+  context: ClientContext,
   token: string,
   { caller, hint, policy }: IntrospectionQuery & { readonly policy: IntrospectionPolicy },
   call: Call = { operation: 'introspection' },
@@ -107,7 +118,7 @@ export async function introspectToken(
 
 /** The hint `auth_code` needs no lookup, because codes are never active (grantd §5.5). */
 function find(
-  context: Context,
+  context: ClientContext,
   token: string,
   hint: TokenTypeHint | undefined,
 ): Awaitable<FoundToken | NoToken> {
@@ -115,7 +126,7 @@ function find(
 }
 
 async function describe(
-  context: Context,
+  context: ClientContext,
   found: FoundToken | NoToken,
   caller: ClientRecord | undefined,
   policy: IntrospectionPolicy,
@@ -148,7 +159,7 @@ function active({ record, claims }: FoundToken): IntrospectionResult {
 
 /** Only the operator learns the reason, from an event. */
 function inactive(
-  context: Context,
+  context: ClientContext,
   call: Call,
   reason: InactiveReason,
   tokenId?: string,
@@ -188,7 +199,7 @@ function prefersJwt(accept: string): boolean {
  * the response cannot be used as a token.
  */
 export async function introspectionJwtResponse(
-  context: Context,
+  context: ClientContext,
   result: object,
   recipient: ClientRecord,
 ): Promise<HttpResponse> {

@@ -5,7 +5,6 @@ import {
   untrusted,
   withoutSecrets,
 } from '../clients/client.ts';
-import type { Context } from '../context.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireShortParameters } from '../http/form.ts';
@@ -13,6 +12,7 @@ import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
@@ -49,7 +49,7 @@ const PARAMETERS = [
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
 export async function validateLogoutRequest(
-  context: Context,
+  context: TokenContext,
   request: HttpRequest,
   refused: (error: OAuthError) => void,
 ): Promise<LogoutRequest> {
@@ -70,13 +70,13 @@ export async function validateLogoutRequest(
  * @throws {OAuthError} as `validateLogoutRequest`
  */
 export async function resumeLogoutRequest(
-  context: Context,
+  context: TokenContext,
   parameters: LogoutRequest['parameters'],
 ): Promise<LogoutRequest> {
   return requestFrom(context, new Map(Object.entries(parameters)));
 }
 
-async function requestFrom(context: Context, form: Form): Promise<LogoutRequest> {
+async function requestFrom(context: TokenContext, form: Form): Promise<LogoutRequest> {
   const parameters = parametersOf(form);
 
   // §2 the client and the user it means
@@ -112,7 +112,7 @@ function parametersOf(form: Form): Readonly<Record<string, string>> {
   return Object.fromEntries(known);
 }
 
-async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undefined> {
+async function hintOf(context: TokenContext, form: Form): Promise<IdTokenHint | undefined> {
   const token = form.get('id_token_hint');
   if (token === undefined) return undefined;
   const hint = await readIdTokenHint(context, token);
@@ -133,7 +133,7 @@ function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): 
  * Logout §2).
  */
 export async function isHintedSession(
-  context: Context,
+  context: TokenContext,
   {
     client,
     idTokenHint,

@@ -1,6 +1,7 @@
 // Tells clients that a session has ended. § refers to Back-Channel Logout.
 import type { Context } from '../context.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { mintLogoutToken } from '../tokens/mint.ts';
 
 /** An ended session, and a client that knows it from an ID token. */
@@ -34,12 +35,15 @@ interface Attempt extends LogoutDelivery {
   readonly outcome: Exclude<LogoutOutcome, 'not_wanted'>;
 }
 
+/** What logout needs from the server. */
+export type LogoutContext = TokenContext & Pick<Context, 'fetchDocument' | 'onEvent'>;
+
 /**
  * Notifies a client once that a session has ended (Back-Channel Logout §2.5).
  * @throws {StorageFault} storage is unavailable
  */
 export async function notifyLogout(
-  context: Context,
+  context: LogoutContext,
   { clientId, sid, sub }: EndedSession,
 ): Promise<LogoutDelivery> {
   const client = await context.storage.clients.get(clientId);
@@ -53,7 +57,7 @@ export async function notifyLogout(
   return delivery;
 }
 
-async function deliver({ fetchDocument }: Context, uri: string, logoutToken: string): Promise<Attempt> {
+async function deliver({ fetchDocument }: LogoutContext, uri: string, logoutToken: string): Promise<Attempt> {
   try {
     const { status } = await fetchDocument(uri, {
       method: 'POST',

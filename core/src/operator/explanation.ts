@@ -1,9 +1,9 @@
 // Explains to an operator what a token is and why it is inactive.
 import { sha256 } from '#crypto';
-import type { Context } from '../context.ts';
 import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
@@ -36,7 +36,7 @@ export interface Explanation {
  * Explains what a token is and whether it is active. If it is not, explains why and since when.
  * @throws {StorageFault} storage is unavailable
  */
-export async function explainToken(context: Context, token: string): Promise<Explanation> {
+export async function explainToken(context: TokenContext, token: string): Promise<Explanation> {
   if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
   const found = await findToken(context, token);
   if ('reason' in found) {
@@ -55,7 +55,7 @@ export async function explainToken(context: Context, token: string): Promise<Exp
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
 }
 
-async function explainCode(context: Context, code: string): Promise<Explanation> {
+async function explainCode(context: TokenContext, code: string): Promise<Explanation> {
   const kind = 'authorization_code';
   const record = await context.storage.authorizationCodes.get(await sha256(code));
   if (!record) return { kind, ...dead('code_unknown') };

@@ -1,6 +1,6 @@
 // Issues tokens for an operator, without a grant by a user.
 import { type Access, accessFor, audienceOf, type WantedAccess } from '../clients/access.ts';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
 import { isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
 import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
@@ -46,7 +46,7 @@ export class OperatorIssueError extends Error {
  * @throws {StorageFault} storage is unavailable
  */
 export async function issueByOperator(
-  context: Context,
+  context: ClientContext,
   order: OperatorIssue,
   count = 1,
 ): Promise<readonly IssuedByOperator[]> {
@@ -127,7 +127,11 @@ export async function issueByOperator(
 }
 
 /** @throws {OperatorIssueError} with the description that the client would get */
-async function possibleAccess(context: Context, client: ClientRecord, wanted: WantedAccess): Promise<Access> {
+async function possibleAccess(
+  context: ClientContext,
+  client: ClientRecord,
+  wanted: WantedAccess,
+): Promise<Access> {
   try {
     return await accessFor(context, client, wanted);
   } catch (error) {

@@ -6,13 +6,14 @@ import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
 
 /**
  * Returns the settings of registration. A host may call the operation although registration is off.
  * @throws {OAuthError} status 404: registration is off
  */
-export function requireRegistration({ registration }: Context): ResolvedRegistration {
+export function requireRegistration({ registration }: Pick<Context, 'registration'>): ResolvedRegistration {
   if (registration !== undefined) return registration;
   throw new OAuthError('invalid_request', 'client registration is off on this server', {
     status: 404,
@@ -26,7 +27,7 @@ export function requireRegistration({ registration }: Context): ResolvedRegistra
  * @throws {OAuthError} `invalid_token`
  */
 export async function requireAdmission(
-  context: Context,
+  context: TokenContext,
   { openTo }: ResolvedRegistration,
   request: HttpRequest,
 ): Promise<InitialAccess | undefined> {
@@ -46,7 +47,7 @@ export async function requireAdmission(
  * Uses up a single-use token. It stays used even if registration fails later, so that it cannot register two clients.
  * @throws {OAuthError} `invalid_token`: it was used before
  */
-export async function useAdmission(context: Context, access: InitialAccess | undefined): Promise<void> {
+export async function useAdmission(context: TokenContext, access: InitialAccess | undefined): Promise<void> {
   if (access === undefined || !access.isForOne) return;
   if (!(await takeOnce(context, `initial_access_token ${access.id}`, access.expiresAt)))
     throw refused('initial_access_token_used');
@@ -82,7 +83,7 @@ const FORM = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{22})\\.(\\d{1,12})\\.(one|any)
  * @throws {TypeError} the lifetime is wrong, or storage lacks `oneTimeIdentifiers`
  */
 export async function newInitialAccessToken(
-  context: Context,
+  context: TokenContext,
   { lifetime, isForOne = false }: InitialAccessOrder,
 ): Promise<string> {
   if (!Number.isSafeInteger(lifetime) || lifetime < 1)
@@ -101,7 +102,10 @@ export async function newInitialAccessToken(
 }
 
 /** @returns `undefined` if the text is not a token of this issuer, or has expired */
-async function readInitialAccessToken(context: Context, token: string): Promise<InitialAccess | undefined> {
+async function readInitialAccessToken(
+  context: TokenContext,
+  token: string,
+): Promise<InitialAccess | undefined> {
   const [, id, expiresAt, use, signed] = FORM.exec(token) ?? [];
   if (id === undefined || signed === undefined) return undefined;
   const access = { id, expiresAt: Number(expiresAt), isForOne: use === 'one' };
@@ -115,7 +119,7 @@ async function readInitialAccessToken(context: Context, token: string): Promise<
 /** Covers the issuer, because several issuers may share one secret. */
 async function signature(
   key: Uint8Array<ArrayBuffer>,
-  { issuer }: Context,
+  { issuer }: TokenContext,
   access: InitialAccess,
 ): Promise<string> {
   return hmacSha256(key, `${written(access)} ${issuer}`);

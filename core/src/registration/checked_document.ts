@@ -10,13 +10,16 @@ import { ClientMetadataError, documentOf, readDocument } from './client_document
 import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';
 
+/** What the check needs from the server: its abilities decide what clients may register. */
+type CheckContext = Pick<Context, 'jwt' | 'pairwiseSecret' | 'fetchDocument' | 'canFetch'>;
+
 /**
  * Checks and completes client metadata from an operator.
  * @param registered the client, if it exists already. Its present URLs are not checked again.
  * @throws {ClientMetadataError} a member is wrong; the message names it
  */
 export async function documentByOperator(
-  context: Context,
+  context: CheckContext,
   written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
@@ -42,7 +45,7 @@ export async function documentByOperator(
  *   (RFC 7591 §3.2.2)
  */
 export async function documentByClient(
-  context: Context,
+  context: CheckContext,
   {
     scopes,
     apis,
@@ -90,7 +93,7 @@ export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthE
 }
 
 async function completed(
-  { fetchDocument }: Context,
+  { fetchDocument }: CheckContext,
   document: ClientDocument,
   policy: RegistrationPolicy,
   setByOperator: readonly string[] = [],
@@ -104,7 +107,7 @@ async function completed(
   return whole;
 }
 
-function capabilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) {
+function capabilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: CheckContext) {
   return {
     signingAlgorithms: jwt.algorithms,
     canFetch,

@@ -1,6 +1,6 @@
 // Builds the response that tells a client its registration. § refers to RFC 7591.
 import { hasSecret } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';
 import type { ClientDocument } from '../protocol/client_members.ts';
 import type { ClientSecretRecord } from '../protocol/records.ts';
@@ -18,7 +18,7 @@ interface HeldCredentials {
 
 /** The client information response: all registered metadata and the credentials (§3.2.1, RFC 7592 §3). */
 export function clientInformation(
-  { issuer, paths }: Context,
+  { issuer, paths }: ClientContext,
   client: NewClient,
   { registrationToken, clientSecret }: HeldCredentials,
   status = 200,
@@ -59,7 +59,7 @@ interface IssuedSecret {
  * @returns `undefined` if clients with this metadata have no secret
  */
 export async function secretFor(
-  { clientSecrets, random }: Context,
+  { clientSecrets, random }: ClientContext,
   document: ClientDocument,
   stored?: readonly ClientSecretRecord[],
 ): Promise<IssuedSecret | undefined> {

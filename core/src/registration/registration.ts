@@ -1,6 +1,6 @@
 // Endpoints where clients register themselves and manage their registration. § refers to RFC 7591.
 import { sha256 } from '#crypto';
-import { findNamedClient } from '../clients/client.ts';
+import { type ClientContext, findNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
@@ -16,9 +16,13 @@ import { asRefusal, documentByClient } from './checked_document.ts';
 import { ClientMetadataError, recordOf } from './client_document.ts';
 import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
 
+/** What registration needs from the server. */
+export type RegistrationContext = ClientContext &
+  Pick<Context, 'registration' | 'fetchDocument' | 'canFetch'>;
+
 /** `POST /register` (RFC 7591 §3, OpenID Connect Dynamic Client Registration §3). */
 export async function registration(
-  context: Context,
+  context: RegistrationContext,
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
@@ -67,7 +71,7 @@ interface Registered {
 
 /** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592 §2). */
 export async function clientConfiguration(
-  context: Context,
+  context: RegistrationContext,
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
@@ -89,7 +93,7 @@ export async function clientConfiguration(
  * @throws {OAuthError} status 409: this happened at every attempt
  */
 async function replaceClient(
-  context: Context,
+  context: RegistrationContext,
   request: HttpRequest,
   found: Registered,
 ): Promise<HttpResponse> {
@@ -112,7 +116,7 @@ async function replaceClient(
 
 const MAX_ATTEMPTS = 3;
 
-async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
+async function replacementOf(context: RegistrationContext, client: ClientRecord, written: JsonObject) {
   const sent = await requireOwnDescription(context, client, written);
   const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
@@ -130,7 +134,7 @@ async function replacementOf(context: Context, client: ClientRecord, written: Js
 }
 
 /** Removes the client (RFC 7592 §2.3), which ends all of its tokens. */
-async function removeClient(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
+async function removeClient(context: RegistrationContext, { id }: ClientRecord): Promise<HttpResponse> {
   if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
   return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
 }
@@ -140,7 +144,7 @@ async function removeClient(context: Context, { id }: ClientRecord): Promise<Htt
  * the same response (RFC 7592 §2).
  * @throws {OAuthError} `invalid_token`
  */
-async function requireRegistered(context: Context, request: HttpRequest): Promise<Registered> {
+async function requireRegistered(context: RegistrationContext, request: HttpRequest): Promise<Registered> {
   requireRegistration(context);
   const registrationToken = bearerOfHeader(request);
   if (registrationToken === undefined) throw refused('access_token_missing');
@@ -168,7 +172,7 @@ const SERVER_MEMBERS = [
  * @throws {OAuthError} `invalid_client_metadata`
  */
 async function requireOwnDescription(
-  context: Context,
+  context: ClientContext,
   { id, secrets }: ClientRecord,
   { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<ShownSecret | undefined> {

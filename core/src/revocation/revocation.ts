@@ -1,6 +1,7 @@
 // Token revocation. § refers to RFC 7009.
 import { sha256 } from '#crypto';
 import { authenticateClient } from '../clients/authentication.ts';
+import type { ClientContext } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -8,7 +9,7 @@ import { type Form, readForm, requireParameter } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
 import { inParallel } from '../serve.ts';
-import type { FoundToken } from '../tokens/context.ts';
+import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
@@ -20,8 +21,16 @@ export type RevocationResult =
 /** The same response for every result. */
 const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store' }, body: '' };
 
+/** What revocation needs from the server. */
+export type RevocationContext = ClientContext &
+  Pick<Context, 'authenticateRevoke' | 'ignoreUnknownTokenTypeHints'>;
+
 /** `POST /token/revoke` (RFC 7009). */
-export async function revocation(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
+export async function revocation(
+  context: RevocationContext,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
   // §2.1 read the request and authenticate the client
   const form = readForm(request);
   const asking = requireCaller(context, request, form, call);
@@ -37,7 +46,7 @@ export async function revocation(context: Context, request: HttpRequest, call: C
 
 /** @returns `undefined` if callers are not authenticated */
 async function requireCaller(
-  context: Context,
+  context: RevocationContext,
   request: HttpRequest,
   form: Form,
   call: Call,
@@ -57,7 +66,7 @@ export interface RevocationOrder {
  * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
  */
 export async function revokeToken(
-  context: Context,
+  context: ClientContext,
   token: string,
   { owner, hint }: RevocationOrder,
   call: Call = { operation: 'revocation' },
@@ -69,14 +78,14 @@ export async function revokeToken(
 type Found = FoundToken | { readonly code: AuthorizationCodeRecord } | { readonly reason: ReasonCode };
 
 /** Only the hint `auth_code` leads to a lookup of codes, and only if the text is one (grantd §6.5). */
-async function find(context: Context, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
+async function find(context: TokenContext, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
   if (hint !== 'auth_code' || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
   const code = await context.storage.authorizationCodes.get(await sha256(token));
   return code ? { code } : { reason: 'code_unknown' };
 }
 
 async function revokeFound(
-  context: Context,
+  context: ClientContext,
   found: Found,
   owner: ClientRecord | undefined,
   call: Call,
@@ -92,7 +101,7 @@ async function revokeFound(
 }
 
 async function resultOf(
-  context: Context,
+  context: ClientContext,
   found: Found,
   owner: ClientRecord | undefined,
 ): Promise<RevocationResult> {
@@ -103,7 +112,7 @@ async function resultOf(
 }
 
 async function revokeCode(
-  { storage }: Context,
+  { storage }: TokenContext,
   code: AuthorizationCodeRecord,
   owner: ClientRecord | undefined,
 ): Promise<RevocationResult> {
@@ -114,7 +123,7 @@ async function revokeCode(
 
 /** Also revokes expired tokens, because their pair may still be alive. */
 async function revokeIssued(
-  { storage }: Context,
+  { storage }: TokenContext,
   record: TokenRecord,
   owner: ClientRecord | undefined,
 ): Promise<RevocationResult> {

@@ -2,12 +2,13 @@
 import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { equalInConstantTime } from '../environment.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
+import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf, mintAccessToken, mintIdTokenBeside, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife } from '../tokens/state.ts';
@@ -54,7 +55,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   return { access, refreshToken: refresh?.token, idToken };
 };
 
-async function findCode({ storage }: Context, code: string): Promise<AuthorizationCodeRecord> {
+async function findCode({ storage }: TokenContext, code: string): Promise<AuthorizationCodeRecord> {
   const record =
     opaqueKindOf(code) === 'authorization_code'
       ? await storage.authorizationCodes.get(await sha256(code))
@@ -117,7 +118,7 @@ function subjectOf({ claims: { sub } }: AuthorizationCodeRecord): string {
   throw invalidGrant('the authorization code is not valid', 'code_unknown'); // from a version that did not store it
 }
 
-async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {
+async function requireAlive(context: TokenContext, record: AuthorizationCodeRecord): Promise<void> {
   const life = await codeLife(context, record);
   if (life.alive) return;
   throw invalidGrant(
@@ -127,7 +128,7 @@ async function requireAlive(context: Context, record: AuthorizationCodeRecord): 
 }
 
 /** Revokes what the code has issued (RFC 6749 §4.1.2). Only a client with the right verifier gets this far. */
-async function reused(context: Context, record: AuthorizationCodeRecord, call: Call) {
+async function reused(context: ClientContext, record: AuthorizationCodeRecord, call: Call) {
   await context.storage.authorizationCodes.revoke(record);
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
   return invalidGrant('the authorization code is not valid', 'code_reused');

@@ -1,5 +1,5 @@
 // The contract of a grant type, and its errors.
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -7,7 +7,12 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { MintedToken } from '../tokens/mint.ts';
 
 /** Issues tokens to a client that is authenticated and registered for the grant type. */
-export type Grant = (context: Context, client: ClientRecord, form: Form, call: Call) => Promise<IssuedTokens>;
+export type Grant = (
+  context: ClientContext,
+  client: ClientRecord,
+  form: Form,
+  call: Call,
+) => Promise<IssuedTokens>;
 
 export interface IssuedTokens {
   readonly access: MintedToken;

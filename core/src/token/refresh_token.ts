@@ -1,7 +1,7 @@
 // The grant type `refresh_token`.
 import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { ClientRecord } from '../protocol/records.ts';
@@ -44,7 +44,7 @@ export const refreshToken: Grant = async (context, client, form, call) => {
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
-async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
+async function rotate(context: ClientContext, presented: Presented, form: Form, call: Call) {
   const { record, token, client } = presented;
   const remaining = await remainingAccess(context, client, record);
   const pairId = newTimedIdentifier(context);
@@ -69,7 +69,7 @@ function rotates(client: ClientRecord): boolean {
 }
 
 /** Issues an access token and keeps the refresh token, for clients without rotation. */
-async function keep(context: Context, presented: Presented, form: Form) {
+async function keep(context: ClientContext, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
   const beside = await mintBeside(context, presented, presented.record, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
@@ -81,7 +81,7 @@ async function keep(context: Context, presented: Presented, form: Form) {
  * Handles a token that was already rotated. Within the grace period, the immediate predecessor gets the same successor
  * again. Any other use means theft and revokes the family.
  */
-async function retry(context: Context, presented: Presented, form: Form, call: Call) {
+async function retry(context: ClientContext, presented: Presented, form: Form, call: Call) {
   const { record, token } = presented;
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
   if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
@@ -107,7 +107,7 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
  * Core §12.2). `scope` and `resource` narrow only this access token (RFC 6749 §6, RFC 8707 §2.2).
  */
 async function mintBeside(
-  context: Context,
+  context: ClientContext,
   presented: Presented,
   refresh: MintedToken['record'] | FoundToken['record'],
   remaining: RemainingAccess,
@@ -146,7 +146,7 @@ function purposeOf(
 }
 
 /** Revokes the family of a refresh token that was used twice (RFC 9700 §4.14.2). @returns the refusal */
-async function revokeStolen(context: Context, { record }: Presented, call: Call) {
+async function revokeStolen(context: ClientContext, { record }: Presented, call: Call) {
   await context.storage.tokens.revokeFamily(record);
   context.onEvent({ ...call, type: 'refresh_token_reused', tokenId: record.id });
   return refused('refresh_token_reused');

@@ -1,7 +1,7 @@
 // The token endpoint. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
-import type { Context } from '../context.ts';
+import type { ClientContext } from '../clients/client.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -15,7 +15,7 @@ import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
 
 /** `POST /token` (RFC 6749 §3.2). */
-export async function token(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
+export async function token(context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §3.2 read the request and authenticate the client
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
@@ -57,7 +57,10 @@ function isGrantType(value: string): value is GrantType {
 }
 
 /** RFC 6749 §5.1. */
-function tokenResponse({ clock }: Context, { access, refreshToken, idToken }: IssuedTokens): HttpResponse {
+function tokenResponse(
+  { clock }: ClientContext,
+  { access, refreshToken, idToken }: IssuedTokens,
+): HttpResponse {
   const { record, token } = access;
   return jsonResponse({
     access_token: token,

@@ -16,8 +16,25 @@ import { inParallel } from '../serve.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
 
+/** What UserInfo needs from the server. */
+export type UserInfoContext = Pick<
+  Context,
+  | 'issuer'
+  | 'storage'
+  | 'jwt'
+  | 'clientKeys'
+  | 'oidc'
+  | 'applicationClaims'
+  | 'accessTokens'
+  | 'userInfoAudiences'
+>;
+
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
-export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
+export async function userInfo(
+  context: UserInfoContext,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
   // §5.3.1 read the request and check the token
   const oidc = requireOidc(context);
   const token = readBearerToken(request);
@@ -38,14 +55,14 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
  * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
  * @throws {StorageFault} storage or `getUserClaims` is unavailable
  */
-export async function userInfoOf(context: Context, token: string): Promise<Claims> {
+export async function userInfoOf(context: UserInfoContext, token: string): Promise<Claims> {
   const oidc = requireOidc(context);
   return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
 }
 
 /** Requires that the token is alive, has an accepted audience, and was granted `openid`. Notes its client in `call`. */
 async function requireReadable(
-  { accessTokens, userInfoAudiences }: Context,
+  { accessTokens, userInfoAudiences }: UserInfoContext,
   token: string,
   call: Call,
 ): Promise<FoundToken> {
@@ -65,7 +82,11 @@ async function requireReadable(
 }
 
 /** Claims by scope, requested claims and application claims. `sub` always comes from the token, not from the host. */
-async function personalClaims(context: Context, oidc: OidcContext, found: FoundToken): Promise<Claims> {
+async function personalClaims(
+  context: UserInfoContext,
+  oidc: OidcContext,
+  found: FoundToken,
+): Promise<Claims> {
   const { getUserClaims, claimsByScope } = oidc;
   const { record, claims } = found;
   const { subject, scopes, claimsRequest } = record;
@@ -83,7 +104,7 @@ async function personalClaims(context: Context, oidc: OidcContext, found: FoundT
 }
 
 /** A host may call the operation although OpenID Connect is off. */
-function requireOidc({ oidc }: Context): OidcContext {
+function requireOidc({ oidc }: UserInfoContext): OidcContext {
   if (oidc !== undefined) return oidc;
   throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
     status: 404,
@@ -97,7 +118,7 @@ function requireOidc({ oidc }: Context): OidcContext {
  * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; `invalid_token`: the client was removed
  */
 async function userInfoResponse(
-  context: Context,
+  context: UserInfoContext,
   claims: Claims,
   client: ClientRecord | undefined,
 ): Promise<HttpResponse> {
