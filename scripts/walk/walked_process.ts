@@ -18,6 +18,8 @@ const WARM_UP = 3;
 const REPEATED = 3;
 /** The log line is written after the response. */
 const AFTER_RESPONSE_MS = 20;
+/** Longer than `WRITE_DELAY_MS`, after which the server writes the first use of a client secret in the background. */
+const AFTER_FIRST_USE_MS = 300;
 
 const WEB = {
   id: 'web',
@@ -82,6 +84,7 @@ async function callsOfIntrospection(): Promise<readonly Call[]> {
   const { introspection } = requestsTo(library);
   if (introspection === undefined) throw new Error('there is no introspection');
   for (let time = 0; time < WARM_UP; time++) await introspection();
+  await pause(AFTER_FIRST_USE_MS);
   await inspector.post('Profiler.takePreciseCoverage');
   await introspection();
   const { result } = await inspector.post('Profiler.takePreciseCoverage');
