@@ -21,4 +21,10 @@ export function documentFetcher(): FetchDocument {
 export const openSqliteStorage = without('node:sqlite');
 
 export const mkdtempSync = without('node:fs');
-export { mkdtempSync as join, mkdtempSync as rmSync, mkdtempSync as tmpdir };
+export {
+  mkdtempSync as join,
+  mkdtempSync as readFileSync,
+  mkdtempSync as rmSync,
+  mkdtempSync as tmpdir,
+  mkdtempSync as writeFileSync,
+};
