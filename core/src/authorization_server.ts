@@ -220,8 +220,8 @@ export class AuthorizationServer {
   }
 
   /**
-   * Creates missing signing keys and opens all of them, so that a wrong server secret fails at start. Reseals keys that
-   * are sealed under an older server secret.
+   * Creates missing signing keys and opens those that the options sign with, so that a wrong server secret fails at
+   * start. Reseals keys that are sealed under an older server secret.
    * @throws {Error} no server secret opens a key
    * @throws {StorageFault} storage is unavailable
    */

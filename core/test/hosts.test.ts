@@ -634,3 +634,18 @@ function rowOf(record: TokenRecord): unknown {
 function idOf(token: string): string {
   return JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'))).jti;
 }
+
+test('RFC 6749 §2.3 a client record with an unknown authentication method is refused like a wrong secret', async (t) => {
+  const world = await openWorld(t);
+  const get: typeof world.storage.clients.get = async (id) => {
+    const client = await world.storage.clients.get(id);
+    return client && { ...client, metadata: { token_endpoint_auth_method: 'x_unknown' as 'none' } };
+  };
+  const clients = { ...world.storage.clients, get };
+  const { server } = await secondServer(world, {}, { ...world.storage, clients });
+  const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
+  for (const path of ['introspect', 'revoke'] as const) {
+    const request = { method: 'POST', url: `/token/${path}`, headers, body: 'token=x' };
+    await assert.rejects(server[path](request), { code: 'invalid_client', status: 401 });
+  }
+});

@@ -148,7 +148,9 @@ export function hasSecret({ token_endpoint_auth_method: method }: ClientMetadata
 
 /** Whether clients of this method are public (§2.1). */
 export function provesNothing(method: AuthenticationMethod): boolean {
-  return METHODS[method].proof === 'nothing';
+  // A host's record may name a method that this server does not know.
+  const known: Partial<typeof METHODS> = METHODS;
+  return known[method]?.proof === 'nothing';
 }
 
 /** Returns the registered method. Without one, clients with a secret may send it either way, and others are public. */

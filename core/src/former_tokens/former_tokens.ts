@@ -139,7 +139,7 @@ export function withFormerTokens(
     return (await copyOf(record.id))?.supersededAtMs === undefined ? 'refused' : 'superseded';
   };
 
-  const { isAccessTokenRevoked } = tokens;
+  const isAccessTokenRevoked = tokens.isAccessTokenRevoked?.bind(tokens);
   const joined: Joined = {
     // `find` has already considered a revocation, except for a copy that was exchanged.
     isRefreshTokenRevoked: (record) =>
@@ -170,7 +170,13 @@ export function withFormerTokens(
       return tokens.issueBeside(record, issued);
     },
   };
-  return { find, tokens: { ...tokens, ...joined } };
+  // Method by method: those of a host's class are not members of its own.
+  const same: Omit<ReadableStorage['tokens'], keyof Joined> = {
+    getByAccessToken: (id) => tokens.getByAccessToken(id),
+    getByRefreshToken: (id) => tokens.getByRefreshToken(id),
+    issue: (issued, order) => tokens.issue(issued, order),
+  };
+  return { find, tokens: { ...same, ...joined } };
 }
 
 /** A previous server's token, as its tables have it. */

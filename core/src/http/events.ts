@@ -34,7 +34,10 @@ export type ServerEvent = EventOrigin &
         readonly cause?: unknown;
       }
     | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
-    /** A request that was not refused. Every request at an endpoint ends with this event or with `refused`. */
+    /**
+     * A request that was not refused. Every request at an endpoint, except a CORS preflight, ends with this event or with
+     * `refused`. If the response cannot be sent, `refused` follows.
+     */
     | { readonly type: 'answered' }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */

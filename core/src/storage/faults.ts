@@ -6,12 +6,13 @@ const known = new WeakSet<object>();
 /**
  * Declares that a repository needs no guard. It must reject with a `StorageFault` if it is unavailable or the outcome
  * of a write is unknown, and its lookups must return plain records (`Storage.answersPlainRecords`). The kit checks
- * both. The declaration applies to this object only, so a copy with other methods is guarded again.
+ * both. The declaration applies to this object only, and freezes it: to replace a method, copy the repository. The
+ * server guards the copy.
  * @param wrapped the repository that this one calls, if it needs no guard only where that one needs none
  * @returns the same object
  */
 export function unguarded<T extends object>(repository: T, wrapped?: object): T {
-  if (wrapped === undefined || isUnguarded(wrapped)) known.add(repository);
+  if (wrapped === undefined || isUnguarded(wrapped)) known.add(Object.freeze(repository));
   return repository;
 }
 
@@ -51,19 +52,24 @@ export function guardedCall<A extends unknown[], R>(
     try {
       result = call(...args);
     } catch (error) {
-      throw asFault(error);
+      throw asRejection(error);
     }
     return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
   };
 }
 
 function rethrow(error: unknown): never {
-  throw asFault(error);
+  throw asRejection(error);
 }
 
 /** The caller broke the storage contract, and nothing was written. This is a bug, not an outage, so it is not a `StorageFault`. */
 export class ContractBreach extends TypeError {
   override readonly name = 'ContractBreach';
+}
+
+/** What a write rejects with. */
+export function asRejection(error: unknown): Error {
+  return error instanceof ContractBreach ? error : asFault(error);
 }
 
 export function asFault(error: unknown): StorageFault {

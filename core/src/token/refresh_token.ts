@@ -88,7 +88,7 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
 
   const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
   if (!successor) throw refused('no_record');
-  const life = await lifeOf(context, successor, {}); // its claims have no other expiry than its record
+  const life = await lifeOf(context, successor, successor.claims ?? {});
   if (!life.alive && life.reason === 'superseded') throw await revokeStolen(context, presented, call);
   if (!life.alive) throw refused(life.reason);
 

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unguarded } from '@grantd/core';
+import { StorageFault, unguarded } from '@grantd/core';
 import type { GrantRecord, TokenRecord } from '../../src/protocol/records.ts';
 import type { AdministrableStorage, Storage, TokenRepository } from '../../src/storage/contract.ts';
+import { ContractBreach, guarded } from '../../src/storage/faults.ts';
 import { KitFailure, storageKit } from '../../src/storage/kit/kit.ts';
 import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';
+import { newClient, newToken } from './samples.ts';
 
 /** Faulty stores, as seen in practice, each with a case that must detect it. */
 const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => Faults; foundBy: RegExp }[] = [
@@ -455,4 +457,20 @@ for (const { group, title, run } of storageKit().filter((kitCase) => kitCase.gro
 test('the titles of the kit differ from each other', () => {
   const titles = storageKit().map(({ title }) => title);
   assert.equal(new Set(titles).size, titles.length);
+});
+
+test('a repository that is declared unguarded cannot be changed afterwards, and a copy is guarded', async () => {
+  const { tokens } = memoryStorage();
+  const lost = () => Promise.reject(new Error('the connection is lost'));
+  assert.throws(() => Object.assign(tokens, { getByAccessToken: lost }), TypeError);
+  const copy = guarded({ ...tokens, getByAccessToken: lost });
+  await assert.rejects(async () => copy.getByAccessToken(), StorageFault);
+});
+
+test('a guard tells a broken contract from an outage', async () => {
+  const storage = memoryStorage();
+  await storage.clients.add(newClient('app'));
+  const tied = newToken('app', { pairId: 'pair' });
+  const copy = guarded({ ...storage.tokens });
+  await assert.rejects(async () => copy.issue([tied], {}), ContractBreach);
 });

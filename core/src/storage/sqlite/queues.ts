@@ -1,7 +1,7 @@
 // Queues of reads and writes, which share SQLite transactions.
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { asFault, ContractBreach } from '../faults.ts';
+import { asFault, asRejection } from '../faults.ts';
 import { isBusy, prepareAll, type Reads, type Transaction } from './connection.ts';
 
 const READ_SQL = {
@@ -154,7 +154,7 @@ export class WriteQueue {
 
   readonly transaction: Transaction = (work) =>
     new Promise((resolve, rejectAs) => {
-      const reject = (error: unknown) => rejectAs(error instanceof ContractBreach ? error : asFault(error));
+      const reject = (error: unknown) => rejectAs(asRejection(error));
       const perform = () => {
         const result = work();
         return () => resolve(result);
