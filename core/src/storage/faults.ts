@@ -1,23 +1,28 @@
 // Turns errors of a host's storage into `StorageFault`s.
 import { StorageFault } from '../http/errors.ts';
 
-const known = new WeakSet<object>();
+/** The methods that each repository was declared with. */
+const known = new WeakMap<object, ReadonlyMap<string, unknown>>();
 
 /**
  * Declares that a repository needs no guard. It must reject with a `StorageFault` if it is unavailable or the outcome
  * of a write is unknown, and its lookups must return plain records (`Storage.answersPlainRecords`). The kit checks
- * both. The declaration applies to this object only, and freezes it: to replace a method, copy the repository. The
- * server guards the copy.
+ * both. The declaration applies to this object with these methods: a copy, or one with a method replaced before the
+ * server is made, is guarded again.
  * @param wrapped the repository that this one calls, if it needs no guard only where that one needs none
  * @returns the same object
  */
 export function unguarded<T extends object>(repository: T, wrapped?: object): T {
-  if (wrapped === undefined || isUnguarded(wrapped)) known.add(Object.freeze(repository));
+  if (wrapped === undefined || isUnguarded(wrapped))
+    known.set(repository, new Map(Object.entries(repository)));
   return repository;
 }
 
 export function isUnguarded(repository: object): boolean {
-  return known.has(repository);
+  const declared = known.get(repository);
+  return (
+    declared !== undefined && Object.entries(repository).every(([name, one]) => one === declared.get(name))
+  );
 }
 
 /**

@@ -459,12 +459,14 @@ test('the titles of the kit differ from each other', () => {
   assert.equal(new Set(titles).size, titles.length);
 });
 
-test('a repository that is declared unguarded cannot be changed afterwards, and a copy is guarded', async () => {
+test('a repository that is declared unguarded is guarded once a method is replaced, in place or in a copy', async () => {
   const { tokens } = memoryStorage();
+  assert.equal(guarded(tokens), tokens);
   const lost = () => Promise.reject(new Error('the connection is lost'));
-  assert.throws(() => Object.assign(tokens, { getByAccessToken: lost }), TypeError);
   const copy = guarded({ ...tokens, getByAccessToken: lost });
   await assert.rejects(async () => copy.getByAccessToken(), StorageFault);
+  const changed = guarded(Object.assign(tokens, { getByAccessToken: lost }));
+  await assert.rejects(async () => changed.getByAccessToken(), StorageFault);
 });
 
 test('a guard tells a broken contract from an outage', async () => {
