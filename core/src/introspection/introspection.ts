@@ -46,10 +46,19 @@ export interface IntrospectionResult {
 const INACTIVE: IntrospectionResult = { active: false };
 
 /** Claims that become members of the response if the token, or its record, has them. */
-// biome-ignore format: one line for RFC 7662, one for the members of other specifications
 const CLAIM_MEMBERS = [
-  'username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti',
-  'sid', 'auth_time', 'acr', 'amr',
+  'username',
+  'exp',
+  'iat',
+  'nbf',
+  'sub',
+  'aud',
+  'iss',
+  'jti',
+  'sid',
+  'auth_time',
+  'acr',
+  'amr',
 ] as const;
 
 /** What introspection needs from the server. */
