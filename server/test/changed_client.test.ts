@@ -102,6 +102,15 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await browser.submit(outdated, { decision: 'deny' })), 'access_denied');
     });
 
+    test('a client’s secret that is used or rotated meanwhile asks the user nothing again', async () => {
+      const { who, browser } = await newPerson(server, 'bob');
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid profile' });
+      const page = await browser.submit(await browser.get(url), who);
+      assert.ok(isConsent(page));
+      await grantdPrints(server.folder, ['client', 'rotate-secret', 'demo-web', '--overlap', '3600']);
+      assert.equal(answerOf(await browser.submit(page, { decision: 'allow' })), 'a code');
+    });
+
     test('a self-registered client needs consent again after any change', async () => {
       const { who, browser } = await newPerson(server, 'bess');
       const stranger = await register();

@@ -112,8 +112,9 @@ async function openConsenting(c: PageContext, parts: PageParts): Promise<Consent
  * asks again.
  */
 function questionOf(authorization: AuthorizationRequest): string {
-  const { client, redirectUri } = authorization;
-  const question = JSON.stringify([client, redirectUri, requiredConsent(authorization)]);
+  // The use and rotation of a secret raise `revision` alone, and change nothing that users see.
+  const { revision: _, ...client } = authorization.client;
+  const question = JSON.stringify([client, authorization.redirectUri, requiredConsent(authorization)]);
   return createHash('sha256').update(question).digest('base64url');
 }
 
