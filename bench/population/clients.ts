@@ -3,6 +3,7 @@ import type { TokenKind } from './order.ts';
 
 /** Not localhost, because such an issuer would have to contain the port. */
 export const ISSUER = 'https://login.example';
+export const CALLBACK = 'https://web.example/callback';
 const API_RESOURCE = 'https://api.example';
 
 /** Authenticates by `client_secret_basic`. Neither its name nor its secret needs escaping. */
@@ -17,6 +18,8 @@ export const BENCH_CLIENTS = {
   machine_es256: client('bench-machine-es256'),
   machine_opaque: client('bench-machine-opaque'),
   web: client('bench-web'),
+  web_opaque: client('bench-web-opaque'),
+  web_es256: client('bench-web-es256'),
 };
 
 export const REGISTRATIONS: readonly (readonly [BenchClient, Omit<NewClient, 'id' | 'secrets'>])[] = [
@@ -24,15 +27,16 @@ export const REGISTRATIONS: readonly (readonly [BenchClient, Omit<NewClient, 'id
   [BENCH_CLIENTS.machine_rs256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'RS256' }],
   [BENCH_CLIENTS.machine_es256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'ES256' }],
   [BENCH_CLIENTS.machine_opaque, { ...machine(), accessTokenFormat: 'opaque' }],
+  [BENCH_CLIENTS.web, web()],
+  [BENCH_CLIENTS.web_opaque, { ...web(), accessTokenFormat: 'opaque', idTokenAlgorithm: 'RS256' }],
   [
-    BENCH_CLIENTS.web,
-    {
-      grantTypes: ['authorization_code', 'refresh_token'],
-      scopes: ['openid', 'profile', 'email', 'offline_access'],
-      redirectUris: ['https://web.example/callback'],
-    },
+    BENCH_CLIENTS.web_es256,
+    { ...web(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'ES256', idTokenAlgorithm: 'ES256' },
   ],
 ];
+
+/** `code_verifier` of all codes. */
+export const CODE_VERIFIER = 'the-verifier-of-all-codes-of-the-benchmark-0';
 
 const CLIENT_OF_KIND: Readonly<Record<TokenKind, BenchClient>> = {
   jwt_rs256: BENCH_CLIENTS.machine_rs256,
@@ -40,6 +44,9 @@ const CLIENT_OF_KIND: Readonly<Record<TokenKind, BenchClient>> = {
   opaque: BENCH_CLIENTS.machine_opaque,
   web_access: BENCH_CLIENTS.web,
   web_refresh: BENCH_CLIENTS.web,
+  web_opaque_refresh: BENCH_CLIENTS.web_opaque,
+  web_es256_refresh: BENCH_CLIENTS.web_es256,
+  web_opaque_code: BENCH_CLIENTS.web_opaque,
   revoked_jwt: BENCH_CLIENTS.machine_rs256,
   revoked_opaque: BENCH_CLIENTS.machine_opaque,
 };
@@ -55,6 +62,14 @@ export function basicAuthorization({ id, secret }: BenchClient): string {
 
 function client(id: string): BenchClient {
   return { id, secret: `secret-of-${id}-with-as-many-characters` };
+}
+
+function web(): Omit<NewClient, 'id' | 'secrets'> {
+  return {
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: ['openid', 'profile', 'email', 'offline_access'],
+    redirectUris: [CALLBACK],
+  };
 }
 
 function machine(): Omit<NewClient, 'id' | 'secrets'> {

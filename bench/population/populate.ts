@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuthorizationServer, OperatorIssue } from '@grantd/core';
@@ -6,8 +7,8 @@ import { BulkRows } from '../../reliability/volume/bulk_rows.ts';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
 import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { type Instance, openInstance } from '../../server/src/instance/instance.ts';
-import { clientOf, ISSUER, REGISTRATIONS } from './clients.ts';
-import { kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.ts';
+import { CALLBACK, CODE_VERIFIER, clientOf, ISSUER, REGISTRATIONS } from './clients.ts';
+import { isCode, isRefresh, kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.ts';
 
 /** Lifetime of everything in seconds, so that the population can be reused. */
 export const LIFETIME = 60 * 86_400;
@@ -45,7 +46,10 @@ export async function populate(
   if (copies < 0)
     throw new Error(`${order.records} records are fewer than the tokens that are asked for need`);
   const database = sqliteDatabase(path);
-  const settings = readConfiguration({ refreshTokenLifetime: String(LIFETIME) }, {});
+  const settings = readConfiguration(
+    { refreshTokenLifetime: String(LIFETIME), authorizationCodeLifetime: String(LIFETIME) },
+    {},
+  );
   const instance = await openInstance(settings, database, ISSUER, 'cli');
   const server = await instance.server();
   const rows = new DatabaseSync(path);
@@ -88,7 +92,7 @@ interface Batch {
 
 function batchesOf(order: PopulationOrder, subjects: readonly string[]): readonly Batch[] {
   return kindsOf(order).flatMap(([kind, count]) => {
-    const isPersonal = kind === 'web_access' || kind === 'web_refresh';
+    const isPersonal = kind.startsWith('web_');
     // A batch is of one user, and even few tokens should have many users.
     const atOnce = isPersonal ? Math.min(AT_ONCE, Math.ceil(count / subjects.length)) : AT_ONCE;
     return Array.from({ length: Math.ceil(count / atOnce) }, (_, index) => ({
@@ -105,20 +109,50 @@ async function issue(
   server: AuthorizationServer,
   { kind, subject, count }: Batch,
 ): Promise<readonly string[]> {
-  const isRefresh = kind === 'web_refresh';
+  if (isCode(kind)) return issueCodes(server, clientOf(kind).id, subject ?? '', count);
   const order: OperatorIssue = {
     clientId: clientOf(kind).id,
     lifetime: LIFETIME,
     ...(subject !== undefined && { subject, scopes: ['openid', 'profile', 'email'] }),
-    ...(isRefresh && { refresh: true }),
+    ...(isRefresh(kind) && { refresh: true }),
   };
   const issued = await server.operator.issueTokens(order, count);
   const tokens = issued.map(
-    ({ accessToken, refreshToken }) => (isRefresh ? refreshToken : accessToken) ?? '',
+    ({ accessToken, refreshToken }) => (isRefresh(kind) ? refreshToken : accessToken) ?? '',
   );
   if (kind === 'revoked_jwt' || kind === 'revoked_opaque')
     await Promise.all(tokens.map((token) => server.revokeToken(token)));
   return tokens;
+}
+
+/** As after the pages of sign-in and consent. */
+async function issueCodes(
+  server: AuthorizationServer,
+  clientId: string,
+  subject: string,
+  count: number,
+): Promise<readonly string[]> {
+  const asked = new URLSearchParams({
+    client_id: clientId,
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    scope: 'openid profile email offline_access',
+    prompt: 'consent',
+    code_challenge: createHash('sha256').update(CODE_VERIFIER).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  const one = async () => {
+    const request = await server.authorization.validate({
+      method: 'GET',
+      url: `/authorize?${asked}`,
+      headers: {},
+    });
+    const { headers } = await server.authorization.complete(request, { subject });
+    const code = new URL(String(headers.location)).searchParams.get('code');
+    if (code === null) throw new Error(`no code was issued: ${headers.location}`);
+    return code;
+  };
+  return Promise.all(Array.from({ length: count }, one));
 }
 
 async function registerClients({ storage }: Instance, server: AuthorizationServer): Promise<void> {

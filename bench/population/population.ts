@@ -31,7 +31,7 @@ export interface Population {
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** Raise it when `populate` creates other rows or tokens. */
-const VERSION = 3;
+const VERSION = 4;
 
 /**
  * The stored population for an order, created if it is missing or too old.

@@ -4,6 +4,8 @@ import type { Primitives } from './primitives.ts';
 export interface Parts {
   readonly verify?: 'RS256' | 'ES256';
   readonly sign?: 'RS256' | 'ES256';
+  /** Default: 1. */
+  readonly signatures?: number;
   readonly lookUps?: number;
   readonly inserts?: number;
   /** The share of a durable commit: 1 for a commit per request, 1/64 if 64 requests share one. */
@@ -21,7 +23,7 @@ export function ceiling(bareRate: number, primitives: Primitives, parts: Parts):
   const microseconds =
     1e6 / bareRate +
     (parts.verify === undefined ? 0 : verify[parts.verify]) +
-    (parts.sign === undefined ? 0 : sign[parts.sign]) +
+    (parts.sign === undefined ? 0 : sign[parts.sign] * (parts.signatures ?? 1)) +
     (parts.lookUps ?? 0) * lookUp.medianUs +
     (parts.inserts ?? 0) * insert.medianUs +
     (parts.commits ?? 0) * commit.medianUs;

@@ -51,6 +51,13 @@ const ofCeiling = (work: string, parts: Parts, atLeast?: number): Goal => ({
   },
 });
 
+const timesOidcProvider = (work: string, atLeast: number): Goal => ({
+  work,
+  of: 'times oidc-provider',
+  atLeast,
+  value: (results) => ratio(rate(results, work), rate(results, work, 'oidc-provider')),
+});
+
 export const GOALS: readonly Goal[] = [
   ofBare('introspection-jwt', 0.6),
   {
@@ -59,25 +66,14 @@ export const GOALS: readonly Goal[] = [
     atLeast: 3,
     value: (results) => ratio(rate(results, 'introspection-jwt'), fastestPeer(results, 'introspection-jwt')),
   },
-  {
-    work: 'introspection-jwt',
-    of: 'times oidc-provider',
-    atLeast: 4.5,
-    value: (results) =>
-      ratio(rate(results, 'introspection-jwt'), rate(results, 'introspection-jwt', 'oidc-provider')),
-  },
+  timesOidcProvider('introspection-jwt', 4.5),
   ofBare('introspection-jwt-beside-writer', 0.5),
   ofBare('introspection-opaque', 0.6),
   ofCeiling('introspection-cold-opaque', { lookUps: 1 }),
   ofCeiling('introspection-cold-rs256', { verify: 'RS256', lookUps: 1 }, 0.8),
   ofCeiling('introspection-cold-es256', { verify: 'ES256', lookUps: 1 }, 0.8),
   ofBare('userinfo', 0.55),
-  {
-    work: 'userinfo',
-    of: 'times oidc-provider',
-    atLeast: 3,
-    value: (results) => ratio(rate(results, 'userinfo'), rate(results, 'userinfo', 'oidc-provider')),
-  },
+  timesOidcProvider('userinfo', 3),
   {
     work: 'revocation-1',
     of: 'of the commit rate of the file',
@@ -122,6 +118,14 @@ export const GOALS: readonly Goal[] = [
     value: (results) => ratio(rate(results, 'mix', TWO_WORKERS), rate(results, 'mix')),
   },
   ofCeiling('client-credentials', { sign: 'ES256', inserts: 1, commits: 1 / 64 }, 0.6),
+  timesOidcProvider('refresh-token', 1),
+  timesOidcProvider('refresh-token-opaque', 1.5),
+  ofCeiling(
+    'refresh-token-es256',
+    { sign: 'ES256', signatures: 2, lookUps: 1, inserts: 2, commits: 1 / 32 },
+    0.5,
+  ),
+  timesOidcProvider('code-exchange', 1.2),
   {
     work: 'growth',
     of: 'of the throughput with 1,000 times as many records, none cached',

@@ -158,6 +158,8 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
     throw new Error('the grant issues no tokens');
 
   for (const kind of PEER_TOKEN_KINDS) {
+    // No work exchanges codes here.
+    if (kind === 'code') continue;
     const ofPerson = kind === 'person' || kind === 'refresh';
     const owner = found(CLIENTS.get(ofPerson ? web.id : machine_rs256.id));
     const tokens: string[] = [];

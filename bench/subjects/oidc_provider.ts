@@ -2,11 +2,11 @@
 //
 //     node oidc_provider.ts populate FOLDER ORDER   creates tokens, and a file of all stored records
 //     node oidc_provider.ts serve FOLDER PORT       serves the records of that file
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdapterPayload, type Configuration, Provider } from 'oidc-provider';
-import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
+import { BENCH_CLIENTS, CALLBACK, CODE_VERIFIER, ISSUER } from '../population/clients.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
 import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from './peer_person.ts';
 
@@ -80,7 +80,7 @@ function providerOf(folder: string): Provider {
         client_id: web.id,
         client_secret: web.secret,
         grant_types: ['authorization_code', 'refresh_token'],
-        redirect_uris: ['https://web.example/callback'],
+        redirect_uris: [CALLBACK],
       },
     ],
     scopes: ['openid', 'offline_access', 'read'],
@@ -99,6 +99,7 @@ function providerOf(folder: string): Provider {
     rotateRefreshToken: true,
     ttl: {
       AccessToken: LIFETIME_SECONDS,
+      AuthorizationCode: LIFETIME_SECONDS,
       ClientCredentials: LIFETIME_SECONDS,
       RefreshToken: LIFETIME_SECONDS,
       Grant: LIFETIME_SECONDS,
@@ -141,6 +142,13 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
         iiat: Math.floor(Date.now() / 1000),
       }).save();
     },
+    code: async () =>
+      new provider.AuthorizationCode({
+        ...(await ofPerson('openid profile email offline_access')),
+        redirectUri: CALLBACK,
+        codeChallenge: createHash('sha256').update(CODE_VERIFIER).digest('base64url'),
+        codeChallengeMethod: 'S256',
+      }).save(),
     revoked: async () => {
       const token = ofMachine();
       const value = await token.save();

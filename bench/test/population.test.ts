@@ -8,8 +8,9 @@ import { readConfiguration } from '../../server/src/config/configuration.ts';
 import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { openInstance } from '../../server/src/instance/instance.ts';
 import { clientOf, ISSUER } from '../population/clients.ts';
-import { type PopulationOrder, TOKEN_KINDS, type TokenKind } from '../population/order.ts';
+import { isCode, type PopulationOrder, TOKEN_KINDS, type TokenKind } from '../population/order.ts';
 import { populate } from '../population/populate.ts';
+import { exchanging } from '../works/requests.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,6 +36,19 @@ test('a population has as many records as were ordered, and real tokens of each 
     const distinct = new Set(tokensOf('each', kind));
     assert.equal(distinct.size, 3, kind);
     for (const token of distinct) {
+      if (isCode(kind)) {
+        const [request] = exchanging([token], clientOf(kind));
+        assert.ok(request);
+        const { status, body } = await server.token({
+          ...{ method: request.method, url: request.path, body: request.body ?? '' },
+          headers: {
+            authorization: request.authorization ?? '',
+            'content-type': 'application/x-www-form-urlencoded',
+          },
+        });
+        assert.equal(status, 200, body);
+        continue;
+      }
       const { active, ...answer } = await server.introspectToken(token);
       assert.equal(active, !kind.startsWith('revoked_'), kind);
       if (active) assert.equal('client_id' in answer && answer.client_id, clientOf(kind).id);

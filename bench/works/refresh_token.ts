@@ -1,37 +1,90 @@
-import { BENCH_CLIENTS } from '../population/clients.ts';
+import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
+import type { TokenKind } from '../population/order.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
+import type { PeerTokenKind } from '../subjects/peer_order.ts';
+import type { PeerName } from '../subjects/peer_state.ts';
 import { REFRESHED } from './answers.ts';
 import { peers } from './peers.ts';
-import { refreshing } from './requests.ts';
+import { exchanging, refreshing } from './requests.ts';
 import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
-const name = 'refresh-token';
+/** What is traded in for new tokens, and once only. */
+interface Trade {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: TokenKind;
+  readonly peerKind: PeerTokenKind;
+  readonly peers: readonly PeerName[];
+  readonly planned: typeof refreshing;
+}
 
-/** Each refresh token is used once and replaced by a new pair. */
-export const refreshToken: Work = {
-  name,
+/** Refreshes and code exchanges: each request uses one token or code up, and gets a refresh token among others. */
+function trading({ name, title, kind, peerKind, peers: chosen, planned }: Trade): Work {
+  return {
+    name,
+    title,
+    connections: 32,
+    async contestants(stage) {
+      const population = await stage.population();
+      const requests = planned(tokensOf(population, kind), clientOf(kind));
+      const asked = { ...(await stage.requests(name, requests)), answers: [REFRESHED], onlyOnce: true };
+      const warmUp = await warmUpOf(stage, name, {
+        tokens: tokensOf(population, 'jwt_rs256'),
+        client: BENCH_CLIENTS.machine_es256,
+      });
+      const measured = grantd(stage, population, asked, { changes: true, warmUp });
+      return [
+        measured,
+        await bareLike(measured),
+        ...(await peers(stage, name, {
+          peers: chosen,
+          kind: peerKind,
+          planned: (tokens) => planned(tokens, BENCH_CLIENTS.web),
+          answers: [REFRESHED],
+          onlyOnce: true,
+        })),
+      ];
+    },
+  };
+}
+
+/** With the program's defaults: JWTs, signed with RS256. */
+export const refreshToken = trading({
+  name: 'refresh-token',
   title: 'refresh, with rotation',
-  connections: 32,
-  async contestants(stage) {
-    const population = await stage.population();
-    const planned = refreshing(tokensOf(population, 'web_refresh'));
-    const asked = { ...(await stage.requests(name, planned)), answers: [REFRESHED], onlyOnce: true };
-    const warmUp = await warmUpOf(stage, name, {
-      tokens: tokensOf(population, 'jwt_rs256'),
-      client: BENCH_CLIENTS.machine_es256,
-    });
-    const measured = grantd(stage, population, asked, { changes: true, warmUp });
-    return [
-      measured,
-      await bareLike(measured),
-      ...(await peers(stage, name, {
-        kind: 'refresh',
-        planned: refreshing,
-        answers: [REFRESHED],
-        onlyOnce: true,
-      })),
-    ];
-  },
-};
+  kind: 'web_refresh',
+  peerKind: 'refresh',
+  peers: ['oidc-provider', '@jmondi/oauth2-server'],
+  planned: refreshing,
+});
+
+/** What oidc-provider issues: opaque tokens, and an ID token signed with RS256. */
+export const refreshTokenOpaque = trading({
+  name: 'refresh-token-opaque',
+  title: 'refresh, opaque tokens, RS256 ID token',
+  kind: 'web_opaque_refresh',
+  peerKind: 'refresh',
+  peers: ['oidc-provider'],
+  planned: refreshing,
+});
+
+export const refreshTokenEs256 = trading({
+  name: 'refresh-token-es256',
+  title: 'refresh, ES256',
+  kind: 'web_es256_refresh',
+  peerKind: 'refresh',
+  peers: [],
+  planned: refreshing,
+});
+
+/** Like `refreshTokenOpaque`, with an authorization code. */
+export const codeExchange = trading({
+  name: 'code-exchange',
+  title: 'code exchange, opaque tokens, RS256 ID token',
+  kind: 'web_opaque_code',
+  peerKind: 'code',
+  peers: ['oidc-provider'],
+  planned: exchanging,
+});

@@ -1,5 +1,11 @@
 import type { PlannedRequest } from '../load/request_file.ts';
-import { BENCH_CLIENTS, type BenchClient, basicAuthorization } from '../population/clients.ts';
+import {
+  BENCH_CLIENTS,
+  type BenchClient,
+  basicAuthorization,
+  CALLBACK,
+  CODE_VERIFIER,
+} from '../population/clients.ts';
 
 /** The API introspects each token. */
 export function introspecting(tokens: readonly string[]): readonly PlannedRequest[] {
@@ -16,10 +22,14 @@ export function issuing(client: BenchClient): PlannedRequest {
   return form('/token', client, { grant_type: 'client_credentials', scope: 'read' });
 }
 
-export function refreshing(tokens: readonly string[]): readonly PlannedRequest[] {
-  return tokens.map((refresh_token) =>
-    form('/token', BENCH_CLIENTS.web, { grant_type: 'refresh_token', refresh_token }),
-  );
+export function refreshing(tokens: readonly string[], owner: BenchClient): readonly PlannedRequest[] {
+  return tokens.map((refresh_token) => form('/token', owner, { grant_type: 'refresh_token', refresh_token }));
+}
+
+/** A client exchanges codes for an access token, a refresh token and an ID token. */
+export function exchanging(codes: readonly string[], owner: BenchClient): readonly PlannedRequest[] {
+  const purpose = { grant_type: 'authorization_code', redirect_uri: CALLBACK, code_verifier: CODE_VERIFIER };
+  return codes.map((code) => form('/token', owner, { ...purpose, code }));
 }
 
 /** The user's application calls UserInfo. */

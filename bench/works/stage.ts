@@ -33,6 +33,9 @@ export function populationOrder(sizes: Sizes): PopulationOrder {
       opaque: opaqueOf(sizes),
       web_access: personal,
       web_refresh: personal,
+      web_opaque_refresh: personal,
+      web_es256_refresh: personal,
+      web_opaque_code: personal,
       revoked_jwt: personal,
       revoked_opaque: personal,
     },
@@ -94,7 +97,7 @@ export class Stage {
     const { tokens, personal } = this.sizes;
     return peerState(
       name,
-      { machine: tokens, person: personal, refresh: personal, revoked: personal },
+      { machine: tokens, person: personal, refresh: personal, code: personal, revoked: personal },
       this.say,
     );
   }

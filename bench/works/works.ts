@@ -11,7 +11,7 @@ import {
 import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
 import { introspectionPostgres } from './introspection_postgres.ts';
 import { mix } from './mix.ts';
-import { refreshToken } from './refresh_token.ts';
+import { codeExchange, refreshToken, refreshTokenEs256, refreshTokenOpaque } from './refresh_token.ts';
 import { revocationMany, revocationOne } from './revocation.ts';
 import { userInfo } from './userinfo.ts';
 import type { Work } from './work.ts';
@@ -31,6 +31,9 @@ export const WORKS: readonly Work[] = [
   mix,
   clientCredentials,
   refreshToken,
+  refreshTokenOpaque,
+  refreshTokenEs256,
+  codeExchange,
   growth,
   introspectionPostgres,
 ];
