@@ -23,6 +23,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
     ['tokens/'],
     ['former_tokens/', 'clients/'],
+    ['confirmation/'],
     ['context.ts'],
     ['serve.ts'],
     [
@@ -47,6 +48,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
   ],
   'protect/src/': [
     ['verified_access_token.ts', 'issuer_metadata.ts', 'introspection_credentials.ts'],
+    ['dpop.ts', 'step_up.ts'],
     [
       'access_token_verifier.ts',
       'access_token_introspector.ts',
@@ -101,6 +103,7 @@ const CARRIED = [
   'core/src/protocol/client_metadata.ts',
   'core/src/tokens/jwt.ts',
   'core/src/tokens/public_keys.ts',
+  'core/src/confirmation/dpop_proof.ts',
 ];
 
 const breaches = new Set<string>();

@@ -52,17 +52,18 @@ function configuration(): string {
 
 ## Options of the program
 
-A flag wins over a variable, and a variable over the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A wrong value or an
-unknown name in the file is an error at the start, which names the option and what was expected.
+Set an option by flag, by environment variable, or in the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A flag
+overrides a variable, and a variable overrides the file. If a value is wrong or the file contains an unknown name, the
+command ends with an error that names the option and what was expected.
 
-The first line of \`server/bin/grantd.mjs\` sets Node's memory flags. They win over \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`. For
-other settings, start \`node\` with this file and your own flags.
+\`grantd\` starts Node with memory flags of its own, which override \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`
+([what they do](performance.md#caches-and-memory)). For other flags, run \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
 
 | name in the file | flag | variable | what it is | default |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n').replaceAll('true|false', 'true\\|false')}
 
-A configuration file:
+An example of the file:
 
 \`\`\`json
 {
@@ -116,29 +117,32 @@ function reasonCodes(): string {
   const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
   return `# Reason codes
 
-Find out why a token is dead or a request was refused. The codes are stable. They appear in events, in logs and in
-\`grantd token explain\`, and never in a response.
+Find out why a token is inactive, why a request was refused, or why a page stopped it. Reason codes are stable. They
+appear in events, in logs and in \`grantd token explain\`. Responses contain only [error codes](#error-codes-in-responses).
 
-## Why a token is not alive
+## Why a token is inactive
 
 ${table(INACTIVE_REASONS)}
 
-For the response \`{"active":false}\`, the log has the event \`inactive\` with one of these. For a revocation without effect, it
-has the event \`revocation_ignored\` with one of these, or with \`token_foreign\`, \`code_foreign\` or \`code_unknown\`.
+If introspection answers \`{"active":false}\`, the log has the event \`inactive\` with one of these codes. If a revocation has
+no effect, the log has the event \`revocation_ignored\` with one of them, or with \`token_foreign\`, \`code_foreign\` or
+\`code_unknown\`.
 
 ## Why a request was refused
 
 ${table(REFUSAL_REASONS)}
 
-The log has the event \`refused\` with one of these or of the first list, the \`error\` of the response, and the status.
+The log has the event \`refused\`, with a code of this table or the previous one, and with the \`error\` and the status of
+the response.
 
 ## Why a page stopped a request
 
 ${table(PAGE_REASONS)}
 
-## Error codes on the wire
+## Error codes in responses
 
-The member \`error\` of a response has one of these codes. The table shows its usual status; some refusals have another.
+The member \`error\` of an error response has one of these codes. Three of them are also reason codes. The table shows the
+usual status; some refusals have another one.
 
 | error | status |
 | --- | --- |

@@ -6,20 +6,22 @@ const FOLDER = 'examples/migration_from_oauth2_server';
 export function migrationPage(): string {
   return `# Move from @jmondi/oauth2-server
 
-Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. They introspect as active, UserInfo answers those with \`openid\`, and they can be revoked. A refresh token is exchanged for tokens of grantd. Your own code has less than 60 lines.
+Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts the access tokens with the scope \`openid\`. The first refresh exchanges an old refresh token for tokens of grantd. You write fewer than 60 lines of code.
 
-You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). The code is from [an example that runs](../${FOLDER}); [its tests](../examples/test/migration.test.ts) let version 4.3.7 of the old server issue tokens, and ask grantd about them. Read [what changes for clients](../${FOLDER}/README.md#what-changes) first.
+You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). Read first [what changes for clients](../${FOLDER}/README.md#what-changes), and [what is not kept](../${FOLDER}/README.md#what-is-not-kept), such as opaque refresh tokens.
+
+The code below is from [an example that runs](../${FOLDER}). [Its tests](../examples/test/migration.test.ts) issue tokens with version 4.3.7 of the old server, and introspect them at grantd.
 
 ## 1. Describe the old rows
 
-The option \`formerTokens\` recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs \`getPrincipalState\`, which the stores of the library have.
+With the option \`formerTokens\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs the method \`getPrincipalState\`, which the stores of the library have.
 
 | member | purpose |
 | --- | --- |
-| \`keys\` | Check signatures, each key with one algorithm. A secret is never used for RS256, nor a public key for HMAC. No key signs. |
-| \`identify\` | Tells the kind of a JWT. The old server gave all of them \`typ: JWT\`: an access token has \`jti\`, a refresh token \`refresh_token_id\`, and a code neither. |
-| \`find\` | Returns the row of a token, or \`undefined\` if there is none. An error is an outage and becomes 503. The old \`getBy…\` methods throw in both cases, so do not use them. |
-| \`revoke\` | Ends the row, as the old server did. |
+| \`keys\` | The keys and secrets that verify old tokens, each by one algorithm. grantd never signs with them. |
+| \`identify\` | Tells the kind and identifier of a JWT by its claims, because all JWTs of the old server have \`typ: JWT\`. An access token has \`jti\`, a refresh token has \`refresh_token_id\`, and a code has neither. |
+| \`find\` | Returns the row of a token, or \`undefined\` if there is none. If it throws, the response is 503. The old \`getBy…\` methods throw for a missing row too, so do not use them. |
+| \`revoke\` | Revokes the row, as the old server did. |
 
 ${code('old_records.ts')}
 
@@ -29,13 +31,13 @@ ${code('host.ts')}
 
 ## 3. Switch over
 
-1. Introspect an old token at the new host. With a wrong \`OLD_SECRET\` no old token verifies, and each is \`{"active":false}\`.
-2. Send \`/token\` to grantd. Keep \`/authorize\` as a page of your application, which validates and completes requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
-3. Remove the option when the last old refresh token has expired.
+1. Introspect an old token at the new host. If the response is \`{"active":false}\`, \`OLD_SECRET\` may be wrong.
+2. Send \`/token\` to grantd. Keep \`/authorize\` as a page of your application, but let it validate and complete requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
+3. Remove the option \`formerTokens\` when the last old refresh token has expired.
 
 ## Extra token fields
 
-If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields, and introspection returns the declared ones.
+If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields, and introspection returns those that you declare.
 
 ${code('../test/extra_token_fields.ts')}
 

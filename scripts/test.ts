@@ -6,11 +6,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { withMemoryFolder } from './memory_folder.ts';
 import { withPackages } from './packed_for_tests.ts';
 import { withBundledProgram } from './program_for_tests.ts';
+import { runTestFiles } from './run_test_files.ts';
 import { withSharedPostgres } from './shared_postgres.ts';
 
 const root = dirname(import.meta.dirname);
@@ -20,8 +20,6 @@ mkdirSync('.test-results', { recursive: true });
 const TESTS = ['core', 'protect', 'server', 'reliability', 'bench', 'examples'].map(
   (folder) => `${folder}/test/**/*.test.ts`,
 );
-/** A test file that takes longer hangs. */
-const LONGEST_FILE_MS = 300_000;
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const EVERY_PAIR = '--every-pair';
 const isEveryPair = process.argv.includes(EVERY_PAIR);
@@ -40,15 +38,6 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-const tests = [
-  '--test',
-  // One more than there are cores, because files sometimes wait.
-  `--test-concurrency=${availableParallelism() + 1}`,
-  `--test-timeout=${LONGEST_FILE_MS}`,
-  '--test-reporter=./scripts/test_reporter.ts',
-  '--test-reporter-destination=stdout',
-  ...files,
-];
 type Step = readonly [name: string, command: string, args: readonly string[]];
 const CHECKS: readonly Step[] = [
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
@@ -60,7 +49,6 @@ const CHECKS: readonly Step[] = [
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
   ['walk of a request', process.execPath, ['scripts/check_walk.ts']],
 ];
-const TEST_RUN: Step = ['tests', process.execPath, tests];
 const LEDGER: Step = ['ledger', process.execPath, ['scripts/check_ledger.ts']];
 
 const running = new Set<ChildProcess>();
@@ -75,9 +63,15 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 // The checks run beside one another, and while what the tests share is made.
 const checked = isWhole ? Promise.all(CHECKS.map(checks)) : Promise.resolve([]);
 const succeeded =
-  (await withWhatIsShared(async () => (await checked).every(Boolean) && (await succeeds(TEST_RUN)))) &&
+  (await withWhatIsShared(async () => (await checked).every(Boolean) && (await testsSucceed()))) &&
   (!isWhole || (await succeeds(LEDGER)));
 if (!succeeded) process.exitCode = 1;
+
+async function testsSucceed(): Promise<boolean> {
+  if (interrupted) return false;
+  console.log('— tests');
+  return runTestFiles(files, { running, isInterrupted: () => interrupted });
+}
 
 /** Shows a step's output as it comes. */
 async function succeeds(step: Step): Promise<boolean> {

@@ -25,7 +25,7 @@ test('a response before the flush is seen, and so is a write after it', () => {
   assert.deepEqual(exchanges(FLUSH, REQUEST, RESPONSE), [{ ...unflushed, logWrites: 0 }]);
 });
 
-test('a flush that failed, or of another file, is none', () => {
+test('a flush that failed, or of another file, does not count', () => {
   const failed = '7 fsync(24</db/g.db-wal>) = -1 EIO (Input/output error)';
   const other = '7 fsync(23</db/g.db>) = 0';
   assert.deepEqual(exchanges(REQUEST, WRITE, failed, other, RESPONSE), [

@@ -31,7 +31,7 @@ test('each mutant changes one place of the code', () => {
   );
 });
 
-test('one source carries every mutant, and none is on unless it is asked for', () => {
+test('one source contains every mutant, and each is off unless it is selected', () => {
   const { mutants, source } = mutantsOf(SOURCE, 100);
   assert.doesNotMatch(source, /: number/);
   const results = (active?: number) => {

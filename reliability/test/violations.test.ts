@@ -89,7 +89,7 @@ test('of several revocations the first that begins makes inactive possible, the 
   ]);
 });
 
-test('an answer of 503 says nothing', () => {
+test('a 503 proves nothing', () => {
   assert.deepEqual(rules(read(20, 30, 'unknown'), revocation(40, 60), read(70, 80, 'unknown')), []);
 });
 

@@ -1,4 +1,5 @@
 // The exercises of CONTRIBUTING.md: their code is added to the sources while these are loaded, and then used.
+// Runs alone: it changes how modules are loaded.
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -69,7 +70,7 @@ function withCode(source: string, text: string, code: string): string {
   const version = /^const (VERSION_\d+)/.exec(code)?.[1];
   if (version === undefined) return before + rest.replace(/[[{]\n/, (open) => `${open}${code}\n`);
   assert.ok(!new RegExp(`\\b${version}\\b`).test(source), `${version} is the next one`);
-  return `${before}${code}\n${rest.replace(/VERSION_\d+(?=\])/, (last) => `${last}, ${version}`)}`;
+  return `${before}${code}\n${rest.replace(/VERSION_\d+(?=,?\s*\])/, (last) => `${last}, ${version}`)}`;
 }
 
 const touched = {

@@ -1,0 +1,91 @@
+// Runs scripts/run_test_files.ts on planted test files.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+const RUNNER = pathToFileURL(join(import.meta.dirname, '..', '..', 'scripts', 'run_test_files.ts')).href;
+
+/** Runs test files with these contents, one after the other. */
+function runs(...contents: readonly string[]): {
+  readonly lines: readonly string[];
+  readonly titles: unknown;
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-test-files-'));
+  try {
+    mkdirSync(join(folder, '.test-results'));
+    const files = contents.map((content, index) => {
+      const file = `${index + 1}.test.mjs`;
+      writeFileSync(join(folder, file), `import { after, suite, test } from 'node:test';\n${content}`);
+      return file;
+    });
+    const script = `import { runTestFiles } from ${JSON.stringify(RUNNER)};
+      const options = { processes: 1, longestFileMs: 3000 };
+      console.log('all passed:', await runTestFiles(${JSON.stringify(files)}, options));`;
+    writeFileSync(join(folder, 'run.mjs'), script);
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const { stdout } = spawnSync(process.execPath, ['run.mjs'], { cwd: folder, encoding: 'utf8', env });
+    const titles: unknown = JSON.parse(readFileSync(join(folder, '.test-results', 'titles.json'), 'utf8'));
+    const lines = stdout.split('\n').map((line) => line.replace(/ \([\d.]+ s\)$/, '').trim());
+    return { lines, titles };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+test('several files in one process: tests are counted, and titles keep their outcome', () => {
+  const { lines, titles } = runs(
+    "test('one', () => {}); test('left out', { skip: 'no time' }, () => {});",
+    "suite('a suite', () => { test('two', () => {}); test('three', () => { throw new Error('wrong'); }); });",
+    "test('three', () => {}); test('four', async (t) => { await t.test('five', () => {}); });",
+  );
+  assert.ok(lines.includes('✔ 1.test.mjs: 1 passed, 1 skipped'));
+  assert.ok(lines.includes('– skipped: left out (no time)'));
+  assert.ok(lines.includes('✖ 2.test.mjs: 1 passed, 1 failed'));
+  assert.ok(lines.includes('Error: wrong'));
+  assert.ok(lines.includes('✔ 3.test.mjs: 3 passed'));
+  assert.ok(lines.includes('5 passed, 1 failed, 1 skipped'));
+  assert.ok(lines.includes('all passed: false'));
+  const [passed, failed] = ['passed', 'failed'];
+  assert.deepEqual(titles, { one: passed, two: passed, three: failed, four: passed, five: passed });
+});
+
+test('the next file finds the folder and the variables of the process unchanged', () => {
+  const { lines } = runs(
+    "process.env.PLANTED = 'yes'; process.chdir('/'); test('one', () => {});",
+    `import assert from 'node:assert';
+     test('two', () => assert.ok(process.env.PLANTED === undefined && process.cwd() !== '/'));`,
+  );
+  assert.ok(lines.includes('all passed: true'));
+});
+
+for (const [what, content] of Object.entries({
+  'leaves something open': "test('one', () => {}); setInterval(() => {}, 1000);",
+  'ends its process': "test('one', () => process.exit(0));",
+  'rejects after its tests':
+    "test('one', () => {}); after(() => setTimeout(() => Promise.reject(new Error('late')), 50));",
+  'fails in a hook':
+    "suite('a suite', () => { after(() => { throw new Error('late'); }); test('one', () => {}); });",
+  'cannot be loaded': "import './missing.mjs';",
+}))
+  test(`a file that ${what} has failed, and the others run`, () => {
+    const { lines } = runs(content, "test('next', () => {});");
+    assert.ok(
+      lines.some((line) => /^✖ 1\.test\.mjs: \d passed, 1 failed$/.test(line)),
+      lines.join('\n'),
+    );
+    assert.ok(lines.includes('✔ 2.test.mjs: 1 passed'));
+    assert.ok(lines.includes('all passed: false'));
+  });
+
+test('a file that runs alone has a process of its own', () => {
+  const { lines } = runs(
+    "globalThis.planted = 1; test('one', () => {});",
+    "// Runs alone: it needs a new process.\ntest('two', () => { if (globalThis.planted) throw new Error('no'); globalThis.planted = 2; });",
+    "test('three', () => { if (globalThis.planted === 2) throw new Error('no'); });",
+  );
+  assert.ok(lines.includes('all passed: true'));
+});

@@ -1,0 +1,78 @@
+// Runs the test files that its parent names, one after the other. Files that run in the same process load each module
+// once, which saves about half of the processor time of a whole run.
+import { run } from 'node:test';
+
+/** The outcome of one test file. */
+export interface FileResult {
+  readonly file: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly ms: number;
+  /** Failed and skipped tests, for a reader. */
+  readonly text: string;
+  readonly titles: Readonly<Record<string, 'passed' | 'failed'>>;
+}
+
+const INTERRUPTED = 'This file has ended before its tests.';
+
+// Each file begins in a message's own context. The runner would take a test that begins in the context of an earlier
+// one for its subtest.
+process.on('message', async (file: string) => {
+  // The runner ends a file once nothing keeps the process alive, so that a file which leaves something open never ends.
+  process.channel?.unref();
+  const result = await results(file);
+  process.channel?.ref();
+  process.send?.(result);
+});
+
+async function results(file: string): Promise<FileResult> {
+  const environment = { ...process.env };
+  const folder = process.cwd();
+  const startedAt = performance.now();
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const titles: Record<string, 'passed' | 'failed'> = {};
+  let text = '';
+  const failed = (title: string, reason: string) => {
+    counts.failed += 1;
+    titles[title] = 'failed';
+    text += `\n✖ ${title}\n  ${file}\n${reason.replaceAll(/^/gm, '    ')}\n`;
+  };
+
+  const events = run({ files: [file], isolation: 'none' });
+  let isSuccess: boolean | undefined;
+  for await (const event of events) {
+    if (event.type === 'test:summary') isSuccess = event.data.success;
+    if (event.type === 'test:diagnostic' && event.data.level === 'error') text += `${event.data.message}\n`;
+    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
+    const { name, skip, details } = event.data;
+    // A suite has failed by itself only if one of its hooks has.
+    if (details.type === 'suite' && (event.type === 'test:pass' || isOfSubtests(event.data.details.error)))
+      continue;
+    if (skip !== undefined && skip !== false) {
+      counts.skipped += 1;
+      text += `  – skipped: ${name}${typeof skip === 'string' ? ` (${skip})` : ''}\n`;
+    } else if (event.type === 'test:pass') {
+      counts.passed += 1;
+      titles[name] ??= 'passed';
+    } else {
+      failed(name, reasonOf(event.data.details.error));
+    }
+  }
+  const ms = performance.now() - startedAt;
+
+  if (isSuccess !== true && counts.failed === 0) failed(file, INTERRUPTED);
+  process.chdir(folder);
+  for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
+  Object.assign(process.env, environment);
+  return { file, ...counts, ms, text, titles };
+}
+
+function isOfSubtests(error: Error): boolean {
+  return 'failureType' in error && error.failureType === 'subtestsFailed';
+}
+
+function reasonOf(error: Error): string {
+  const { cause } = error;
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause ?? error.stack);
+}
