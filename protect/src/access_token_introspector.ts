@@ -1,6 +1,7 @@
 // Checks access tokens by asking the authorization server.
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import type { Clock } from '@grantd/core/internal/environment';
+import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import {
@@ -12,7 +13,7 @@ import {
   requireKinds,
   trueOrFalse,
 } from '@grantd/core/internal/option_kinds';
-import type { Claims } from '@grantd/core/internal/protocol/claims';
+import { type Claims, dpopKeyOf } from '@grantd/core/internal/protocol/claims';
 import { sha256 } from '#crypto';
 import {
   type Authentication,
@@ -37,6 +38,7 @@ import {
   answerOf,
   isMeantFor,
   refusedToken,
+  requireScheme,
   requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
@@ -127,8 +129,13 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
-  async verify(token: string): Promise<VerifiedAccessToken> {
+  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
+    return requireScheme(await this.#find(token), scheme);
+  }
+
+  /** Finds an active token for this API, whatever it is bound to. */
+  async #find(token: string): Promise<VerifiedAccessToken> {
     const remembered = await this.#remembered?.find(token, this.#clock());
     if (remembered !== undefined) return remembered;
 
@@ -164,16 +171,18 @@ export class AccessTokenIntrospector implements AccessTokens {
     throw new DocumentError('refused', 'the introspection response does not follow RFC 7662');
   }
 
-  /** Checks that an active token is an unbound access token for this API. */
+  /** Checks that an active token is an access token for this API. */
   #judge({ iss, aud, exp, token_type: type, cnf }: Claims): void {
     if (iss !== undefined && iss !== this.#issuer) throw refusedToken('wrong_issuer');
     if (this.#audience !== undefined && !isMeantFor(this.#audience, aud))
       throw refusedToken('audience_wrong');
     const isOver = typeof exp === 'number' && this.#clock() / 1000 >= exp + this.#clockTolerance;
     if (isOver) throw refusedToken('expired');
-    const isBearer = typeof type === 'string' ? type.toLowerCase() === 'bearer' : this.#allowMissingTokenType;
-    // The token is bound to a key, and this request does not prove possession of it.
-    if (!isBearer || cnf !== undefined) throw refusedToken('wrong_type');
+    // RFC 9449 §6.2: the type of a token that is bound to a key. One of another type needs no such proof.
+    const expected = dpopKeyOf(cnf) === undefined ? 'bearer' : 'dpop';
+    const isExpected =
+      typeof type === 'string' ? type.toLowerCase() === expected : this.#allowMissingTokenType;
+    if (!isExpected) throw refusedToken('wrong_type');
   }
 }
 
@@ -188,7 +197,7 @@ export interface CacheOptions {
    * Seconds for which an active token is trusted without asking, from 0 to 3600. Revocations can go unnoticed so long.
    */
   readonly maxSeconds: number;
-  /** Limit for cached tokens, within a factor of two, from 1 to 1000000. Default: 10000. */
+  /** Limit for cached tokens, from 1 to 1000000. The half that was used last stays. Default: 10000. */
   readonly maxTokens?: number;
 }
 
@@ -210,9 +219,7 @@ class ActiveTokens {
     requireKinds(options, CACHE_OPTIONS, 'cache');
     const { maxSeconds, maxTokens = 10_000 } = options;
     this.#maxMs = requireBetween('cache.maxSeconds', maxSeconds, 0, 3600) * 1000;
-    this.#tokens = new RecentlyUsed(
-      Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2),
-    );
+    this.#tokens = new RecentlyUsed(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000));
   }
 
   async find(token: string, nowMs: number): Promise<VerifiedAccessToken | undefined> {

@@ -1,4 +1,5 @@
 // Checks access tokens with an authorization server in the same process.
+import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import { anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/option_kinds';
 import type { Claims } from '@grantd/core/internal/protocol/claims';
@@ -8,6 +9,7 @@ import {
   answerOf,
   isMeantFor,
   refusedToken,
+  requireScheme,
   requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
@@ -16,8 +18,13 @@ import {
 /** The members of an `AuthorizationServer` that are used. */
 export interface EmbeddedServer {
   readonly accessTokens: {
-    verify(token: string): Promise<{
+    verify(
+      token: string,
+      scheme?: TokenScheme,
+    ): Promise<{
       readonly record: {
+        /** What the token is bound to (RFC 7800 §3.1). */
+        readonly confirmation?: object;
         readonly clientId: string;
         readonly scopes: readonly string[];
         /** Seconds since 1970. */
@@ -57,15 +64,15 @@ export class EmbeddedAccessTokens implements AccessTokens {
     this.#audience = requireAudience(options.audience);
   }
 
-  async verify(token: string): Promise<VerifiedAccessToken> {
+  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
-    const { record, claims } = await answerOf(this.#server.accessTokens.verify(token));
+    const { record, claims } = await answerOf(this.#server.accessTokens.verify(token, scheme));
     if (!isMeantFor(this.#audience, claims.aud)) throw refusedToken('audience_wrong');
-    // The token is bound to a key (RFC 7800 §3.1), and this request does not prove possession of it.
-    if (claims.cnf !== undefined) throw refusedToken('wrong_type');
-    const { clientId, scopes, expiresAt } = record;
+    const { clientId, scopes, expiresAt, confirmation } = record;
     const scope = scopes.length > 0 && { scope: scopes.join(' ') };
     // A copy, because the result is frozen and storage may share the claims.
-    return verifiedAccessToken(structuredClone({ ...claims, client_id: clientId, ...scope, exp: expiresAt }));
+    const binding = confirmation !== undefined && { cnf: confirmation };
+    const copied = structuredClone({ ...claims, client_id: clientId, ...scope, ...binding, exp: expiresAt });
+    return requireScheme(verifiedAccessToken(copied), scheme);
   }
 }

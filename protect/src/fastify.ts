@@ -9,6 +9,8 @@ export type { FastifyReply } from './protection.ts';
 export interface FastifyRequest {
   readonly method: string;
   readonly url: string;
+  /** The URL before `rewriteUrl` changed it. */
+  readonly originalUrl?: string;
   readonly raw: NodeHeaders;
   readonly body?: unknown;
 }
@@ -25,7 +27,7 @@ export function protect(
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const protection = new Protection(options);
   return async (request, reply) => {
-    const { method, url, raw, body } = request;
+    const { method, originalUrl: url = request.url, raw, body } = request;
     const headers = headersWithEveryAuthorization(raw);
     const verdict = await protection.judge({ method, url, headers, body });
     if ('answer' in verdict) return sendByFastify(raw, reply, verdict.answer);

@@ -6,6 +6,7 @@ export {
   type AccessTokenIntrospectorOptions,
 } from './access_token_introspector.ts';
 export { AccessTokenVerifier, type AccessTokenVerifierOptions } from './access_token_verifier.ts';
+export type { DpopOptions } from './dpop.ts';
 export {
   EmbeddedAccessTokens,
   type EmbeddedAccessTokensOptions,

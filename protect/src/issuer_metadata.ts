@@ -11,6 +11,7 @@ import {
 } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '@grantd/core/internal/option_kinds';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 
 /** Milliseconds after which metadata is fetched again. If that fails, the old metadata stays in use. */
 const METADATA_LIFETIME_MS = 60 * 60 * 1000;
@@ -184,6 +185,15 @@ export function requireUrl(option: string, url: string): string {
   const parsed = URL.parse(url);
   if (parsed !== null && /^https?:$/.test(parsed.protocol)) return parsed.href;
   throw new ConfigurationError(option, 'an http or https URL');
+}
+
+/** @throws {ConfigurationError} an algorithm that is not supported, or none */
+export function requireAlgorithms(
+  option: string,
+  algorithms: readonly SigningAlgorithm[],
+): readonly SigningAlgorithm[] {
+  if (algorithms.length > 0 && algorithms.every((one) => SIGNING_ALGORITHMS.includes(one))) return algorithms;
+  throw new ConfigurationError(option, `some of ${SIGNING_ALGORITHMS.join(', ')}`);
 }
 
 /** @throws {ConfigurationError} no audience, or an empty one */

@@ -12,6 +12,8 @@ import { foundToken } from './verified_access_token.ts';
 export interface KoaContext {
   readonly method: string;
   readonly url: string;
+  /** The URL before a router removed its own path from it. */
+  readonly originalUrl?: string;
   readonly req: NodeHeaders;
   readonly request: { readonly body?: unknown };
   readonly state: object;
@@ -32,7 +34,7 @@ export function protect(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
   const protection = new Protection(options);
   return async (context, next) => {
-    const { method, url, req, request } = context;
+    const { method, originalUrl: url = context.url, req, request } = context;
     const headers = headersWithEveryAuthorization(req);
     const verdict = await protection.judge({ method, url, headers, body: request.body });
     if ('answer' in verdict) {

@@ -16,6 +16,8 @@ export type { FastifyReply, NodeResponse } from './protection.ts';
 export type NestRequest = {
   readonly method: string;
   readonly url: string;
+  /** The URL before a router removed its own path from it. */
+  readonly originalUrl?: string;
   readonly body?: unknown;
 } & (NodeHeaders | { readonly raw: NodeHeaders });
 
@@ -42,7 +44,7 @@ export function protect(options: ProtectionOptions): NestGuard {
     async canActivate(context) {
       const http = context.switchToHttp();
       const request = http.getRequest();
-      const { method, url, body } = request;
+      const { method, originalUrl: url = request.url, body } = request;
       const plain = 'raw' in request ? request.raw : request;
       const headers = headersWithEveryAuthorization(plain);
       const verdict = await protection.judge({ method, url, headers, body });

@@ -9,6 +9,8 @@ export type { NodeResponse } from './protection.ts';
 export interface NodeRequest extends NodeHeaders {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
+  /** The URL before a router removed its own path from it. */
+  readonly originalUrl?: string | undefined;
   readonly body?: unknown;
 }
 
@@ -23,10 +25,10 @@ export function protect(
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
   const protection = new Protection(options);
   return async (request, response, next) => {
-    const { method = 'GET', url = '/', body } = request;
+    const { method = 'GET', url = '/', originalUrl = url, body } = request;
     const headers = headersWithEveryAuthorization(request);
     try {
-      const verdict = await protection.judge({ method, url, headers, body });
+      const verdict = await protection.judge({ method, url: originalUrl, headers, body });
       if ('answer' in verdict) return sendByNode(request, response, verdict.answer);
       Object.assign(request, { token: verdict.token });
     } catch (error) {

@@ -1,12 +1,16 @@
-// Protects an API's routes: reads and checks the bearer token. § refers to RFC 6750.
+// Protects an API's routes: reads and checks the access token. § refers to RFC 6750.
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import { type Clock, observe } from '@grantd/core/internal/environment';
 import {
-  bareBearerChallenges,
+  bareChallenges,
   bearerChallenges,
-  bearerCredentials,
+  type Challenge,
   type ChallengingResource,
+  dpopChallenges,
   formatChallenges,
+  type PresentedToken,
+  presentedToken,
+  schemeOf,
 } from '@grantd/core/internal/http/bearer';
 import { refusalResponse } from '@grantd/core/internal/http/error_response';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
@@ -27,21 +31,30 @@ import {
   type KindsOf,
   oneOf,
   requireKinds,
+  seconds,
   textList,
 } from '@grantd/core/internal/option_kinds';
+import { type DpopOptions, DpopProofs } from './dpop.ts';
 import { requireUrl } from './issuer_metadata.ts';
+import { isContextClass, SignInRequirements, type StepUpOptions } from './step_up.ts';
 import {
   type AccessTokens,
   AuthorizationServerFault,
   asFault,
+  requireScheme,
   type VerifiedAccessToken,
 } from './verified_access_token.ts';
 
-export interface ProtectionOptions {
+export interface ProtectionOptions extends StepUpOptions {
   /** Checks tokens: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, `EmbeddedAccessTokens`, or your own. */
   readonly tokens: AccessTokens;
   /** Required scopes; a token needs all of them. Default: none. */
   readonly scopes?: readonly string[];
+  /**
+   * Accepts tokens that are bound to a key, with their proof (RFC 9449). Default: refuses them. A bound token is never
+   * accepted without its proof.
+   */
+  readonly dpop?: DpopOptions;
   /** Name of the API in challenges, in ASCII. Default: `api`. */
   readonly realm?: string;
   /** URL of the API's metadata, for the challenge (RFC 9728 §5.1). Default: none. */
@@ -63,6 +76,9 @@ export interface ProtectionOptions {
 const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
   tokens: anyValue,
   scopes: textList('SCOPES', 'a list of scopes', isScopeToken),
+  acr: textList('ACR', 'a list of at least one text of visible ASCII characters', isContextClass, 1),
+  maxAge: seconds(1),
+  dpop: anyValue,
   realm: anyText,
   resourceMetadata: anyText,
   errors: oneOf('render', 'forward'),
@@ -85,7 +101,9 @@ export interface Answer extends HttpResponse {
 export class Protection {
   readonly #tokens: AccessTokens;
   readonly #scopes: readonly string[];
+  readonly #signIn: SignInRequirements;
   readonly #resource: ChallengingResource;
+  readonly #dpop: DpopProofs | undefined;
   readonly #isForwarding: boolean;
   readonly #faults: FaultReporter;
 
@@ -102,10 +120,12 @@ export class Protection {
     if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'printable ASCII characters');
     this.#tokens = tokens;
     this.#scopes = scopes;
+    this.#signIn = new SignInRequirements(options, clock);
     this.#resource = {
       realm,
       resourceMetadata: resourceMetadata && requireUrl('resourceMetadata', resourceMetadata),
     };
+    this.#dpop = options.dpop && new DpopProofs(options.dpop, clock);
     this.#isForwarding = errors === 'forward';
     this.#faults = new FaultReporter(onFault, clock);
   }
@@ -120,7 +140,7 @@ export class Protection {
     try {
       return { token: await this.#admit(request) };
     } catch (thrown) {
-      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : asFault(thrown);
+      const error = thrown instanceof OAuthError ? this.#challenging(thrown, request) : asFault(thrown);
       const answer = this.#isForwarding ? undefined : answerTo(error);
       if (answer === undefined) throw error;
       if (error instanceof AuthorizationServerFault) this.#faults.report(error);
@@ -137,43 +157,55 @@ export class Protection {
   }
 
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
-    const token = await this.#tokens.verify(readToken(request));
-    if (this.#scopes.every((scope) => token.scopes.includes(scope))) return token;
+    const presented = readToken(request, this.#dpop !== undefined);
+    const { scheme } = presented;
+    const token = requireScheme(await this.#tokens.verify(presented.token, scheme), scheme);
+    if (scheme === 'DPoP') await this.#dpop?.requireProof(request, presented.token, token);
+    const isPermitted = this.#scopes.every((scope) => token.scopes.includes(scope));
+    const missingScope = isPermitted ? undefined : this.#scopes.join(' ');
+    this.#signIn.check(token, missingScope);
+    if (isPermitted) return token;
     throw new OAuthError('insufficient_scope', 'the access token lacks a required scope', {
       reason: 'scope_missing',
-      scope: this.#scopes.join(' '),
+      scope: missingScope,
       clientId: token.clientId,
     });
   }
 
-  /** Adds the challenge (RFC 6750 §3). */
-  #challenging(error: OAuthError): OAuthError {
-    const challenges = isBare(error)
-      ? bareBearerChallenges(this.#resource)
-      : bearerChallenges(error, this.#resource);
-    return error.withHeaders({ 'www-authenticate': formatChallenges(challenges) });
+  /** Adds the challenges (RFC 6750 §3, RFC 9449 §7.1). */
+  #challenging(error: OAuthError, request: ProtectedRequest): OAuthError {
+    return error.withHeaders({ 'www-authenticate': formatChallenges(this.#challengesOf(error, request)) });
+  }
+
+  #challengesOf(error: OAuthError, request: ProtectedRequest): readonly Challenge[] {
+    const algorithms = this.#dpop?.algorithms ?? [];
+    if (isBare(error)) return bareChallenges(this.#resource, algorithms);
+    if (this.#dpop === undefined) return bearerChallenges(error, this.#resource);
+    const used = schemeOf(headerValue(request, 'authorization')) ?? 'Bearer';
+    return dpopChallenges(error, used, algorithms, this.#resource);
   }
 }
 
 /**
- * Reads the token from the header (RFC 6750 §2.1). Tokens in the query or a form are not accepted.
+ * Reads the token from the header (RFC 6750 §2.1, RFC 9449 §7.1). Tokens in the query or a form are not accepted.
  * @throws {OAuthError} `invalid_request`: the header is malformed, or there is another token in the query or form
  */
-function readToken(request: ProtectedRequest): string {
+function readToken(request: ProtectedRequest, acceptsDpop: boolean): PresentedToken {
   const authorization = headerValue(request, 'authorization');
-  const isBearer = authorization !== undefined && /^bearer(?: |$)/i.test(authorization);
-  const ways = [isBearer, hasTokenInQuery(request), hasTokenInForm(request)];
+  const scheme = schemeOf(authorization);
+  const isInHeader = scheme === 'Bearer' || (acceptsDpop && scheme === 'DPoP');
+  const ways = [isInHeader, hasTokenInQuery(request), hasTokenInForm(request)];
   if (ways.filter(Boolean).length > 1) {
     throw new OAuthError('invalid_request', 'the access token was sent in more than one way', {
       reason: 'access_token_repeated',
     });
   }
   // A token in the query or form alone counts as missing, so the challenge tells the client how to send it (§3.1).
-  if (!isBearer) {
+  if (!isInHeader || authorization === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
-  const token = bearerCredentials(authorization);
-  if (token !== undefined) return token;
+  const presented = presentedToken(authorization);
+  if (presented !== undefined) return presented;
   throw new OAuthError('invalid_request', 'the Authorization header carries no bearer token', {
     reason: 'malformed',
   });
@@ -217,7 +249,7 @@ function unavailable({ headers }: AuthorizationServerFault): OAuthError {
 const REPORT_INTERVAL_MS = 60 * 1000;
 
 /** Limit for remembered reasons. The library itself has about a dozen. */
-const MAX_REASONS = 50;
+const MAX_REASONS = 100;
 
 /** Reports outages to the host, at a limited rate. */
 class FaultReporter {

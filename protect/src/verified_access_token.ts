@@ -1,9 +1,10 @@
 // What a checked access token permits, and the errors of checking one.
 import { frozen } from '@grantd/core/internal/cache';
+import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal/http/errors';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
-import type { Claims } from '@grantd/core/internal/protocol/claims';
+import { type Claims, dpopKeyOf } from '@grantd/core/internal/protocol/claims';
 
 /** A verified access token. */
 export interface VerifiedAccessToken {
@@ -21,10 +22,27 @@ export interface VerifiedAccessToken {
 /** A way to check access tokens. Implement it to check them in your own way. */
 export interface AccessTokens {
   /**
+   * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
+   *   caller must then check the proof, as `protect` does. Default: `Bearer`.
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    * @throws {AuthorizationServerFault} the token could not be checked
    */
-  verify(token: string): Promise<VerifiedAccessToken>;
+  verify(token: string, scheme?: TokenScheme): Promise<VerifiedAccessToken>;
+}
+
+/**
+ * Requires that the token was presented in the way that it needs (RFC 9449 §7.1, §7.2).
+ * @returns the same token
+ * @throws {OAuthError} `invalid_token`: bound to a key and presented without a proof, or the reverse, or bound in a way
+ *   that is not known here
+ */
+export function requireScheme(token: VerifiedAccessToken, scheme: TokenScheme): VerifiedAccessToken {
+  const { cnf } = token.claims;
+  if (cnf === undefined && scheme === 'Bearer') return token;
+  if (cnf === undefined) throw refusedToken('token_unbound');
+  if (dpopKeyOf(cnf) === undefined) throw refusedToken('confirmation_unknown');
+  if (scheme === 'Bearer') throw refusedToken('token_bound');
+  return token;
 }
 
 /** @param claims whose types have been checked */
@@ -57,7 +75,9 @@ export function requireTokenLength(token: string): void {
 
 const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
   malformed: 'the access token is malformed',
-  wrong_type: 'the token is not a bearer access token',
+  wrong_type: 'the token is not an access token that is accepted here',
+  token_bound: 'the access token is bound to a key and needs a proof',
+  token_unbound: 'the access token is not bound to a key',
   wrong_issuer: 'the access token is from another issuer',
   audience_wrong: 'the access token is for another API',
   expired: 'the access token is expired',

@@ -45,7 +45,7 @@ async function refusal(promise: Promise<unknown>): Promise<readonly [string, str
 
 const NOT_ACTIVE = ['invalid_token', 'not_active'];
 
-test('§2.2 an active token is described by the answer, asked for where the metadata says', async (t) => {
+test('§2.2 an active token is described by the response of the endpoint in the metadata', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world, 'read write');
   const { active, ...described } = JSON.parse((await world.introspect(token)).body);
@@ -107,7 +107,7 @@ test('a cache believes no token beyond its expiry', async (t) => {
   assert.deepEqual(await refusal(tokens.verify(token)), NOT_ACTIVE);
 });
 
-test('a cache remembers neither an inactive token nor an outage', async (t) => {
+test('a cache contains neither inactive tokens nor outages', async (t) => {
   const { world, asked, tokens } = await openApi(t, { cache: { maxSeconds: 60 } });
   assert.deepEqual(await refusal(tokens.verify('unknown')), NOT_ACTIVE);
   assert.deepEqual(await refusal(tokens.verify('unknown')), NOT_ACTIVE);
@@ -181,7 +181,7 @@ test('a request that arrives during an introspection does not fail with it, but 
   assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
 });
 
-test('whatever is no answer is a fault, never a refusal', async (t) => {
+test('everything except a valid response is a fault, never a refusal', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
   await tokens.verify(token);
@@ -316,6 +316,8 @@ test('§2.2 an active token that is no access token for this API is refused', as
     [{ token_type: undefined }, 'wrong_type'],
     [{ token_type: 'DPoP' }, 'wrong_type'],
     [{ cnf: { jkt: 'thumbprint' } }, 'wrong_type'],
+    [{ cnf: { jkt: 'thumbprint' }, token_type: 'DPoP' }, 'token_bound'],
+    [{ cnf: { 'x5t#S256': 'certificate' } }, 'confirmation_unknown'],
     [{ aud: 'https://mail.example' }, 'audience_wrong'],
     [{ aud: undefined }, 'audience_wrong'],
     [{ iss: 'https://evil.example' }, 'wrong_issuer'],
@@ -348,7 +350,7 @@ test('§2.2 an API with a fast clock accepts tokens within its leeway, and intro
   assert.deepEqual(await refusal(tokens.verify('token')), ['invalid_token', 'expired']);
 });
 
-test('a server that never tells the type of a token is believed where the host says so', async (t) => {
+test('a server that never returns the type of a token is trusted if the host allows it', async (t) => {
   const { asked, tokens } = await openApi(t, { allowMissingTokenType: true });
   await tokens.verify('token').catch(() => undefined);
   asked.outage = async () => Response.json({ active: true, aud: API });

@@ -70,7 +70,7 @@ for (const [version, node] of Object.entries(NODES)) {
   }
 }
 
-test('the errors of both packages are the same classes for instanceof, and each package answers those of the other', () => {
+test('the errors of both packages are the same classes for instanceof, and each package renders those of the other', () => {
   const imports = {
     '@grantd/core': ['AuthorizationServer', 'OAuthError', 'StorageFault', 'errorResponse'],
     '@grantd/core/memory': ['memoryStorage'],

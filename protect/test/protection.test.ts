@@ -241,7 +241,7 @@ test('a host that listens is given the fault itself; of one that is forwarded it
   assert.deepEqual([told.length, lines], [1, []]);
 });
 
-test('a host that cannot listen changes no answer', async (t) => {
+test('a host that cannot listen changes no response', async (t) => {
   const lines = linesOfConsole(t);
   const tokens: AccessTokens = { verify: () => Promise.reject(new AuthorizationServerFault('the reason')) };
   const onFault = () => {
@@ -266,7 +266,7 @@ function linesOfConsole(t: TestContext): readonly string[] {
   return lines;
 }
 
-test('a handler that nothing protects is told so', () => {
+test('tokenOf in an unprotected handler throws an error that says so', () => {
   assert.throws(() => tokenOf({}), TypeError);
 });
 
@@ -328,7 +328,7 @@ test('Nest: two Authorization headers are refused on either platform, and a resp
   assert.deepEqual([statuses, outcomes], [[400, 400], []]);
 });
 
-test('a wrapped handler of Fetch takes what the runtime hands over second: Deno goes by its length', () => {
+test('a wrapped handler of Fetch accepts the runtime’s second argument: Deno checks its length', () => {
   const tokens: AccessTokens = { verify: () => Promise.reject(new Error('nobody asks')) };
   assert.equal(protect({ tokens })(() => new Response()).length, 2);
 });

@@ -85,7 +85,7 @@ test('§4 a token of the server is verified by its published keys, which are fou
   assert.deepEqual(asked.paths, [METADATA, JWKS]);
 });
 
-test('§4 a person’s token says who she is', async (t) => {
+test('§4 a user’s token names the user', async (t) => {
   const { world, tokens } = await openApi(t, { audience: ISSUER });
   const { sub, clientId, scopes } = await tokens.verify(
     (await world.grant('alice', 'web', 'openid read')).access_token,
@@ -161,7 +161,7 @@ test('of an issuer with many retired keys the current one is known, wherever it 
   assert.equal((await tokens.verify(token)).sub, 'alice');
 });
 
-test('a server that cannot be asked for its keys is a fault, never a refusal, and known keys stay good', async (t) => {
+test('a server whose keys are unavailable is a fault, never a refusal, and known keys stay valid', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
   for (const outage of OUTAGES) {
@@ -281,7 +281,8 @@ test('§4 every required claim is checked', async () => {
     [{ sub: undefined }, 'malformed'],
     [{ client_id: undefined }, 'malformed'],
     [{ nbf: now + 1 }, 'not_yet_valid'],
-    [{ cnf: { jkt: 'thumbprint' } }, 'wrong_type'],
+    [{ cnf: { jkt: 'thumbprint' } }, 'token_bound'],
+    [{ cnf: { 'x5t#S256': 'certificate' } }, 'confirmation_unknown'],
   ];
   for (const [claims, reason] of cases) {
     assert.deepEqual(

@@ -57,7 +57,8 @@ export async function completeAuthorization(
   const impossible = await refusalOf(context, request, approval);
   if (impossible !== undefined) throw (await endRequest(context, request)) ?? impossible;
 
-  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources } = request;
+  const { client, redirectUri, redirectUriGiven, codeChallenge, confirmation } = request;
+  const { nonce, claims, resources } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   const code = newOpaque('authorization_code', context.random);
   const id = await sha256(code);
@@ -81,6 +82,7 @@ export async function completeAuthorization(
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
       ...(codeChallenge !== undefined && { codeChallenge }),
+      ...(confirmation !== undefined && { confirmation }),
       ...(nonce !== undefined && { nonce }),
       ...(endsWithSession && { sessionId }),
       ...(claims !== undefined && { claimsRequest: claims }),

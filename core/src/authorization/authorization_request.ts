@@ -6,7 +6,7 @@ import { type Form, readQueryOrForm, requireParameter, requireShortParameters } 
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { Prompt, ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClaimsRequest } from '../protocol/claims.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientRecord, Confirmation } from '../protocol/records.ts';
 import { callOf } from '../serve.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import { readAuthorizationParameters } from './parameters.ts';
@@ -39,6 +39,8 @@ export interface AuthorizationRequest {
   readonly state?: string;
   readonly nonce?: string;
   readonly codeChallenge?: string;
+  /** What the code will be bound to (`dpop_jkt`, RFC 9449 §10). */
+  readonly confirmation?: Confirmation;
   /** OpenID Connect Core §3.1.2.1. The host must obey them. */
   readonly prompt: readonly Prompt[];
   /**

@@ -10,12 +10,15 @@ import {
   parseUiLocales,
 } from '../protocol/authorization_parameters.ts';
 import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientRecord, Confirmation } from '../protocol/records.ts';
 import { selectScopes } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
 import type { AuthorizationContext } from './target.ts';
+
+/** Parameter with the thumbprint of the client's DPoP key (RFC 9449 §10). */
+export const DPOP_JKT = 'dpop_jkt';
 
 /**
  * Reads the parameters of a request, in the order of their specifications.
@@ -32,6 +35,9 @@ export async function readAuthorizationParameters(
   requireResponseType(client, form);
   const codeChallenge = requireChallenge(client, form);
   const wanted = requestedScopes(context, client, form);
+
+  // RFC 9449 §10
+  const confirmation = confirmationOf(context, form);
 
   // OpenID Connect Core §3.1.2.1
   const prompt = parsePrompt(form.get('prompt'));
@@ -62,6 +68,7 @@ export async function readAuthorizationParameters(
     uiLocales,
     ...(nonce !== undefined && { nonce }),
     ...(codeChallenge !== undefined && { codeChallenge }),
+    ...(confirmation !== undefined && { confirmation }),
     ...(maxAge !== undefined && { maxAge }),
     ...(loginHint !== undefined && { loginHint }),
     ...(expectedSubject !== undefined && { expectedSubject }),
@@ -96,6 +103,17 @@ function requireChallenge(client: ClientRecord, form: Form): string | undefined 
     throw refused('invalid_request', 'the code_challenge is malformed');
   }
   return codeChallenge;
+}
+
+/** SHA-256, base64url without padding (RFC 7638 §3). */
+const THUMBPRINT = /^[\w-]{43}$/;
+
+/** The key that the code is to be bound to (RFC 9449 §10). A server without DPoP ignores the parameter. */
+function confirmationOf({ dpopAlgorithms }: AuthorizationContext, form: Form): Confirmation | undefined {
+  const jkt = form.get(DPOP_JKT);
+  if (jkt === undefined || dpopAlgorithms.length === 0) return undefined;
+  if (!THUMBPRINT.test(jkt)) throw refused('invalid_request', 'the dpop_jkt is not a SHA-256 thumbprint');
+  return { jkt };
 }
 
 function requestedScopes({ oidc }: TokenContext, client: ClientRecord, form: Form): readonly string[] {

@@ -126,11 +126,8 @@ export async function remainingAccess(
 }
 
 /** Returns `aud` of an access token for these resources. */
-export function audienceOf(
-  { defaultAudience }: ClientContext,
-  resources: readonly string[] | undefined,
-): Audience {
-  if (resources === undefined) return defaultAudience;
+export function audienceOf(context: ClientContext, resources: readonly string[] | undefined): Audience {
+  if (resources === undefined) return context.defaultAudience;
   const [only, ...others] = resources;
   return only !== undefined && others.length === 0 ? only : resources;
 }

@@ -4,6 +4,7 @@ import { RecentlyUsed, TextTable } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
   type ClientSecretRecord,
@@ -30,12 +31,20 @@ export interface EndpointPaths {
   readonly registration: string;
 }
 
+/** Whether DPoP proofs may or must have a nonce of the server. */
+export type DpopNonces = 'offered' | 'required';
+
 /** What client authentication and authorization need. */
 export interface ClientContext extends TokenContext {
   readonly clientKeys: ClientKeys;
   readonly clientSecrets: ClientSecrets;
   readonly clientSecretUses: ClientSecretUses;
   readonly paths: EndpointPaths;
+  /** Algorithms of DPoP proofs. Empty if DPoP is off. */
+  readonly dpopAlgorithms: readonly SigningAlgorithm[];
+  readonly dpopNonces: DpopNonces;
+  /** Seconds for which a proof is accepted after its `iat`. */
+  readonly dpopProofLifetime: number;
   readonly onEvent: (event: ServerEvent) => void;
 }
 
@@ -88,7 +97,11 @@ export function untrusted(
  * @returns `false` if it was used before
  * @throws {StorageFault} storage is unavailable
  */
-export async function takeOnce({ storage }: TokenContext, id: string, expiresAt: number): Promise<boolean> {
+export async function takeOnce(
+  { storage }: Pick<TokenContext, 'storage'>,
+  id: string,
+  expiresAt: number,
+): Promise<boolean> {
   if (storage.oneTimeIdentifiers === undefined)
     throw new TypeError('one-time identifiers need storage.oneTimeIdentifiers');
   const isTaken: unknown = await storage.oneTimeIdentifiers.take(id, expiresAt);
@@ -99,8 +112,8 @@ export async function takeOnce({ storage }: TokenContext, id: string, expiresAt:
 /** Replaces the hash of a client that does not exist. It has the length of a hash, but never equals one. */
 const NO_HASH = '-'.repeat(42).concat('~');
 
-/** About 200 bytes each; the cache holds at most twice as many. */
-const MAX_REMEMBERED = 10_000;
+/** About 200 bytes each. Only registered secrets match, so their number does not grow with traffic. */
+const MAX_MATCHED = 20_000;
 
 /** A candidate that matched one of the client's secrets. */
 interface SecretMatch {
@@ -122,11 +135,15 @@ export class ClientSecrets {
   /** Fingerprint of the newest server secret. */
   #fingerprint: string | undefined;
   /** Matched hashes by digest of the secret. Whether the secret is still live has to be checked each time. */
-  readonly #matched = new RecentlyUsed<string>(MAX_REMEMBERED, () => new TextTable());
+  readonly #matched = new RecentlyUsed<string>(MAX_MATCHED, () => new TextTable());
 
   constructor(secret: ServerSecret, clock: Clock) {
     this.#secret = secret;
     this.#clock = clock;
+  }
+
+  forgetCached(): void {
+    this.#matched.clear();
   }
 
   /** Returns the record of a new secret. */

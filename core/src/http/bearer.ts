@@ -1,24 +1,35 @@
-// Bearer tokens in requests, and challenges in responses.
+// Access tokens in requests, and challenges in responses.
 import { OAuthError } from './errors.ts';
 import { readForm, requireBodySize } from './form.ts';
 import { type HttpRequest, headerValue } from './http.ts';
 
-/** RFC 6750 §2.1: b64token. */
-const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
+/** How a token is presented: alone (RFC 6750 §2), or with a proof that its sender has the key (RFC 9449 §7.1). */
+export type TokenScheme = 'Bearer' | 'DPoP';
+
+/** An access token in a request. */
+export interface PresentedToken {
+  readonly token: string;
+  readonly scheme: TokenScheme;
+}
+
+/** RFC 6750 §2.1: b64token. RFC 9449 §7.1 has the same form. */
+const CREDENTIALS = /^(?:bearer|(dpop)) +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 /**
  * The access token of a request: from the header, else from the form of a POST (RFC 6750 §2.1, §2.2). Tokens in the
  * query are ignored.
+ * @param acceptsDpop whether the header may have the scheme DPoP
  * @returns `undefined` if the request has no token
- * @throws {OAuthError} `invalid_token`: the Authorization header is not a well-formed Bearer header; `invalid_request`:
- * the form is unreadable
+ * @throws {OAuthError} `invalid_token`: the Authorization header is not well-formed; `invalid_request`: the form is
+ * unreadable
  */
-export function readBearerToken(request: HttpRequest): string | undefined {
+export function readAccessToken(request: HttpRequest, acceptsDpop = false): PresentedToken | undefined {
   requireBodySize(request);
-  const token = bearerOfHeader(request);
-  if (token !== undefined || request.method !== 'POST') return token;
+  const presented = accessTokenOfHeader(request, acceptsDpop);
+  if (presented !== undefined || request.method !== 'POST') return presented;
 
-  return readForm(request).get('access_token');
+  const token = readForm(request).get('access_token');
+  return token === undefined ? undefined : { token, scheme: 'Bearer' };
 }
 
 /**
@@ -27,18 +38,30 @@ export function readBearerToken(request: HttpRequest): string | undefined {
  * @throws {OAuthError} `invalid_token`: the Authorization header is not a well-formed Bearer header
  */
 export function bearerOfHeader(request: HttpRequest): string | undefined {
+  return accessTokenOfHeader(request, false)?.token;
+}
+
+function accessTokenOfHeader(request: HttpRequest, acceptsDpop: boolean): PresentedToken | undefined {
   const authorization = headerValue(request, 'authorization');
   if (authorization === undefined) return undefined;
-  const token = bearerCredentials(authorization);
-  if (token !== undefined) return token;
+  const presented = presentedToken(authorization);
+  if (presented?.scheme === 'Bearer' || (acceptsDpop && presented !== undefined)) return presented;
   throw new OAuthError('invalid_token', 'the Authorization header carries no bearer token', {
     reason: 'malformed',
   });
 }
 
-/** The token in an Authorization header; `undefined` if the header is not a well-formed Bearer header. */
-export function bearerCredentials(authorization: string): string | undefined {
-  return BEARER.exec(authorization)?.[1];
+/** The token in an Authorization header; `undefined` if the header is not well-formed. */
+export function presentedToken(authorization: string): PresentedToken | undefined {
+  const [, dpop, token] = CREDENTIALS.exec(authorization) ?? [];
+  return token === undefined ? undefined : { token, scheme: dpop === undefined ? 'Bearer' : 'DPoP' };
+}
+
+/** The scheme of an Authorization header, well-formed or not. */
+export function schemeOf(authorization: string | undefined): TokenScheme | undefined {
+  const [scheme] = /^(?:bearer|dpop)(?= |$)/i.exec(authorization ?? '') ?? [];
+  if (scheme === undefined) return undefined;
+  return scheme.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
 }
 
 /** One challenge of a `WWW-Authenticate` header (RFC 9110 §11.6.1). */
@@ -59,26 +82,59 @@ function formatChallenge({ scheme, parameters }: Challenge): string {
   return written.length === 0 ? scheme : `${scheme} ${written.join(', ')}`;
 }
 
-/** Challenges of a resource that accepts bearer tokens (RFC 6750 §3). */
+/** Challenges of a resource that accepts bearer tokens (RFC 6750 §3, RFC 9470 §3). */
 export function bearerChallenges(error: OAuthError, resource?: ChallengingResource): readonly Challenge[] {
-  const { code, description, scope } = error;
+  return [{ scheme: 'Bearer', parameters: refusalParameters(error, resource) }];
+}
+
+/**
+ * Challenges of a resource that also accepts tokens that are bound to a key (RFC 9449 §7.1, §7.2). The scheme that the
+ * request used comes first, with the error.
+ * @param algorithms `alg` values of proofs
+ */
+export function dpopChallenges(
+  error: OAuthError,
+  used: TokenScheme,
+  algorithms: readonly string[],
+  resource?: ChallengingResource,
+): readonly Challenge[] {
+  const { realm, resourceMetadata: resource_metadata } = resource ?? {};
+  const algs = algorithms.join(' ');
+  if (used === 'Bearer')
+    return [...bearerChallenges(error, resource), { scheme: 'DPoP', parameters: { realm, algs } }];
+  const parameters = { ...refusalParameters(error, resource), algs };
   return [
-    {
-      scheme: 'Bearer',
-      parameters: {
-        realm: resource?.realm,
-        error: code,
-        error_description: description,
-        scope,
-        resource_metadata: resource?.resourceMetadata,
-      },
-    },
+    { scheme: 'DPoP', parameters },
+    { scheme: 'Bearer', parameters: { realm, resource_metadata } },
   ];
 }
 
-/** The challenge for a request without credentials, which contains no error (RFC 6750 §3.1). */
-export function bareBearerChallenges({ realm, resourceMetadata }: ChallengingResource): readonly Challenge[] {
-  return [{ scheme: 'Bearer', parameters: { realm, resource_metadata: resourceMetadata } }];
+function refusalParameters(
+  { code, description, scope, acrValues, maxAge }: OAuthError,
+  resource: ChallengingResource | undefined,
+): Challenge['parameters'] {
+  return {
+    realm: resource?.realm,
+    error: code,
+    error_description: description,
+    scope,
+    acr_values: acrValues?.join(' '),
+    max_age: maxAge?.toString(),
+    resource_metadata: resource?.resourceMetadata,
+  };
+}
+
+/**
+ * Challenges for a request without credentials, which contain no error (RFC 6750 §3.1, RFC 9449 §7.2).
+ * @param algorithms `alg` values of DPoP proofs; empty if tokens are never bound to a key
+ */
+export function bareChallenges(
+  { realm, resourceMetadata: resource_metadata }: ChallengingResource,
+  algorithms: readonly string[],
+): readonly Challenge[] {
+  const bearer = { scheme: 'Bearer', parameters: { realm, resource_metadata } };
+  if (algorithms.length === 0) return [bearer];
+  return [bearer, { scheme: 'DPoP', parameters: { realm, algs: algorithms.join(' ') } }];
 }
 
 /** Describes the resource in a challenge. */

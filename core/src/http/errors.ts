@@ -21,8 +21,13 @@ export const ERROR_STATUS = {
   // RFC 6750 §3.1
   invalid_token: 401,
   insufficient_scope: 403,
+  // RFC 9470 §3
+  insufficient_user_authentication: 401,
   // RFC 8707 §2
   invalid_target: 400,
+  // RFC 9449 §5, RFC 9449 §8; 401 at UserInfo
+  invalid_dpop_proof: 400,
+  use_dpop_nonce: 400,
   // RFC 9101 §7
   invalid_request_object: 400,
   invalid_request_uri: 400,
@@ -51,6 +56,10 @@ export interface OAuthErrorDetails {
   readonly reason?: ReasonCode | undefined;
   /** The scope that the request needs (RFC 6750 §3). */
   readonly scope?: string | undefined;
+  /** Authentication context classes of which the sign-in needs one, most preferred first (RFC 9470 §3). */
+  readonly acrValues?: readonly string[] | undefined;
+  /** Maximum seconds since the sign-in (RFC 9470 §3). */
+  readonly maxAge?: number | undefined;
   /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** The client, if known; for events. */
@@ -103,6 +112,8 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly reason: ReasonCode | undefined;
   readonly scope: string | undefined;
+  readonly acrValues: readonly string[] | undefined;
+  readonly maxAge: number | undefined;
   /**
    * Response headers except the media type: `Cache-Control: no-store` (RFC 6749 §5.1), and at an endpoint its challenge
    * and CORS headers.
@@ -124,6 +135,8 @@ export class OAuthError extends Error {
     this.status = details.status ?? ERROR_STATUS[code];
     this.reason = details.reason;
     this.scope = details.scope;
+    this.acrValues = details.acrValues;
+    this.maxAge = details.maxAge;
     this.headers = { 'cache-control': 'no-store', ...details.headers };
     this.clientId = details.clientId;
     this.value = details.value;
@@ -189,6 +202,7 @@ export const INACTIVE_REASONS = {
   not_yet_valid: 'The token is not valid yet.',
   no_record:
     'Storage has no record of the token: never issued, expired and deleted, or deleted by a revocation.',
+  sub_missing: 'The token is about a user, but has no sub that is a text.',
   differs_from_issued: 'A record with this identifier exists, but for another token.',
   expired: 'The stored expiry has passed.',
   expiry_unreadable: 'The stored expiry is not a number of seconds.',
@@ -299,6 +313,29 @@ export const REFUSAL_REASONS = {
   pushed_request_missing: 'The authorization request must be pushed.',
   access_token_missing: 'The request contains no access token.',
   access_token_repeated: 'The request contains the access token in more than one way.',
+  token_bound:
+    'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
+  token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
+  confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
+  dpop_proof_missing: 'The request needs a DPoP proof and has none.',
+  dpop_proof_malformed:
+    'The DPoP header is not one signed JWT of the type dpop+jwt, is too long, or lacks a claim.',
+  dpop_algorithm_refused: 'The algorithm of the DPoP proof is not allowed. See dpopAlgorithms.',
+  dpop_key_unfit:
+    'The key in the DPoP proof is missing, private, too weak, or not for the algorithm of the proof.',
+  dpop_signature_wrong: 'The signature of the DPoP proof does not verify.',
+  dpop_method_wrong: 'The DPoP proof is for another HTTP method (htm).',
+  dpop_url_wrong:
+    'The DPoP proof is for another URL (htu). It must have the public URL of the endpoint. The value is what the proof says.',
+  dpop_proof_expired: 'The DPoP proof is too old, or its exp has passed. See dpopProofLifetime.',
+  dpop_proof_not_yet_valid:
+    'The DPoP proof is from the future. The clock of the client may be at most a minute ahead.',
+  dpop_proof_replayed: 'The DPoP proof was used before.',
+  dpop_nonce_missing: 'The DPoP proof has no nonce, which dpopNonces requires. Clients repeat the request.',
+  dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server, or too old.',
+  dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
+  dpop_key_wrong: 'The DPoP proof is by another key than the one that the code or token is bound to.',
+  dpop_not_supported: 'The client needs tokens that are bound to a key, but DPoP is off.',
   audience_wrong: 'The access token is for another API.',
   not_active: 'The authorization server reports that the access token is not active.',
   scope_missing: 'The access token lacks a required scope.',

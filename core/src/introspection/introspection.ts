@@ -7,12 +7,12 @@ import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
-import { type ClientRecord, formatScope } from '../protocol/records.ts';
+import { type ClientRecord, type Confirmation, formatScope, isUnchecked } from '../protocol/records.ts';
 import { inParallel } from '../serve.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
-import { findToken, lifeOf, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
+import { confirmationOf, findToken, lifeOf, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
 /**
  * The response of introspection (RFC 7662 §2.2). An inactive token has only `active: false`. An active one also has the
@@ -40,6 +40,8 @@ export interface IntrospectionResult {
   readonly auth_time?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
+  /** What the token is bound to (RFC 9449 §6.2). The resource server must require its proof. */
+  readonly cnf?: Confirmation;
   readonly [applicationClaim: string]: unknown;
 }
 
@@ -71,7 +73,10 @@ export type IntrospectionContext = ClientContext &
     | 'ignoreUnknownTokenTypeHints'
   >;
 
-/** `POST /token/introspect` (RFC 7662, RFC 9701). Apart from the use of a client assertion, it stores nothing. */
+/**
+ * `POST /token/introspect` (RFC 7662, RFC 9701). It stores nothing about the token. Only client authentication writes:
+ * the use of an assertion, or the last use and a new hash of a secret.
+ */
 export async function introspection(
   context: IntrospectionContext,
   request: HttpRequest,
@@ -79,10 +84,10 @@ export async function introspection(
 ): Promise<HttpResponse> {
   // §2.1 read the request and authenticate the caller
   const form = readForm(request);
-  const asking = requireCaller(context, request, form, call);
-  const [caller, found] = await inParallel(asking, async () => {
+  const authentication = authenticateCaller(context, request, form, call);
+  const [caller, found] = await inParallel(authentication, async () => {
     const token = requireParameter(form, 'token');
-    return find(context, token, await readTokenTypeHint(context, form, asking));
+    return find(context, token, await readTokenTypeHint(context, form, authentication));
   });
 
   // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
@@ -93,8 +98,8 @@ export async function introspection(
     : introspectionJwtResponse(context, result, recipient);
 }
 
-/** @returns `undefined` if callers are not authenticated */
-async function requireCaller(
+/** @returns `undefined` if the option `authenticateIntrospect` is off */
+async function authenticateCaller(
   context: IntrospectionContext,
   request: HttpRequest,
   form: Form,
@@ -108,6 +113,7 @@ async function requireCaller(
 
 /** Options of introspection without HTTP. */
 export interface IntrospectionQuery {
+  /** The client that asks. Default: the host, which may see every token. */
   readonly caller?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
 }
@@ -117,12 +123,12 @@ export interface IntrospectionQuery {
  * @throws {StorageFault} storage is unavailable
  */
 export async function introspectToken(
-  context: ClientContext,
+  context: ClientContext & Pick<Context, 'introspectionPolicy'>,
   token: string,
-  { caller, hint, policy }: IntrospectionQuery & { readonly policy: IntrospectionPolicy },
-  call: Call = { operation: 'introspection' },
+  { caller, hint }: IntrospectionQuery,
 ): Promise<IntrospectionResult> {
-  return describe(context, await find(context, token, hint), caller, policy, call);
+  const policy = caller === undefined ? defaultPolicy : context.introspectionPolicy;
+  return describe(context, await find(context, token, hint), caller, policy, { operation: 'introspection' });
 }
 
 /** The hint `auth_code` needs no lookup, because codes are never active (grantd §5.5). */
@@ -150,19 +156,24 @@ async function describe(
   return { ...active(found), ...(await applicationClaims.ofResponse('introspection', found)) };
 }
 
-/** Scope, client and token type come from the record; all else comes from the verified claims. */
-function active({ record, claims }: FoundToken): IntrospectionResult {
-  const result: { -readonly [Member in keyof IntrospectionResult]: IntrospectionResult[Member] } = {
-    active: true,
-  };
-  if (record.scopes.length > 0) result.scope = formatScope(record.scopes);
-  result.client_id = record.clientId;
-  if (record.tokenType !== undefined) result.token_type = record.tokenType;
-  const members: Record<string, unknown> = result;
+/**
+ * Scope, client and token type come from the record. The other members are claims: of the verified JWT, or of an opaque
+ * token's record. Hosts may store `null` for an absent claim. The members are assigned one by one, because spreading them
+ * takes 0.3 µs more.
+ */
+function active(found: FoundToken): IntrospectionResult {
+  const { record, claims } = found;
+  const { scopes, clientId, tokenType } = record;
+  const result: { active: true; [member: string]: unknown } = { active: true };
+  if (scopes.length > 0) result.scope = formatScope(scopes);
+  result.client_id = clientId;
+  if (tokenType !== undefined) result.token_type = tokenType;
   for (const name of CLAIM_MEMBERS) {
-    const value = claims[name] ?? undefined;
-    if (value !== undefined) members[name] = value;
+    const value = claims[name];
+    if (value !== undefined && value !== null) result[name] = value;
   }
+  const confirmation = confirmationOf(found);
+  if (confirmation !== undefined) result.cnf = confirmation;
   return result;
 }
 
@@ -191,11 +202,12 @@ function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): C
   const isRegistered = signing !== undefined || encryption !== undefined;
   const accept = headerValue(request, 'accept');
   if (!isRegistered && (accept === undefined || !prefersJwt(accept))) return undefined;
-  if (caller !== undefined && isConfidential(caller)) return caller;
-  throw new OAuthError('invalid_request', 'only an authenticated client gets a JWT', {
-    reason: 'answer_not_authenticated',
-    clientId: caller?.id,
-  });
+  if (caller === undefined || !isConfidential(caller))
+    throw new OAuthError('invalid_request', 'only an authenticated client gets a JWT', {
+      reason: 'answer_not_authenticated',
+      clientId: caller?.id,
+    });
+  return caller;
 }
 
 function prefersJwt(accept: string): boolean {
@@ -207,7 +219,7 @@ function prefersJwt(accept: string): boolean {
  * Builds the JWT response (RFC 9701 §5). The result is nested in one member, and there is no `sub` or `exp`, so that
  * the response cannot be used as a token.
  */
-export async function introspectionJwtResponse(
+async function introspectionJwtResponse(
   context: ClientContext,
   result: object,
   recipient: ClientRecord,
@@ -233,12 +245,13 @@ export async function introspectionJwtResponse(
 }
 
 /**
- * Default policy: every caller may introspect every token (RFC 7662 §4 leaves this open). A
+ * Default policy, the option `any_client`: every caller may introspect every token (RFC 7662 §4 leaves this open). A
  * self-registered client may introspect only its own tokens until an operator gives it a `resource`. Otherwise anyone
  * could register and learn whose a leaked token is and what it allows.
  */
-export const anyClientPolicy: IntrospectionPolicy = (caller, { record }) =>
-  caller?.registrationTokenDigest === undefined ||
+export const defaultPolicy: IntrospectionPolicy = (caller, { record }) =>
+  caller === undefined ||
+  !isUnchecked(caller) ||
   caller.resource !== undefined ||
   caller.id === record.clientId;
 

@@ -5,6 +5,15 @@ import { isJsonObject, parseJson } from '../http/http.ts';
 /** Claims of a token or a user, named as on the wire. */
 export type Claims = Readonly<Record<string, unknown>>;
 
+/**
+ * The key that a confirmation (`cnf`) names (RFC 9449 §6.1), by its thumbprint.
+ * @returns `undefined` if it also or only has other members: they name proofs that are not known here
+ */
+export function dpopKeyOf(cnf: unknown): string | undefined {
+  if (!isJsonObject(cnf) || Object.keys(cnf).length !== 1) return undefined;
+  return typeof cnf.jkt === 'string' ? cnf.jkt : undefined;
+}
+
 /** The claims that each scope permits. */
 export type ClaimsByScope = Readonly<Record<string, readonly string[]>>;
 

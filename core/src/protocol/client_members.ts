@@ -190,7 +190,7 @@ const encryptedIf = (kind: 'userinfo' | 'introspection') => ({
 /** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
 const METADATA_MEMBERS = {
   // RFC 7591 §2
-  redirect_uris: member(listOf(returnUri), 'where the server sends the browser with its answer', {
+  redirect_uris: member(listOf(returnUri), 'URIs that receive the authorization response', {
     field: 'redirectUris',
     isUsual: true,
   }),
@@ -278,7 +278,7 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -286,6 +286,11 @@ const METADATA_MEMBERS = {
     defaultInWords: 'false',
     needsKeys: true,
   }),
+  dpop_bound_access_tokens: member(
+    trueOrFalse,
+    'whether all its access tokens are bound to a key, so that it must send DPoP proofs (RFC 9449 section 5.2)',
+    { defaultInWords: 'false' },
+  ),
   introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
     defaultInWords: 'RS256',
   }),
@@ -301,7 +306,7 @@ const METADATA_MEMBERS = {
   ),
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
-  post_logout_redirect_uris: member(listOf(returnUri), 'where the server sends the browser after logout', {
+  post_logout_redirect_uris: member(listOf(returnUri), 'URIs to which the browser may return after logout', {
     isUsual: true,
   }),
   backchannel_logout_uri: member(
@@ -342,7 +347,7 @@ const METADATA_MEMBERS = {
   ),
   insecure_redirect_uris: operators(
     trueOrFalse,
-    'whether it may use http redirect URIs off loopback, where codes can be read on the way: for development only',
+    'whether it may use http redirect URIs that are not on loopback, which exposes codes on the network: for development only',
     { defaultInWords: 'false' },
   ),
   consent_required: operators(
@@ -364,7 +369,7 @@ const METADATA_MEMBERS = {
   }),
   set_by_operator: operators(
     listOf(visible(200), MAX_NAMES),
-    'settings that a client which registered itself cannot change; client update adds those that it sets',
+    'settings that a self-registered client cannot change; client update adds the settings that it changes',
     {},
   ),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), 'format of its access tokens', {

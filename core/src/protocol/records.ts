@@ -98,6 +98,12 @@ export interface Standing {
 
 export type TokenKind = 'access_token' | 'refresh_token';
 
+/** What proves that the bearer of a token is its rightful holder: the members of `cnf` (RFC 7800 §3.1). */
+export interface Confirmation {
+  /** Thumbprint (RFC 7638) of the client's key: the token needs DPoP proofs by this key (RFC 9449 §6.1). */
+  readonly jkt?: string;
+}
+
 /**
  * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
  * successors of one refresh token. A grant is what one authorization by a user led to; pairs and families belong to one
@@ -111,8 +117,10 @@ export interface TokenRecord {
   readonly digest?: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
-  /** `token_type` of the token response (`Bearer`). Absent for refresh tokens. */
+  /** `token_type` of the token response: `Bearer` or `DPoP`. Absent for refresh tokens. */
   readonly tokenType?: string;
+  /** What the token is bound to. Absent for bearer tokens. */
+  readonly confirmation?: Confirmation;
   /** The server's identifier of the user. Absent if the client acts for itself. */
   readonly subject?: string;
   /** Claims as issued. Can be absent for a JWT access token, which contains them itself. */
@@ -152,23 +160,23 @@ export type NewToken = Omit<
 };
 
 /** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
-export const BESIDE = '_application';
+export const RECORD_ONLY = '_application';
 
 /** Returns the member for these claims, or none if there are none. */
-export function besideToken(beside: Claims | undefined): Claims {
-  return beside === undefined || Object.keys(beside).length === 0 ? {} : { [BESIDE]: beside };
+export function recordOnlyMember(recordOnly: Claims): Claims {
+  return Object.keys(recordOnly).length === 0 ? {} : { [RECORD_ONLY]: recordOnly };
 }
 
-export function besideOf({ claims }: Pick<TokenRecord, 'claims'>): Claims {
-  const beside = claims?.[BESIDE];
-  return isJsonObject(beside) ? beside : {};
+export function recordOnlyClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims {
+  const recordOnly = claims?.[RECORD_ONLY];
+  return isJsonObject(recordOnly) ? recordOnly : {};
 }
 
 /** Returns the claims that are in the token. */
-export function ownClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
-  if (claims === undefined || claims[BESIDE] === undefined) return claims;
-  const { [BESIDE]: _, ...own } = claims;
-  return own;
+export function claimsInToken({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
+  if (claims === undefined || claims[RECORD_ONLY] === undefined) return claims;
+  const { [RECORD_ONLY]: _, ...inToken } = claims;
+  return inToken;
 }
 
 /** An authorization code that waits to be redeemed. */
@@ -180,13 +188,15 @@ export interface AuthorizationCodeRecord {
   /** Whether the authorization request contained `redirect_uri` (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
   readonly codeChallenge?: string;
+  /** What the code is bound to (`dpop_jkt`, RFC 9449 §10). */
+  readonly confirmation?: Confirmation;
   readonly scopes: readonly string[];
   readonly subject: string;
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
   /** Claims for the grant's tokens: the client's `sub` of the user, `username`, `auth_time`, `acr`, `amr`, `sid`. */
-  readonly claims: Claims;
+  readonly claims: Claims & { readonly sub: string };
   readonly claimsRequest?: ClaimsRequest;
   /** Resources that access tokens may be for (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
@@ -394,7 +404,9 @@ export function parseScope(parameter: string): readonly string[] {
 }
 
 /**
- * Returns the requested scopes, or the default if none were requested (RFC 6749 §3.3).
+ * Returns the requested scopes, or the default if none were requested (RFC 6749 §3.3). A refresh narrows its access
+ * token with it: `allowed` is then what remains of the grant (RFC 6749 §6).
+ * @param allowed all that may be requested
  * @throws {OAuthError} `invalid_scope`: malformed, or not all allowed
  */
 export function selectScopes(

@@ -3,21 +3,23 @@ import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
+import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
 import { equalInConstantTime } from '../environment.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import { grantClaimsOf, mintAccessToken, mintIdTokenBeside, mintRefreshToken } from '../tokens/mint.ts';
+import { grantClaimsOf, mintAccessToken, mintIdTokenFor, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
-export const authorizationCode: Grant = async (context, client, form, call) => {
+export const authorizationCode: Grant = async (context, client, form, call, confirmation) => {
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
+  if (record.confirmation !== undefined) requireSameKey(record.confirmation, confirmation);
   if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
   requireUnchanged(record, client);
   await requireAlive(context, record);
@@ -26,11 +28,12 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const selected = remaining.select(resourcesIn(form));
   const { subject, grantId, sessionId, nonce, claimsRequest } = record;
   const { scopes, resources } = remaining;
-  const person = { subject, sub: subjectOf(record) };
+  const person = { subject, sub: record.claims.sub };
   const claims = grantClaimsOf(client, record.claims);
   const purpose = {
     client,
     scopes,
+    confirmation,
     person,
     claims,
     grantId,
@@ -41,12 +44,15 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
     ...(resources !== undefined && { resources }),
   };
   const refresh = client.grantTypes.includes('refresh_token')
-    ? await mintRefreshToken(context, purpose)
+    ? await mintRefreshToken(context, {
+        ...purpose,
+        confirmation: confirmation && confirmationOfRefreshToken(client, confirmation),
+      })
     : undefined;
-  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.keepUntil);
+  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
   const occasion = { client, person, access, claims, claimsRequest };
-  const idToken = await mintIdTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
+  const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
   // The code is redeemed last. If signing fails, the client can try again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
@@ -76,8 +82,8 @@ async function requireMatch(
     throw invalidGrant('the authorization code is not valid', 'code_foreign');
 
   const redirectUri = form.get('redirect_uri');
-  const expected = record.redirectUriGiven || redirectUri !== undefined ? record.redirectUri : undefined;
-  if (redirectUri !== expected)
+  const isOmitted = redirectUri === undefined && !record.redirectUriGiven;
+  if (!isOmitted && redirectUri !== record.redirectUri)
     throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch', redirectUri);
 
   const verifier = form.get('code_verifier');
@@ -110,12 +116,6 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
     );
   if (record.codeChallenge === undefined && !mayOmitPkce(client))
     throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
-}
-
-/** Returns the client's `sub` of the user at the time of approval. */
-function subjectOf({ claims: { sub } }: AuthorizationCodeRecord): string {
-  if (typeof sub === 'string') return sub;
-  throw invalidGrant('the authorization code is not valid', 'code_unknown'); // from a version that did not store it
 }
 
 async function requireAlive(context: TokenContext, record: AuthorizationCodeRecord): Promise<void> {

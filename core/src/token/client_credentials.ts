@@ -6,7 +6,7 @@ import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
-export const clientCredentials: Grant = async (context, client, form) => {
+export const clientCredentials: Grant = async (context, client, form, _call, confirmation) => {
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
   const personal = wanted.filter(isPersonalScope);
@@ -19,7 +19,7 @@ export const clientCredentials: Grant = async (context, client, form) => {
     ...(asked !== undefined && { resources: asked }),
   });
   const audience = audienceOf(context, resources);
-  const access = await mintAccessToken(context, { client, scopes, audience });
+  const access = await mintAccessToken(context, { client, scopes, audience, confirmation });
   const basis = { clientGeneration: client.generation ?? 0 };
   if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
   return { access };

@@ -3,15 +3,19 @@ import type { ClientContext } from '../clients/client.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientRecord, Confirmation } from '../protocol/records.ts';
 import type { MintedToken } from '../tokens/mint.ts';
 
-/** Issues tokens to a client that is authenticated and registered for the grant type. */
+/**
+ * Issues tokens to a client that is authenticated and registered for the grant type.
+ * @param confirmation what the access token is bound to; `undefined` for a bearer token
+ */
 export type Grant = (
   context: ClientContext,
   client: ClientRecord,
   form: Form,
   call: Call,
+  confirmation: Confirmation | undefined,
 ) => Promise<IssuedTokens>;
 
 export interface IssuedTokens {

@@ -2,59 +2,66 @@
 import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
+import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientRecord, Confirmation, TokenRecord } from '../protocol/records.ts';
 import type { FoundToken } from '../tokens/context.ts';
 import {
   FAMILY_END,
   grantClaimsOf,
   type MintedAccessToken,
-  type MintedToken,
   mintAccessToken,
-  mintIdTokenBeside,
+  mintIdTokenFor,
   mintSuccessor,
   recallSuccessor,
   type TokenPurpose,
 } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
-import { findToken, lifeOf } from '../tokens/state.ts';
+import { claimsOfRecord, confirmationOf, findToken, lifeOf, personOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** A refresh token that the right client presented. */
 interface Presented extends FoundToken {
   readonly token: string;
   readonly client: ClientRecord;
+  /** What it is bound to. */
+  readonly bound: Confirmation | undefined;
+  /** What the new access token is bound to. */
+  readonly confirmation: Confirmation | undefined;
 }
 
 /** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = async (context, client, form, call) => {
+export const refreshToken: Grant = async (context, client, form, call, confirmation) => {
   const token = requireParameter(form, 'refresh_token');
   const found = await findToken(context, token);
   if ('reason' in found) throw refused(found.reason);
   const { record, claims } = found;
   if (record.kind !== 'refresh_token') throw refused('wrong_type');
   if (record.clientId !== client.id) throw refused('refresh_token_foreign');
+  const bound = confirmationOf(found);
+  if (bound !== undefined) requireSameKey(bound, confirmation); // RFC 9449 §5
   const life = await lifeOf(context, record, claims);
   if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
-  const presented = { ...found, token, client };
+  const presented = { ...found, token, client, bound, confirmation };
   if (!life.alive) return retry(context, presented, form, call);
   return rotates(client) ? rotate(context, presented, form, call) : keep(context, presented, form);
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
 async function rotate(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token, client } = presented;
+  const { record, token, client, bound, confirmation } = presented;
   const remaining = await remainingAccess(context, client, record);
   const pairId = newTimedIdentifier(context);
-  const refresh = await mintSuccessor(context, { ...purposeOf(presented, remaining), pairId }, token);
-  const beside = await mintBeside(context, presented, refresh.record, remaining, form);
-  const outcome = await context.storage.tokens.rotate(record, refresh.record, [
-    beside.access.record,
-    refresh.record,
-  ]);
-  if (outcome === 'issued') return { ...beside, refreshToken: refresh.token };
+  // A public client that shows a key for the first time is bound to it from now on.
+  const lasting = bound ?? (confirmation && confirmationOfRefreshToken(client, confirmation));
+  const purpose = { ...purposeOf(presented, remaining), pairId, confirmation: lasting };
+  const refresh = await mintSuccessor(context, purpose, token);
+  const minted = await mintAccessAndIdToken(context, presented, refresh.record, remaining, form);
+  const tokens = [minted.access.record, refresh.record];
+  const outcome = await context.storage.tokens.rotate(record, refresh.record, tokens);
+  if (outcome === 'issued') return { ...minted, refreshToken: refresh.token };
   if (outcome !== 'superseded') throw overtaken();
 
   // A concurrent request has rotated the token, so this one is a retry.
@@ -71,10 +78,10 @@ function rotates(client: ClientRecord): boolean {
 /** Issues an access token and keeps the refresh token, for clients without rotation. */
 async function keep(context: ClientContext, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
-  const beside = await mintBeside(context, presented, presented.record, remaining, form);
-  const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
+  const minted = await mintAccessAndIdToken(context, presented, presented.record, remaining, form);
+  const outcome = await context.storage.tokens.issueFrom(presented.record, [minted.access.record]);
   if (outcome !== 'issued') throw overtaken();
-  return { ...beside, refreshToken: presented.token };
+  return { ...minted, refreshToken: presented.token };
 }
 
 /**
@@ -88,28 +95,31 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
 
   const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
   if (!successor) throw refused('no_record');
-  const life = await lifeOf(context, successor, successor.claims ?? {});
+  const claims = await claimsOfRecord(context, successor);
+  const life = await lifeOf(context, successor, claims);
   if (!life.alive && life.reason === 'superseded') throw await revokeStolen(context, presented, call);
   if (!life.alive) throw refused(life.reason);
+  const bound = confirmationOf({ record: successor, claims });
+  if (bound !== undefined) requireSameKey(bound, presented.confirmation);
 
   const refreshToken = await recallSuccessor(context, successor, token);
   if (refreshToken === undefined) throw refused('refresh_token_dead');
   const remaining = await remainingAccess(context, presented.client, successor);
-  const beside = await mintBeside(context, presented, successor, remaining, form);
-  const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
+  const minted = await mintAccessAndIdToken(context, presented, successor, remaining, form);
+  const outcome = await context.storage.tokens.issueFrom(successor, [minted.access.record]);
   if (outcome === 'superseded') throw await revokeStolen(context, presented, call);
   if (outcome !== 'issued') throw overtaken();
-  return { ...beside, refreshToken };
+  return { ...minted, refreshToken };
 }
 
 /**
  * Mints an access token for the pair of a refresh token, and an ID token about the original sign-in (OpenID Connect
  * Core §12.2). `scope` and `resource` narrow only this access token (RFC 6749 §6, RFC 8707 §2.2).
  */
-async function mintBeside(
+async function mintAccessAndIdToken(
   context: ClientContext,
   presented: Presented,
-  refresh: MintedToken['record'] | FoundToken['record'],
+  refresh: Pick<TokenRecord, 'pairId' | 'expiresAt'>,
   remaining: RemainingAccess,
   form: Form,
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
@@ -120,22 +130,22 @@ async function mintBeside(
   const { client, claims = {}, claimsRequest, person } = purpose;
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
   const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
-  const idToken = await mintIdTokenBeside(context, { client, person, access, claims, claimsRequest });
+  const idToken = await mintIdTokenFor(context, { client, person, access, claims, claimsRequest });
   return { access, idToken };
 }
 
 /** What the new tokens say: as the presented token, within the remaining access. `sub` stays as the client knows it. */
-function purposeOf(
-  { record, claims, client }: Presented,
-  { scopes, resources }: RemainingAccess,
-): TokenPurpose {
-  const { subject, familyId, grantId, sessionId, claimsRequest } = record;
+function purposeOf(presented: Presented, { scopes, resources }: RemainingAccess): TokenPurpose {
+  const { record, claims, client, confirmation } = presented;
+  const { familyId, grantId, sessionId, claimsRequest } = record;
+  const person = personOf(presented);
   const familyEnd = claims[FAMILY_END];
   return {
     client,
     scopes,
+    confirmation,
     claims: grantClaimsOf(client, claims),
-    ...(subject !== undefined && { person: { subject, sub: String(claims.sub) } }),
+    ...(person !== undefined && { person }),
     ...(familyId !== undefined && { familyId }),
     ...(typeof familyEnd === 'number' && { familyEnd }),
     ...(grantId !== undefined && { grantId }),

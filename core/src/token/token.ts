@@ -2,6 +2,7 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
+import { confirmationOfRequest } from '../confirmation/dpop.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -13,6 +14,13 @@ import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
+
+/** The function of each grant type. `GRANTS` says what a client needs for it. */
+const GRANT_FUNCTIONS: Readonly<Record<GrantType, Grant>> = {
+  authorization_code: authorizationCode,
+  refresh_token: refreshToken,
+  client_credentials: clientCredentials,
+};
 
 /** `POST /token` (RFC 6749 §3.2). */
 export async function token(context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> {
@@ -41,26 +49,21 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
     });
   }
 
+  // RFC 9449 §5 read the proof of the client's key
+  const usesDpop = request.headers.dpop !== undefined || client.metadata?.dpop_bound_access_tokens;
+  const confirmation = usesDpop ? await confirmationOfRequest(context, request, client, 'token') : undefined;
+
   // §5.1 issue the tokens
-  return tokenResponse(context, await CODE[grantType](context, client, form, call));
+  return tokenResponse(context, await GRANT_FUNCTIONS[grantType](context, client, form, call, confirmation));
 }
 
-/** The code of each grant type. `GRANTS` says what a client needs for it. */
-const CODE: Readonly<Record<GrantType, Grant>> = {
-  authorization_code: authorizationCode,
-  refresh_token: refreshToken,
-  client_credentials: clientCredentials,
-};
-
 function isGrantType(value: string): value is GrantType {
-  return Object.hasOwn(CODE, value);
+  return Object.hasOwn(GRANT_FUNCTIONS, value);
 }
 
 /** RFC 6749 §5.1. */
-function tokenResponse(
-  { clock }: ClientContext,
-  { access, refreshToken, idToken }: IssuedTokens,
-): HttpResponse {
+function tokenResponse({ clock }: ClientContext, issued: IssuedTokens): HttpResponse {
+  const { access, refreshToken, idToken } = issued;
   const { record, token } = access;
   return jsonResponse({
     access_token: token,

@@ -3,7 +3,7 @@ import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { BESIDE, besideOf, type TokenRecord } from '../protocol/records.ts';
+import { RECORD_ONLY, recordOnlyClaims, type TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
 
@@ -109,16 +109,16 @@ export class DeclaredClaims {
   /** Returns the claims of an access token, and those that its record keeps for UserInfo and introspection. */
   async ofAccessToken(
     token: TokenAtIssuance,
-  ): Promise<{ readonly carried: Claims; readonly beside: Claims }> {
+  ): Promise<{ readonly inToken: Claims; readonly recordOnly: Claims }> {
     const due = this.#fixed(token, ['access_token', 'userinfo', 'introspection']);
     const values = await this.#resolve(due, 'issuance', token);
-    const isCarried = new Set(
+    const isInToken = new Set(
       due.filter((claim) => claim.in.includes('access_token')).map(({ name }) => name),
     );
     const entries = Object.entries(values);
     return {
-      carried: Object.fromEntries(entries.filter(([name]) => isCarried.has(name))),
-      beside: Object.fromEntries(entries.filter(([name]) => !isCarried.has(name))),
+      inToken: Object.fromEntries(entries.filter(([name]) => isInToken.has(name))),
+      recordOnly: Object.fromEntries(entries.filter(([name]) => !isInToken.has(name))),
     };
   }
 
@@ -133,7 +133,7 @@ export class DeclaredClaims {
     const fixed = due
       .filter((claim) => claim.live !== true)
       .flatMap(({ name }) => {
-        const value = Object.hasOwn(claims, name) ? claims[name] : besideOf(record)[name];
+        const value = Object.hasOwn(claims, name) ? claims[name] : recordOnlyClaims(record)[name];
         return value === undefined || value === null ? [] : [[name, value] as const];
       });
     const live = due.filter((claim) => claim.live === true);
@@ -222,7 +222,7 @@ const CLAIM_MEMBERS = { in: true, scopes: true, clients: true, apis: true, live:
 
 function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<string> | undefined): void {
   const at = `applicationClaims.claims.${name}`;
-  if (PROTECTED_CLAIMS.has(name) || name === BESIDE)
+  if (PROTECTED_CLAIMS.has(name) || name === RECORD_ONLY)
     throw new ConfigurationError(at, 'a name that OAuth and OpenID Connect do not use themselves');
   if (name in Object.prototype)
     throw new ConfigurationError(at, 'a name that JavaScript objects do not have by default');

@@ -32,6 +32,10 @@ export class ClientKeys {
     this.#remote = new RemoteKeySets({ ...parts, mostKeys: MOST_KEYS });
   }
 
+  forgetCached(): void {
+    this.#remote.forgetCached();
+  }
+
   /**
    * Finds the key for a signature by `kid`. Without a `kid`, takes the client's only key for the algorithm (OpenID
    * Connect Core §10.1).

@@ -19,6 +19,14 @@ export interface FoundToken {
   readonly isPlainJwt?: boolean;
 }
 
+/** The user that a token is about. */
+export interface Person {
+  /** The server's own identifier. */
+  readonly subject: string;
+  /** The identifier by which the client knows the user. */
+  readonly sub: string;
+}
+
 /** Why no token was found. `kind` and `claims` are present if the signature has verified. */
 export interface NoToken {
   readonly reason: InactiveReason;

@@ -13,15 +13,23 @@ interface JwtHeader {
   readonly type: string | undefined;
   /** Whether the header has critical extensions (`crit`, §4.1.11). */
   readonly isExtended: boolean;
+  /** The key in the header (`jwk`, §4.1.3), unchecked. Anyone can write one, so only DPoP proofs are verified with it. */
+  readonly key: unknown;
 }
 
 /** @returns `undefined` if the text is not a JWT, or its header is malformed (RFC 7515 §4.1) */
 export function readJwtHeader(token: string): JwtHeader | undefined {
   try {
-    const { alg, kid, typ, crit } = decodeProtectedHeader(token);
+    const { alg, kid, typ, crit, jwk } = decodeProtectedHeader(token);
     if ([alg, kid, typ].some((value: unknown) => value !== undefined && typeof value !== 'string'))
       return undefined;
-    return { algorithm: alg, keyId: kid, type: comparableType(typ), isExtended: crit !== undefined };
+    return {
+      algorithm: alg,
+      keyId: kid,
+      type: comparableType(typ),
+      isExtended: crit !== undefined,
+      key: jwk,
+    };
   } catch {
     return undefined; // jose throws a TypeError for everything that it cannot parse
   }

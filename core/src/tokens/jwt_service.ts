@@ -70,12 +70,20 @@ export interface JwtService {
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;
-  /** Keys that have verified a token. When a new one joins, the keys have changed, and the cache is cleared. */
-  readonly #keyIds = new Set<string>();
-  readonly #verified = new VerifiedTokens();
+  readonly #cachedTokens: number;
+  #verified: VerifiedTokens;
 
-  constructor(keys: SigningKeys) {
+  /** @param cachedTokens the maximum number of tokens whose valid signature is cached */
+  constructor(keys: SigningKeys, cachedTokens: number) {
     this.#keys = keys;
+    this.#cachedTokens = cachedTokens;
+    this.#verified = new VerifiedTokens(cachedTokens);
+  }
+
+  /** Checks that are under way do not fill the new cache. */
+  forgetCached(): void {
+    this.#keys.forgetCached();
+    this.#verified = new VerifiedTokens(this.#cachedTokens);
   }
 
   async sign(claims: Claims, { type, algorithm, keyId }: JwtSigning): Promise<SignedJwt> {
@@ -86,17 +94,19 @@ export class StoredKeysJwtService implements JwtService {
 
   async verify(token: string): Promise<VerifiedJwt> {
     const digest = await sha256(token);
-    const remembered = this.#verified.get(digest);
-    const header = remembered ?? (await this.#check(token));
+    const header = this.#verified.get(digest) ?? (await this.#check(token, digest));
     if ('reason' in header) return { verified: false, reason: header.reason };
     const claims = claimsOfJwt(token);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
-    if (remembered === undefined) this.#verified.add(digest, header);
     return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
   }
 
-  /** @returns header values of a token with a valid signature, or why it was rejected */
-  async #check(token: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
+  /**
+   * Caches a valid signature.
+   * @returns header values of the token, or why it was rejected
+   */
+  async #check(token: string, digest: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
+    const cache = this.#verified;
     const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
@@ -104,11 +114,7 @@ export class StoredKeysJwtService implements JwtService {
     // The server never signs critical extensions (RFC 7515 §4.1.11).
     if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
     if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
-    if (!this.#keyIds.has(keyId)) {
-      this.#keyIds.add(keyId);
-      this.#verified.clear();
-    }
-    return { keyId, type };
+    return cache.add(digest, { keyId, type });
   }
 
   publicKeys(): Promise<readonly JWK[]> {
@@ -122,31 +128,39 @@ interface VerifiedHeader {
   readonly type: string | undefined;
 }
 
-/** About 120 bytes each; the cache holds at most twice as many. */
-const MAX_TOKENS = 100_000;
-
 /** A server has few keys and types. */
-const MAX_HEADERS = 100;
+const MAX_HEADERS = 200;
 
-/** Caches which tokens have a valid signature, by digest. It caches neither claims nor whether a token is active. */
+/**
+ * Caches which tokens have a valid signature, by digest, at about 120 bytes each. It caches neither claims nor whether a
+ * token is active.
+ */
 class VerifiedTokens {
-  readonly #tokens = new RecentlyUsed<VerifiedHeader>(MAX_TOKENS, () => new TextTable());
+  readonly #tokens: RecentlyUsed<VerifiedHeader>;
   /** Shares equal headers, to save memory. */
   readonly #headers = new RecentlyUsed<VerifiedHeader>(MAX_HEADERS);
+  /** Keys that have verified a token. When a new one joins, the keys have changed, and the cache is cleared. */
+  readonly #keyIds = new Set<string>();
+
+  constructor(most: number) {
+    this.#tokens = new RecentlyUsed(most, () => new TextTable());
+  }
 
   get(digest: string): VerifiedHeader | undefined {
     return this.#tokens.get(digest);
   }
 
-  add(digest: string, header: VerifiedHeader): void {
+  /** @returns an equal header */
+  add(digest: string, header: VerifiedHeader): VerifiedHeader {
+    if (!this.#keyIds.has(header.keyId)) {
+      this.#keyIds.add(header.keyId);
+      this.#tokens.clear();
+    }
     const name = `${header.keyId} ${header.type}`;
-    const common = this.#headers.get(name);
-    if (common === undefined) this.#headers.set(name, header);
-    this.#tokens.set(digest, common ?? header);
-  }
-
-  clear(): void {
-    this.#tokens.clear();
+    const common = this.#headers.get(name) ?? header;
+    if (common === header) this.#headers.set(name, header);
+    this.#tokens.set(digest, common);
+    return common;
   }
 }
 
@@ -191,8 +205,8 @@ export class SigningKeys {
   readonly #secret: ServerSecret;
   readonly #clock: Clock;
   readonly #algorithms: readonly SigningAlgorithm[];
-  readonly #verifying = new Map<string, VerifyingKey>();
-  readonly #signing = new Map<string, SigningKey>();
+  #verifying = new Map<string, VerifyingKey>();
+  #signing = new Map<string, SigningKey>();
 
   /** @param algorithms those that the server's options need */
   constructor(
@@ -205,6 +219,12 @@ export class SigningKeys {
     this.#repository = repository;
     this.#secret = secret;
     this.#clock = clock;
+  }
+
+  /** Lookups that are under way do not fill the new caches. */
+  forgetCached(): void {
+    this.#verifying = new Map();
+    this.#signing = new Map();
   }
 
   /**
@@ -240,25 +260,33 @@ export class SigningKeys {
    * @throws {Error} the key is not in storage, or no server secret opens it
    */
   async forSigning(algorithm: SigningAlgorithm, keyId?: string): Promise<SigningKey> {
+    const cache = this.#signing;
     const kid = keyId ?? (await this.#currentKeyId(algorithm));
-    const remembered = this.#signing.get(kid);
-    if (remembered !== undefined) return remembered;
+    return cache.get(kid) ?? this.#importForSigning(kid, cache);
+  }
+
+  async #importForSigning(kid: string, cache: Map<string, SigningKey>): Promise<SigningKey> {
     const record = await this.#repository.get(kid);
     if (!record) throw new Error(`the signing key ${kid} is not in storage`);
     const signs = await signerOf(await this.#open(record), record.algorithm);
     const key = { ...(await importPublic(record)), signs };
-    this.#signing.set(kid, key);
+    cache.set(kid, key);
     return key;
   }
 
   /** Returns a key by `kid`, whatever its status. */
   async forVerifying(kid: string): Promise<VerifyingKey | undefined> {
-    const remembered = this.#verifying.get(kid);
-    if (remembered !== undefined) return remembered;
+    return this.#verifying.get(kid) ?? this.#importForVerifying(kid, this.#verifying);
+  }
+
+  async #importForVerifying(
+    kid: string,
+    cache: Map<string, VerifyingKey>,
+  ): Promise<VerifyingKey | undefined> {
     const record = await this.#repository.get(kid);
     if (!record) return undefined;
     const key = await importPublic(record);
-    this.#verifying.set(kid, key);
+    cache.set(kid, key);
     return key;
   }
 

@@ -13,14 +13,15 @@ import {
 } from '../protocol/claims.ts';
 import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
 import {
-  besideToken,
   type ClientRecord,
+  type Confirmation,
   formatScope,
   hasPairwiseSubjects,
   type NewToken,
+  recordOnlyMember,
   type TokenRecord,
 } from '../protocol/records.ts';
-import type { OidcContext, TokenContext } from './context.ts';
+import type { OidcContext, Person, TokenContext } from './context.ts';
 import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';
 import type { SignedJwt } from './jwt_service.ts';
 import {
@@ -44,7 +45,7 @@ export async function mintAccessToken(
   purpose: TokenPurpose,
   keepUntil = 0,
 ): Promise<MintedAccessToken> {
-  const { client, scopes } = purpose;
+  const { client, scopes, confirmation, person, grantId, sessionId } = purpose;
   const { sid: _, ...grantClaims } = purpose.claims ?? {}; // APIs do not need the session
   const userinfo = purpose.claimsRequest?.userinfo;
   const issuedAtMs = context.clock();
@@ -52,14 +53,14 @@ export async function mintAccessToken(
   const exp = iat + (purpose.lifetime ?? context.lifetimes.accessToken);
   const jti = newTimedIdentifier(context);
   const audience = purpose.audience ?? context.defaultAudience;
-  const { carried, beside } = (await applicationClaims(context, purpose, audience)) ?? {};
+  const application = await context.applicationClaims?.ofAccessToken({
+    ...{ clientId: client.id, subject: person?.subject, scopes, grantId, sessionId },
+    audience: [audience].flat(),
+  });
   const claims: Claims = {
-    ...carried,
-    iss: context.issuer,
-    sub: purpose.person?.sub ?? client.id,
+    ...application?.inToken,
+    ...claimsOfPurpose(context, purpose),
     aud: audience,
-    client_id: client.id,
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...grantClaims,
     iat,
     exp,
@@ -67,14 +68,15 @@ export async function mintAccessToken(
   };
   const record = {
     ...purposeOfRecord(purpose),
+    ...(confirmation !== undefined && { confirmation }),
     kind: 'access_token',
-    tokenType: 'Bearer',
+    tokenType: confirmation === undefined ? 'Bearer' : 'DPoP',
     issuedAtMs,
     expiresAt: exp,
     keepUntil: Math.max(exp, keepUntil),
     ...(userinfo !== undefined && { claimsRequest: { userinfo } }),
   } as const;
-  const kept = besideToken(beside);
+  const kept = application && recordOnlyMember(application.recordOnly);
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
     const token = newOpaque('access_token', context.random);
     return {
@@ -88,7 +90,7 @@ export async function mintAccessToken(
   return {
     token: signed.token,
     audience,
-    record: { ...record, ...(await jwtIdentity(jti, signed)), ...(beside !== undefined && { claims: kept }) },
+    record: { ...record, ...(await jwtIdentity(jti, signed)), ...(kept && { claims: kept }) },
   };
 }
 
@@ -103,18 +105,12 @@ export interface MintedAccessToken extends MintedToken {
   readonly audience: string | readonly string[];
 }
 
-/** The user that a token is about. */
-export interface Person {
-  /** The server's own identifier. */
-  readonly subject: string;
-  /** The identifier by which the client knows the user. */
-  readonly sub: string;
-}
-
 /** What a token is issued for. */
 export interface TokenPurpose {
   readonly client: ClientRecord;
   readonly scopes: readonly string[];
+  /** What the token is bound to; `undefined` for a bearer token. Required, so that no grant forgets it. */
+  readonly confirmation: Confirmation | undefined;
   /** Absent if the client acts for itself. */
   readonly person?: Person;
   /** Claims of the grant: `username`, `auth_time`, `acr`, `amr`, `sid`. */
@@ -144,16 +140,16 @@ function typeFor({ apisWithPlainJwts }: TokenContext, audience: string | readonl
   return isPlain ? PLAIN_JWT_TYPE : JWT_TYPES.access_token;
 }
 
-/** @returns `undefined` if the application adds no claims */
-function applicationClaims(
-  { applicationClaims: declared }: TokenContext,
-  { client, person, scopes, grantId, sessionId }: TokenPurpose,
-  audience: string | readonly string[],
-) {
-  const clientId = client.id;
-  return declared?.ofAccessToken({
-    ...{ clientId, subject: person?.subject, scopes, audience: [audience].flat(), grantId, sessionId },
-  });
+/** Returns the claims that say what an access or refresh token is for, with what it is bound to (RFC 9449 §6.1). */
+function claimsOfPurpose({ issuer }: TokenContext, purpose: TokenPurpose): Claims {
+  const { client, scopes, person, confirmation } = purpose;
+  return {
+    iss: issuer,
+    sub: person?.sub ?? client.id,
+    client_id: client.id,
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...(confirmation !== undefined && { cnf: confirmation }),
+  };
 }
 
 /** Returns the part of a record that says what the token is for. */
@@ -236,7 +232,7 @@ export async function recallSuccessor(
 export const FAMILY_END = 'family_exp';
 
 async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
-  const { client, scopes, claimsRequest, resources } = purpose;
+  const { confirmation, claimsRequest, resources } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const { refreshFamily } = context.lifetimes;
@@ -247,11 +243,8 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
     ? newTimedIdentifier(context)
     : timedIdentifier(issuedAtMs, body);
   const claims: Claims = {
-    iss: context.issuer,
-    sub: purpose.person?.sub ?? client.id,
+    ...claimsOfPurpose(context, purpose),
     aud: context.issuer,
-    client_id: client.id,
-    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...purpose.claims,
     ...(familyEnd !== undefined && { [FAMILY_END]: familyEnd }),
     iat,
@@ -260,6 +253,7 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
   };
   const record = {
     ...purposeOfRecord(purpose),
+    ...(confirmation !== undefined && { confirmation }),
     kind: 'refresh_token',
     claims,
     issuedAtMs,
@@ -301,7 +295,7 @@ function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Pro
  * user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
  * @returns `undefined` if OpenID Connect is off, there is no user, or the scope is missing
  */
-export async function mintIdTokenBeside(
+export async function mintIdTokenFor(
   context: TokenContext,
   occasion: IdTokenOccasion,
 ): Promise<string | undefined> {
@@ -401,10 +395,15 @@ function idTokenAlgorithmOf(context: TokenContext, client: ClientRecord): Signin
   return client.idTokenAlgorithm ?? context.idTokenAlgorithm;
 }
 
-/** `at_hash` (OpenID Connect Core §3.1.3.6). The signing algorithm determines the hash: SHA-512 for Ed25519. */
+/**
+ * `at_hash` (OpenID Connect Core §3.1.3.6). The signing algorithm determines the hash: SHA-512 for Ed25519. Web Crypto
+ * hashes in a thread of the pool, which takes 20 times as long as SHA-256 on this thread.
+ */
 async function leftHalfHash(token: string, algorithm: SigningAlgorithm): Promise<string> {
-  const hash = algorithm === 'EdDSA' ? 'SHA-512' : 'SHA-256';
-  const digest = new Uint8Array(await crypto.subtle.digest(hash, new TextEncoder().encode(token)));
+  const digest =
+    algorithm === 'EdDSA'
+      ? new Uint8Array(await crypto.subtle.digest('SHA-512', new TextEncoder().encode(token)))
+      : base64url.decode(await sha256(token));
   return base64url.encode(digest.subarray(0, digest.length / 2));
 }
 

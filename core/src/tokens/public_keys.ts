@@ -31,7 +31,9 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
  */
 export function readPublicKeys(set: unknown, most: number): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
-  return set.keys.slice(0, most).flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
+  return set.keys
+    .slice(0, most)
+    .flatMap((jwk: unknown) => (isJsonObject(jwk) ? (readPublicKey(jwk) ?? []) : []));
 }
 
 /** Whether a key may be used with an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
@@ -86,20 +88,25 @@ export async function importPublicKey(jwk: JWK, algorithm: KeyAlgorithm): Promis
   }
 }
 
-function publicKey(jwk: JsonObject): readonly JWK[] {
-  if ('d' in jwk || 'k' in jwk) return [];
+/** Members of a JWK that are secret (RFC 7518 §6.2.2, §6.3.2, §6.4.1). */
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
+
+/**
+ * Reads a key, with its public members only.
+ * @returns `undefined` if it is not usable, as in `readPublicKeys`
+ */
+export function readPublicKey(jwk: JsonObject): JWK | undefined {
+  if (PRIVATE_MEMBERS.some((member) => member in jwk)) return undefined;
   const numbers = publicNumbers(jwk);
   const { kid, alg, use, key_ops: operations } = jwk;
-  if (numbers === undefined || !(operations === undefined || isListOfTexts(operations))) return [];
-  return [
-    {
-      ...numbers,
-      ...(typeof kid === 'string' && { kid }),
-      ...(typeof alg === 'string' && { alg }),
-      ...(typeof use === 'string' && { use }),
-      ...(operations !== undefined && { key_ops: [...operations] }),
-    },
-  ];
+  if (numbers === undefined || !(operations === undefined || isListOfTexts(operations))) return undefined;
+  return {
+    ...numbers,
+    ...(typeof kid === 'string' && { kid }),
+    ...(typeof alg === 'string' && { alg }),
+    ...(typeof use === 'string' && { use }),
+    ...(operations !== undefined && { key_ops: [...operations] }),
+  };
 }
 
 function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
@@ -179,6 +186,11 @@ export class RemoteKeySets {
     this.#fetchDocument = fetchDocument;
     this.#clock = clock;
     this.#mostKeys = mostKeys;
+  }
+
+  /** The next lookup of each set fetches it. */
+  forgetCached(): void {
+    this.#sets.clear();
   }
 
   /**

@@ -1,5 +1,6 @@
 // Derives keys from the server's secret.
 import { base64url } from 'jose';
+import { derivedKey } from '#crypto';
 import { ConfigurationError } from '../http/errors.ts';
 import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
 
@@ -10,7 +11,8 @@ export type SecretUse =
   | 'refresh_successor'
   | 'pairwise_subject'
   | 'pairwise_session'
-  | 'initial_access_token';
+  | 'initial_access_token'
+  | 'dpop_nonce';
 
 /**
  * The server's secret, or a list of secrets: the first is used, all are accepted. Each use has its own key, derived by
@@ -65,15 +67,7 @@ async function fingerprint(secret: string): Promise<string> {
 }
 
 async function deriveKey(secret: string, use: string): Promise<Uint8Array<ArrayBuffer>> {
-  const text = new TextEncoder();
-  const material = await crypto.subtle.importKey('raw', text.encode(secret), 'HKDF', false, ['deriveBits']);
-  const parameters = {
-    name: 'HKDF',
-    hash: 'SHA-256',
-    salt: new Uint8Array(),
-    info: text.encode(`grantd ${use}`),
-  };
-  return new Uint8Array(await crypto.subtle.deriveBits(parameters, material, 256));
+  return derivedKey(secret, `grantd ${use}`);
 }
 
 /** Clients and keys that stop working if a server secret is dropped. */

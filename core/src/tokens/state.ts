@@ -1,21 +1,23 @@
 // Finds tokens, and decides whether they are alive.
 import { sha256 } from '#crypto';
 import { equalInConstantTime, secondsOf } from '../environment.ts';
-import { type InactiveReason, OAuthError, StorageFault } from '../http/errors.ts';
+import type { TokenScheme } from '../http/bearer.ts';
+import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
-import type { Claims } from '../protocol/claims.ts';
+import { type Claims, dpopKeyOf } from '../protocol/claims.ts';
 import {
   ALIVE,
   type AuthorizationCodeRecord,
   type ClientRecord,
+  type Confirmation,
+  claimsInToken,
   type Life,
-  ownClaims,
   storedLife,
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import type { FoundToken, NoToken, TokenContext } from './context.ts';
+import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
 import { jwtTypeOf } from './jwt.ts';
 import { opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
@@ -59,11 +61,19 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
   if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
   const record = await lookUp(context, kind, await sha256(token));
   if (record === undefined) return { reason: 'no_record', kind };
-  return { record, claims: { ...(await claimsOfRecord(context, record)), ...ownClaims(record) } };
+  return { record, claims: await claimsOfRecord(context, record) };
 }
 
 function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitable<TokenRecord | undefined> {
   return kind === 'access_token' ? storage.tokens.getByAccessToken(id) : storage.tokens.getByRefreshToken(id);
+}
+
+/**
+ * Returns what a token is bound to: by its record, or by its claims if a host's store keeps no confirmation.
+ * @returns `undefined` for a bearer token; `dpopKeyOf` reads the rest, which can be anything in a host's own JWT
+ */
+export function confirmationOf({ record, claims }: FoundToken): Confirmation | undefined {
+  return record.confirmation ?? (claims.cnf as Confirmation | null | undefined) ?? undefined;
 }
 
 /** Protects against a stolen signing key, which can make valid signatures, but not tokens with a stored digest. */
@@ -76,15 +86,16 @@ function kindOfType(type: string | undefined): TokenKind | undefined {
   return known === 'access_token' || known === 'refresh_token' ? known : undefined;
 }
 
-/** Derives claims from the record, for hosts that store no claims of opaque tokens. */
-async function claimsOfRecord(context: TokenContext, record: TokenRecord): Promise<Claims> {
+/** Returns the claims of a record. Hosts may store none of an opaque token, so the most important ones are derived. */
+export async function claimsOfRecord(context: TokenContext, record: TokenRecord): Promise<Claims> {
   const { expiresAt, issuedAtMs } = record;
   return {
     iss: context.issuer,
-    sub: record.claims?.sub ?? (await subjectOfRecord(context, record)),
     exp: expiresAt,
     // Records of hosts may lack it.
     ...(Number.isFinite(issuedAtMs) && { iat: secondsOf(issuedAtMs) }),
+    ...claimsInToken(record),
+    sub: record.claims?.sub ?? (await subjectOfRecord(context, record)),
   };
 }
 
@@ -99,6 +110,14 @@ async function subjectOfRecord(
   return client && subjectIdentifier(context, client, subject);
 }
 
+/**
+ * Returns the user that a live token is about.
+ * @returns `undefined` if the client acts for itself
+ */
+export function personOf({ record: { subject }, claims: { sub } }: FoundToken): Person | undefined {
+  return subject !== undefined && typeof sub === 'string' ? { subject, sub } : undefined;
+}
+
 /** The token type that the caller expects. It is only a hint (grantd §3.3, RFC 7009 §2.1, RFC 7662 §2.1). */
 export type TokenTypeHint = 'access_token' | 'refresh_token' | 'auth_code';
 
@@ -106,19 +125,19 @@ const HINTS: readonly string[] = ['access_token', 'refresh_token', 'auth_code'] 
 
 /**
  * Reads the hint of a request. Unknown hints are ignored if the server or the client is configured so.
- * @param asking the caller, whose authentication may still be running; `undefined` if callers are not authenticated
+ * @param authentication of the caller, which may still be running; `undefined` if callers are not authenticated
  * @returns `undefined` if there is no hint, or an ignored one
  * @throws {OAuthError} `unsupported_token_type`: an unknown hint
  */
 export function readTokenTypeHint(
   { ignoreUnknownTokenTypeHints }: { readonly ignoreUnknownTokenTypeHints: boolean },
   form: Form,
-  asking: Promise<ClientRecord | undefined>,
+  authentication: Promise<ClientRecord | undefined>,
 ): Awaitable<TokenTypeHint | undefined> {
   const hint = form.get('token_type_hint');
   if (hint === undefined || isHint(hint)) return hint;
   if (ignoreUnknownTokenTypeHints) return undefined;
-  return asking.then((caller) => {
+  return authentication.then((caller) => {
     if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
     throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', {
       reason: 'unknown_hint',
@@ -151,6 +170,9 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     const subject = await subjectLife(context, record.subject);
     if (!subject.alive) return subject;
   }
+  // The server's own identifier cannot replace it: some clients must not know that (OpenID Connect Core §8).
+  if (record.subject !== undefined && typeof claims.sub !== 'string')
+    return { alive: false, reason: 'sub_missing' };
   if (record.supersededAtMs !== undefined) {
     return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
   }
@@ -220,10 +242,12 @@ export class AccessTokenVerifier {
   }
 
   /**
+   * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
+   *   caller must then check the proof (RFC 9449 §7).
    * @returns the token's record and its verified claims
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    */
-  async verify(token: string): Promise<FoundToken> {
+  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
     if (found.isPlainJwt) throw refused('wrong_type'); // the typ header must be at+jwt
     if ('reason' in found) throw refused(found.reason);
@@ -231,17 +255,24 @@ export class AccessTokenVerifier {
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
     const life = await lifeOf(this.#context, found.record, found.claims);
     if (!life.alive) throw refused(life.reason);
+    const confirmation = confirmationOf(found);
+    if (confirmation === undefined && scheme === 'Bearer') return found;
+    if (confirmation === undefined) throw refused('token_unbound');
+    if (dpopKeyOf(confirmation) === undefined) throw refused('confirmation_unknown');
+    if (scheme === 'Bearer') throw refused('token_bound');
     return found;
   }
 }
 
 /** The description contains only what the bearer may know. */
-function refused(reason: InactiveReason): OAuthError {
+function refused(reason: ReasonCode): OAuthError {
   return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', { reason });
 }
 
-const DESCRIPTIONS: Partial<Record<InactiveReason, string>> = {
+const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
   malformed: 'the access token is malformed',
+  token_bound: 'the access token is bound to a key and needs a proof',
+  token_unbound: 'the access token is not bound to a key',
   wrong_type: 'the token is not an access token',
   wrong_issuer: 'the access token is from another issuer',
   expired: 'the access token is expired',

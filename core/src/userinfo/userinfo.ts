@@ -1,11 +1,13 @@
 // UserInfo. § refers to OpenID Connect Core.
+import { requireProofOfToken } from '../confirmation/dpop.ts';
 import type { Context } from '../context.ts';
-import { readBearerToken } from '../http/bearer.ts';
+import { readAccessToken } from '../http/bearer.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import {
   type Claims,
+  dpopKeyOf,
   permittedClaims,
   permittedNames,
   permittedRequests,
@@ -15,6 +17,7 @@ import type { ClientRecord } from '../protocol/records.ts';
 import { inParallel } from '../serve.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
+import { confirmationOf, personOf } from '../tokens/state.ts';
 
 /** What UserInfo needs from the server. */
 export type UserInfoContext = Pick<
@@ -27,6 +30,12 @@ export type UserInfoContext = Pick<
   | 'applicationClaims'
   | 'accessTokens'
   | 'userInfoAudiences'
+  | 'paths'
+  | 'clock'
+  | 'secret'
+  | 'dpopAlgorithms'
+  | 'dpopNonces'
+  | 'dpopProofLifetime'
 >;
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
@@ -37,11 +46,19 @@ export async function userInfo(
 ): Promise<HttpResponse> {
   // §5.3.1 read the request and check the token
   const oidc = requireOidc(context);
-  const token = readBearerToken(request);
-  if (token === undefined) {
+  const presented = readAccessToken(request, context.dpopAlgorithms.length > 0);
+  if (presented === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
-  const found = await requireReadable(context, token, call);
+  const { token, scheme } = presented;
+  const found = await context.accessTokens.verify(token, scheme);
+  call.clientId = found.record.clientId;
+  // RFC 9449 §7.1
+  if (scheme === 'DPoP') {
+    const jkt = dpopKeyOf(confirmationOf(found));
+    await requireProofOfToken(context, request, { token, jkt, endpoint: 'userInfo' });
+  }
+  requirePermission(context, found);
 
   // §5.3.2 answer in the client's registered format
   const [claims, client] = await inParallel(personalClaims(context, oidc, found), async () =>
@@ -51,47 +68,44 @@ export async function userInfo(
 }
 
 /**
- * Returns the user's claims that an access token permits, without HTTP.
+ * Returns the user's claims that an access token permits, without HTTP. Refuses a token that is bound to a key, because
+ * nothing here proves possession of it.
  * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
  * @throws {StorageFault} storage or `getUserClaims` is unavailable
  */
 export async function userInfoOf(context: UserInfoContext, token: string): Promise<Claims> {
   const oidc = requireOidc(context);
-  return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
+  const found = await context.accessTokens.verify(token);
+  requirePermission(context, found);
+  return personalClaims(context, oidc, found);
 }
 
-/** Requires that the token is alive, has an accepted audience, and was granted `openid`. Notes its client in `call`. */
-async function requireReadable(
-  { accessTokens, userInfoAudiences }: UserInfoContext,
-  token: string,
-  call: Call,
-): Promise<FoundToken> {
-  const found = await accessTokens.verify(token);
-  call.clientId = found.record.clientId;
-  const audiences = [found.claims.aud].flat().map(String);
+/** Requires that the token has an accepted audience and the scope `openid`. */
+function requirePermission({ userInfoAudiences }: UserInfoContext, { record, claims }: FoundToken): void {
+  const audiences = [claims.aud].flat().map(String);
   if (userInfoAudiences !== undefined && !audiences.some((one) => userInfoAudiences.includes(one)))
     throw new OAuthError('invalid_token', 'the access token is for another audience', {
       reason: 'audience_wrong',
       value: audiences.join(' '),
     });
-  if (found.record.scopes.includes('openid')) return found;
-  throw new OAuthError('insufficient_scope', 'openid scope required', {
-    reason: 'scope_openid_missing',
-    scope: 'openid',
-  });
+  if (!record.scopes.includes('openid'))
+    throw new OAuthError('insufficient_scope', 'openid scope required', {
+      reason: 'scope_openid_missing',
+      scope: 'openid',
+    });
 }
 
-/** Claims by scope, requested claims and application claims. `sub` always comes from the token, not from the host. */
+/** Claims by scope, requested claims and application claims. `sub` comes from the token, not from the host. */
 async function personalClaims(
   context: UserInfoContext,
   oidc: OidcContext,
   found: FoundToken,
 ): Promise<Claims> {
   const { getUserClaims, claimsByScope } = oidc;
-  const { record, claims } = found;
-  const { subject, scopes, claimsRequest } = record;
-  const attributes = subject === undefined ? undefined : await getUserClaims(subject);
-  if (!attributes)
+  const { scopes, claimsRequest } = found.record;
+  const person = personOf(found);
+  const attributes = person && (await getUserClaims(person.subject));
+  if (person === undefined || !attributes)
     throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
 
   const asked = permittedRequests(claimsRequest?.userinfo, permittedNames(scopes, claimsByScope));
@@ -100,16 +114,17 @@ async function personalClaims(
     ...requestedClaims(attributes, asked),
     ...(await context.applicationClaims?.ofResponse('userinfo', found)),
   };
-  return { ...permitted, sub: claims.sub ?? subject };
+  return { ...permitted, sub: person.sub };
 }
 
 /** A host may call the operation although OpenID Connect is off. */
 function requireOidc({ oidc }: UserInfoContext): OidcContext {
-  if (oidc !== undefined) return oidc;
-  throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
-    status: 404,
-    reason: 'oidc_off',
-  });
+  if (oidc === undefined)
+    throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
+      status: 404,
+      reason: 'oidc_off',
+    });
+  return oidc;
 }
 
 /**

@@ -1,0 +1,172 @@
+// Reads and verifies DPoP proofs, at the server and in APIs. § refers to RFC 9449.
+import { calculateJwkThumbprint, type JWK } from 'jose';
+import { sha256, verifierOf } from '#crypto';
+import type { Verifies } from '../crypto/port.ts';
+import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
+import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { isJsonObject } from '../http/http.ts';
+import type { Claims } from '../protocol/claims.ts';
+import { namesOf, type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/jwt.ts';
+import { fitsAlgorithm, readPublicKey, withoutUse } from '../tokens/public_keys.ts';
+
+/** A verified proof, by its claims (§4.2). */
+export interface DpopProof {
+  /** Thumbprint of the key that signed it (RFC 7638). */
+  readonly jkt: string;
+  readonly jti: string;
+  /** Seconds since 1970, with a fraction if the client sends one. */
+  readonly iat: number;
+  readonly nonce?: string | undefined;
+  /** Digest of the access token that the proof is for. */
+  readonly ath?: string | undefined;
+}
+
+/** What a proof has to be. */
+export interface ExpectedProof {
+  readonly method: string;
+  /** The public URL of the request. Query and fragment are ignored. */
+  readonly url: string;
+  readonly algorithms: readonly SigningAlgorithm[];
+  /** Seconds for which a proof is accepted after its `iat`. */
+  readonly lifetime: number;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** Why a proof is refused. */
+export interface ProofRefusal {
+  readonly reason: RefusalReason;
+  readonly value?: string | undefined;
+}
+
+/** Maximum characters of a proof, which fits an RSA key of 8192 bits. */
+const MAX_PROOF_LENGTH = 8 * 1024;
+
+/** RFC 7515 §7.1. Several header lines arrive joined with commas, which are not part of it. */
+const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+
+/**
+ * Verifies a proof (§4.3), except for what the caller alone knows: its single use, `nonce` and `ath`.
+ * @param header the value of the DPoP header
+ */
+export async function verifyDpopProof(
+  header: string,
+  expected: ExpectedProof,
+): Promise<DpopProof | ProofRefusal> {
+  // §4.3 (1, 2) exactly one header with one signed JWT
+  if (header.length > MAX_PROOF_LENGTH || !COMPACT_JWS.test(header))
+    return { reason: 'dpop_proof_malformed' };
+
+  // §4.3 (4, 5, 7) type, algorithm and a public key
+  const { type, algorithm: alg, isExtended, key: jwk } = readJwtHeader(header) ?? {};
+  if (type !== 'dpop+jwt' || isExtended !== false) return { reason: 'dpop_proof_malformed' };
+  const algorithm = signingAlgorithmOf(alg);
+  if (algorithm === undefined || !expected.algorithms.includes(algorithm))
+    return { reason: 'dpop_algorithm_refused', value: alg };
+  const key = isJsonObject(jwk) ? readPublicKey(jwk) : undefined;
+  const verifies = key && fitsAlgorithm(key, algorithm) ? await imported(key, algorithm) : undefined;
+  if (key === undefined || verifies === undefined) return { reason: 'dpop_key_unfit' };
+
+  // §4.3 (6) signature
+  if (!(await isSignedWith(verifies, header))) return { reason: 'dpop_signature_wrong' };
+
+  // §4.3 (3, 8, 9, 11) claims
+  const claims = claimsOfJwt(header);
+  const { jti, htm, htu, iat, nonce, ath } = claims ?? {};
+  if (claims === undefined || typeof jti !== 'string' || jti === '' || !isTime(iat))
+    return { reason: 'dpop_proof_malformed' };
+  if (!isOptionalText(nonce) || !isOptionalText(ath)) return { reason: 'dpop_proof_malformed' };
+  if (htm !== expected.method) return { reason: 'dpop_method_wrong' };
+  if (typeof htu !== 'string' || comparableUrl(htu) !== comparableUrl(expected.url))
+    return { reason: 'dpop_url_wrong', value: typeof htu === 'string' ? htu : undefined };
+  const reason = untimely(claims, iat, expected);
+  if (reason !== undefined) return { reason };
+  return { jkt: await calculateJwkThumbprint(key), jti, iat, nonce, ath };
+}
+
+/** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
+async function imported(key: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+  try {
+    return await verifierOf(withoutUse(key), algorithm);
+  } catch {
+    return undefined; // nothing is fetched here, so only the key itself can be wrong
+  }
+}
+
+/** `iat` decides (§11.1). `exp` and `nbf` are not needed, but they count if a client sends them (RFC 7519 §4.1). */
+function untimely(
+  { exp = Infinity, nbf = 0 }: Claims,
+  iat: number,
+  { lifetime, nowMs }: ExpectedProof,
+): RefusalReason | undefined {
+  const now = nowMs / 1000;
+  if (typeof exp !== 'number' || !isTime(nbf)) return 'dpop_proof_malformed';
+  if (now >= iat + lifetime || now >= exp) return 'dpop_proof_expired';
+  if (Math.max(iat, nbf) > now + CLIENT_CLOCK_AHEAD) return 'dpop_proof_not_yet_valid';
+  return undefined;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}
+
+/**
+ * Normalizes a web URL for comparison (RFC 3986 §6.2.2, §6.2.3): scheme, host, default port, dot segments and needless
+ * escapes. Leaves out query and fragment (§4.3).
+ * @returns `undefined` if the text is not a web URL
+ */
+function comparableUrl(text: string): string | undefined {
+  // URL parsers also accept texts that are no URIs, such as those with spaces.
+  const url = /^https?:\/\/[\x21-\x5B\x5D-\x7E]+$/i.test(text) ? URL.parse(text) : null;
+  if (url === null || url.username !== '' || url.password !== '') return undefined;
+  return `${url.protocol}//${url.host}${url.pathname.replace(/%[\da-f]{2}/gi, withoutNeed)}`;
+}
+
+/** RFC 3986 §2.3. */
+const UNRESERVED = /[\w.~-]/;
+
+function withoutNeed(escaped: string): string {
+  const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+  return UNRESERVED.test(character) ? character : escaped.toUpperCase();
+}
+
+/** Whether a proof is for this access token (§4.3 (12)). */
+export async function isForToken({ ath }: DpopProof, token: string): Promise<boolean> {
+  return ath !== undefined && equalInConstantTime(ath, await sha256(token));
+}
+
+/** `alg` values of proofs, for metadata and challenges. */
+export function proofAlgorithms(algorithms: readonly SigningAlgorithm[]): readonly string[] {
+  return algorithms.flatMap(namesOf);
+}
+
+/** Descriptions for clients. All other reasons have the same one. */
+const DESCRIPTIONS: Partial<Record<RefusalReason, string>> = {
+  dpop_proof_missing: 'a DPoP proof is required',
+  dpop_not_supported: 'a DPoP proof is required',
+  dpop_proof_malformed: 'the DPoP proof is malformed',
+  dpop_algorithm_refused: 'the algorithm of the DPoP proof is not supported',
+  dpop_key_unfit: 'the key in the DPoP proof is not a suitable public key',
+  dpop_signature_wrong: 'the signature of the DPoP proof is wrong',
+  dpop_method_wrong: 'the DPoP proof is for another method',
+  dpop_url_wrong: 'the DPoP proof is for another URL',
+  dpop_proof_expired: 'the DPoP proof is expired',
+  dpop_proof_not_yet_valid: 'the DPoP proof is not valid yet',
+  dpop_proof_replayed: 'the DPoP proof was used before',
+  dpop_token_wrong: 'the DPoP proof is for another access token',
+  dpop_key_wrong: 'the DPoP proof is by another key',
+};
+
+/**
+ * The error of a refused proof (§5, §7.1).
+ * @param status 400 at the token endpoint, 401 at a protected resource
+ */
+export function refusedProof({ reason, value }: ProofRefusal, status: 400 | 401): OAuthError {
+  const description = DESCRIPTIONS[reason] ?? 'the DPoP proof is not valid';
+  return new OAuthError('invalid_dpop_proof', description, { reason, value, status });
+}
