@@ -36,7 +36,7 @@ export async function measureStatements(
       .map(({ id }) => String(id));
     const begin = database.prepare('BEGIN');
     const end = database.prepare('COMMIT');
-    const lookUp = lookUpList(database.prepare(TOKENS_SQL.accessToken));
+    const lookUp = lookUpList(database.prepare(TOKENS_SQL.getAccessToken));
     const insert = database.prepare(ISSUING_SQL.insert);
     const change = database.prepare('UPDATE tokens SET revoked_at_ms = ? WHERE issuer_id = ? AND id = ?');
     let next = 0;

@@ -44,7 +44,7 @@ test('a timing is the median of its runs, also of an even number of them', () =>
   assert.deepEqual(timingOf([10, 1, 2, 4]), { medianUs: 3, minUs: 1, maxUs: 10, runs: 4 });
 });
 
-test('of several ways the quicker one counts, and all are told', () => {
+test('of several ways the fastest one counts, and all are reported', () => {
   const ways = { slow: of(3), quick: of(2) };
   assert.deepEqual(quickestOf(ways), { ...ways.quick, way: 'quick', ways });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { comparisonLine } from '../report/comparison.ts';
 
-test('two versions are compared round by round, and the median of that is told', () => {
+test('two versions are compared round by round, and the median of the ratios is reported', () => {
   const measured = (contestant: string, rates: readonly number[]) =>
     rates.map((perSecond, round) => ({ contestant, round, perSecond }));
   // The machine was twice as fast in the last round. No ratio mixes two rounds.

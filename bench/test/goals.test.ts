@@ -83,7 +83,7 @@ test('introspection is held against bare, the fastest peer and oidc-provider', (
   ]);
 });
 
-test('growth compares the largest database with the smallest, where neither caches a record', () => {
+test('growth compares the largest database with the smallest if neither caches a record', () => {
   const run = results({
     growth: {
       '10 records, refresh tokens': [1000],
@@ -128,7 +128,7 @@ for (const [commitsPerSecond, writes] of [
   [50, 1.6],
   [10, 5],
 ] as const)
-  test(`where the mix makes ${commitsPerSecond} commits for its 50 writes, ${writes} share one in its ceiling`, () => {
+  test(`if the mix makes ${commitsPerSecond} commits for its 50 writes, ${writes} share one in its ceiling`, () => {
     const run = results({ mix: { grantd: [1000], bare: [10_000] } });
     const primitives = primitivesWith({ lookUp: 10, signEs256: 50, insert: 20, commit: 1600 });
     const { mix } = run.works;
@@ -162,14 +162,14 @@ test('two workers are held against twice what one core could do, with the commit
   assert.ok(Math.abs((two?.value ?? Number.NaN) - 1800 / ((2 * 1e6) / microseconds)) < 1e-9);
 });
 
-test('two workers are not judged where the generator has no core of its own', () => {
+test('two workers are not judged if the generator has no core of its own', () => {
   const run = results({ mix: { grantd: [1000], 'grantd, 2 workers': [1200] } });
   const verdictsOf = (cores: number) => tables({ ...run, machine: { ...run.machine, cores } });
   assert.match(verdictsOf(2), /no verdict: the generator shares their cores, and takes up to 50 % of one/);
   assert.match(verdictsOf(4), /at least 1\.6 times one process, 2 workers \| 1\.200 {2}\| not met \|/);
 });
 
-test('what could not be measured is told', () => {
+test('what could not be measured is reported', () => {
   const text = tables({ ...results({}), failed: { mix: 'grantd answered nothing' } });
   assert.match(text, /\| mix +\| grantd answered nothing \|$/);
 });
@@ -184,7 +184,7 @@ test('the tables have a row for each program, and one for each goal of what was 
   assert.match(text, /^\| {20}\| bare {3} \| 1000 \(1000 to 1000\) \| 1\.000 \(1\.000 to 1\.000\) \|/m);
 });
 
-test('no goal is said to be met or not where the generator was the bottleneck, and not the server', () => {
+test('no goal is judged if the generator was the bottleneck instead of the server', () => {
   const run = results({ userinfo: { grantd: [900], bare: [1000] } });
   const userinfo = run.works.userinfo;
   const bare = userinfo?.contestants.bare;
@@ -204,7 +204,7 @@ test('no goal is said to be met or not where the generator was the bottleneck, a
   );
 });
 
-test('no goal is said to be met or not where others were busy while something else was measured that it rests on', () => {
+test('no goal is judged if other processes were busy during a measurement that it depends on', () => {
   const run = results({ 'revocation-1': { grantd: [900] } });
   const primitives = primitivesWith({ commit: 1000 });
   const told = (name: string, share: number) => tables({ ...run, primitives, othersCpu: { [name]: share } });
@@ -225,6 +225,6 @@ test('what has no goal is shown without a verdict', () => {
   assert.match(text, /\| introspection-cold-opaque \| \(no goal\) of the ceiling \| 0\.550 {2}\| +\|$/);
 });
 
-test('how long each program was warmed up is told, its own requests apart', () => {
+test('the warm-up of each program is reported, its own requests separately', () => {
   assert.match(tables(results({ userinfo: { grantd: [500] } })), / 2\.0 \+ 6\.3 \|$/m);
 });

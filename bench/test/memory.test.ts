@@ -5,7 +5,7 @@ import { ofMany } from '../works/memory.ts';
 const named = (kind: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${kind}-${index}`);
 
-test('of many tokens two thirds are opaque, and those of people come before those of machines', () => {
+test('of many tokens two thirds are opaque, and tokens of users come before those of machines', () => {
   const tokens = ofMany(3, {
     opaque: named('opaque', 9),
     people: named('person', 2),

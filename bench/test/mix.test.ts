@@ -22,7 +22,7 @@ test('a hundred requests are 95 introspections, 4 issues and 1 revocation, each 
   );
 });
 
-test('half of the revocations are of tokens of people', () => {
+test('half of the revocations are of users’ tokens', () => {
   const of = (whom: string) => [0, 1].map((number) => request(`/revoke/${whom}/${number}`));
   assert.deepEqual(
     revokingBoth(of('machine'), of('person')).map(({ path }) => path),

@@ -41,7 +41,7 @@ test('bars are as long as their ratios', () => {
   );
 });
 
-test('an axis that ends at the bare server grows where something was quicker', () => {
+test('an axis that ends at the bare server grows if something was faster', () => {
   const quick = plot({ title: 'quick', rows: [{ label: 'work', bars: [bar('grantd', 1.15)] }] });
   assert.ok(!plot(PLOT).includes('>1.2<'));
   assert.ok(quick.includes('>1.2<'));

@@ -8,7 +8,7 @@ import { populationOrder } from '../works/stage.ts';
 const MOST_REMEMBERED = 200_000;
 const SIZES = { records: 1_000_000, tokens: 100_000, personal: 20_000 };
 
-test('there are more opaque tokens than are remembered, wherever there is room for them', () => {
+test('there are more opaque tokens than are cached, if there is room for them', () => {
   assert.equal(populationOrder(SIZES).tokens.opaque, 300_000);
   assert.equal(growthOrder(SIZES, 10_000_000).tokens.opaque, 300_000);
   assert.ok(300_000 > MOST_REMEMBERED);

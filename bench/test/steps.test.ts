@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Steps } from '../steps.ts';
 
-test('a step that fails is told, and the others are done', async () => {
+test('a step that fails is reported, and the others run', async () => {
   const done: string[] = [];
   const steps = new Steps(() => {});
   steps.add('one', async () => {
@@ -15,7 +15,7 @@ test('a step that fails is told, and the others are done', async () => {
   assert.deepEqual(done, ['other']);
 });
 
-test('what is left is told by how long the steps before took', async () => {
+test('the remaining time is estimated from the previous steps', async () => {
   let now = 0;
   const said: string[] = [];
   const steps = new Steps(

@@ -31,7 +31,7 @@ test('what keeps a machine busy are programs, its system, interrupts and those t
   assert.equal(machineSeconds(''), undefined);
 });
 
-test('what this process has started and waited for is nobody else’s', {
+test('the time of child processes that have ended counts as this process’s own', {
   skip: process.platform !== 'linux',
 }, () => {
   const begunAtMs = performance.now();

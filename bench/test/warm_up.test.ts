@@ -84,7 +84,7 @@ test('before what can be sent but once other requests warm up, then a fifth of i
   });
 });
 
-test('where other tokens were asked about first, they are the warm-up', async (t) => {
+test('if other tokens are introspected first, they are the warm-up', async (t) => {
   const part = { ...asked('own', 5000), onlyOnce: true, first: asked('before', 1000) };
   assert.deepEqual(await warmedUp(t, part, 100), {
     warmUpSeconds: { own: 2, other: 10 },

@@ -14,7 +14,7 @@ const LONGEST_MS = 20_000;
 /** The writer's clients and users have separate events. */
 const REVOCATIONS = "events WHERE type = 'token_revoked'";
 
-test('one in ten commits of the writer revokes, a token of a machine and one of a person in turns', async (t) => {
+test('one in ten commits of the writer revokes, a machine’s token and a user’s token in turns', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-test-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'grantd.db');

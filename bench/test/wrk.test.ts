@@ -41,7 +41,7 @@ test('what wrk’s script says becomes a result', () => {
   });
 });
 
-test('the first wrong answer is told without what may be a token', () => {
+test('the first wrong response is reported without anything that may be a token', () => {
   const token = 'a'.repeat(40);
   const said = SAID.replace('= wrong 0', '= wrong 3').replace(
     '= first_wrong',
@@ -54,6 +54,6 @@ test('a script that has not said everything has measured nothing', () => {
   assert.throws(() => wrkResult('wrk 4', ORDER, SAID.replace('= errors 0\n', '')), /did not say errors/);
 });
 
-test('where the system does not tell the time of processes, the generator’s share is not known', () => {
+test('if the system does not report the time of processes, the generator’s share is unknown', () => {
   assert.equal(wrkResult('wrk 4', ORDER, SAID.replace('= ticks 50\n', '')).generatorCpu, undefined);
 });

@@ -14,7 +14,7 @@ const generator = wrk();
 const skip = generator === undefined ? 'wrk is not installed' : false;
 const TOKEN = 'secret'.repeat(10);
 
-test('wrk steps through the requests in their order, and tells right answers from wrong ones', {
+test('wrk sends the requests in their order, and distinguishes right responses from wrong ones', {
   skip,
 }, async (t) => {
   if (generator === undefined) return;

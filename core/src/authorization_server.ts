@@ -13,12 +13,16 @@ import type { ServerEvent } from './http/events.ts';
 import { fetchNothing } from './http/fetch_document.ts';
 import type { HttpRequest, HttpResponse } from './http/http.ts';
 import {
-  anyClientPolicy,
   type IntrospectionQuery,
   type IntrospectionResult,
   introspectToken,
 } from './introspection/introspection.ts';
-import { AuthorizationOperations, LogoutOperations, OperatorOperations } from './operations.ts';
+import {
+  AuthorizationOperations,
+  LogoutOperations,
+  OperatorOperations,
+  type OperatorParts,
+} from './operations.ts';
 import type { Claims } from './protocol/claims.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './revocation/revocation.ts';
@@ -61,12 +65,12 @@ export class AuthorizationServer {
   /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
   constructor(options: AuthorizationServerOptions) {
     const resolved = resolveOptions(options);
-    const { context, signingKeys } = wire(resolved);
+    const { context, signingKeys, caches } = wire(resolved);
     this.issuer = resolved.issuer;
     this.accessTokens = context.accessTokens;
     this.authorization = new AuthorizationOperations(context);
     this.logout = new LogoutOperations(context);
-    this.operator = new OperatorOperations(context, signingKeys);
+    this.operator = new OperatorOperations(context, { signingKeys, caches });
     this.#context = context;
     this.#signingKeys = signingKeys;
     this.#routes = routesOf(context);
@@ -175,9 +179,7 @@ export class AuthorizationServer {
    * @throws {StorageFault} storage is not available
    */
   introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
-    const { caller, hint } = query;
-    const policy = caller === undefined ? anyClientPolicy : this.#context.introspectionPolicy;
-    return introspectToken(this.#context, token, { caller, hint, policy });
+    return introspectToken(this.#context, token, query);
   }
 
   /**
@@ -244,7 +246,7 @@ function printFaultEvent(event: ServerEvent): void {
 }
 
 /** Makes the parts of a server, each with what it depends on. */
-function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
+function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
   const { storage, findFormerToken } = withFormer(options, hostStorage(options.storage));
@@ -252,7 +254,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
       : undefined;
-  const jwt = options.jwtService ?? (signingKeys && new StoredKeysJwtService(signingKeys));
+  const ownJwt = signingKeys && new StoredKeysJwtService(signingKeys, options.cachedTokens);
+  const jwt = options.jwtService ?? ownJwt;
   if (jwt === undefined) throw new TypeError('options without keys were not refused');
   for (const algorithm of requiredAlgorithms(options)) {
     if (!jwt.algorithms.includes(algorithm)) {
@@ -281,6 +284,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     findFormerToken,
   };
   const clientSecrets = new ClientSecrets(secret, options.clock);
+  const clientKeys = new ClientKeys({ fetchDocument, clock: options.clock });
   const context: Context = {
     ...options,
     ...tokenContext,
@@ -290,7 +294,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     canFetch: options.fetchDocument !== undefined,
     clientSecrets,
     clientSecretUses: new ClientSecretUses(storage.clients, clientSecrets, options.clock),
-    clientKeys: new ClientKeys({ fetchDocument, clock: options.clock }),
+    clientKeys,
     registration: registration && {
       ...registration,
       ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),
@@ -298,7 +302,11 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     },
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
-  return { context, signingKeys };
+  const { cache } = options.storage;
+  cache?.limitTokens(options.cachedTokens);
+  const ownCaches = [ownJwt, clientSecrets, clientKeys].filter((one) => one !== undefined);
+  const caches = cache === undefined ? ownCaches : [...ownCaches, guarded(cache)];
+  return { context, signingKeys, caches };
 }
 
 /** With `formerTokens`, revoking a token of the previous server also revokes the new ones that replaced it. */

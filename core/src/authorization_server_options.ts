@@ -1,5 +1,5 @@
 // `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
-import type { EndpointPaths } from './clients/client.ts';
+import type { DpopNonces, EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import type { Clock, RandomSource } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
@@ -21,8 +21,9 @@ export interface AuthorizationServerOptions {
   /** URL that names this server and the base of all its URLs (RFC 8414 §2). */
   readonly issuer: string;
   /**
-   * Secret of at least 32 characters from which all keys derive. To rotate it, pass a list: the server uses the first
-   * secret and accepts all of them.
+   * Secret of at least 32 characters from which the server derives the keys that hash client secrets and encrypt
+   * signing keys. To rotate it, pass a list: the server uses the first secret for new values, and accepts values made
+   * with any of them.
    */
   readonly secret: string | readonly string[];
   /** Stores clients, tokens, codes and keys. */
@@ -79,8 +80,8 @@ export interface AuthorizationServerOptions {
    */
   readonly introspectionRequiresConfidentialClient?: boolean;
   /**
-   * Who may introspect a token: any client, or only its own client and the APIs in its audience (RFC 7662 §4). Default:
-   * `any_client`.
+   * Who may introspect a token. any_client: every client, but a self-registered one without a resource only its own
+   * tokens. audience: the token’s client and the APIs in its audience (RFC 7662 §4). Default: `any_client`.
    */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
   /**
@@ -124,8 +125,23 @@ export interface AuthorizationServerOptions {
    * Default: `false`.
    */
   readonly useOpaqueRefreshTokens?: boolean;
+  /**
+   * Algorithms of the DPoP proofs with which clients bind tokens to a key. An empty list turns DPoP off, as does a
+   * storage without oneTimeIdentifiers (RFC 9449 §5.1). Default: RS256, PS256, ES256, EdDSA.
+   */
+  readonly dpopAlgorithms?: readonly SigningAlgorithm[];
+  /**
+   * Whether a DPoP proof may or must contain a nonce of this server, which shows that it was not made in advance (RFC
+   * 9449 §8). Default: `offered`.
+   */
+  readonly dpopNonces?: DpopNonces;
   /** Audience (aud) of access tokens if the client requests no resource. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];
+  /**
+   * Maximum tokens that each process caches: JWTs that have verified, at about 120 bytes each, and with SQLite records
+   * of access tokens, at less than 1 kB each. 0 turns these caches off. Default: `200000`.
+   */
+  readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */
   readonly accessTokenLifetime?: number;
   /** Seconds until a refresh token expires. Each rotation starts the count again. Default: `1209600`. */
@@ -141,6 +157,8 @@ export interface AuthorizationServerOptions {
   readonly authorizationCodeLifetime?: number;
   /** Seconds within which the browser must present a pushed authorization request (RFC 9126 §2.2). Default: `60`. */
   readonly pushedRequestLifetime?: number;
+  /** Seconds for which a DPoP proof is accepted after its time of issue (iat) (RFC 9449 §11.1). Default: `120`. */
+  readonly dpopProofLifetime?: number;
   /**
    * Seconds within which a client may repeat a refresh with the same refresh token, for example after a lost response.
    * Default: `10`.

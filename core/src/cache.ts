@@ -6,21 +6,31 @@ interface Table<T> {
   delete(key: string): unknown;
 }
 
-/** Keeps at least the `limit` values that were used last, and at most twice as many. */
+/**
+ * Tokens that each process caches by default. The bounds of everything that is cached per token follow from the option
+ * `cachedTokens`.
+ */
+export const DEFAULT_CACHED_TOKENS = 200_000;
+
+/** Keeps at most `most` values, and at least the half of them that was used last. */
 export class RecentlyUsed<T> {
-  readonly #limit: number;
+  /** Values in each of the two tables. */
+  readonly #half: number;
   readonly #newTable: () => Table<T>;
   #recent: Table<T>;
   #earlier: Table<T>;
   /** Number of `set` calls since `#recent` was new: an upper bound of its size. */
   #count = 0;
 
-  /** @param newTable makes the underlying tables. Default: a `Map`. */
-  constructor(limit: number, newTable: () => Table<T> = () => new Map<string, T>()) {
-    this.#limit = limit;
-    this.#newTable = newTable;
-    this.#recent = newTable();
-    this.#earlier = newTable();
+  /**
+   * @param most less than 2 keeps nothing
+   * @param newTable makes the underlying tables. Default: a `Map`.
+   */
+  constructor(most: number, newTable: () => Table<T> = () => new Map<string, T>()) {
+    this.#half = Math.floor(most / 2);
+    this.#newTable = this.#half === 0 ? () => NOTHING : newTable;
+    this.#recent = this.#newTable();
+    this.#earlier = this.#newTable();
   }
 
   get(key: string): T | undefined {
@@ -32,12 +42,12 @@ export class RecentlyUsed<T> {
   }
 
   set(key: string, value: T): void {
-    if (this.#count >= this.#limit) this.forgetUnused();
+    if (this.#count >= this.#half) this.forgetUnused();
     this.#count += 1;
     this.#recent.set(key, value);
   }
 
-  /** Drops all values that were not used since the previous call, or since `limit` others were. */
+  /** Drops all values that were not used since the previous call, or since half of `most` others were. */
   forgetUnused(): void {
     this.#earlier = this.#recent;
     this.#recent = this.#newTable();
@@ -55,6 +65,9 @@ export class RecentlyUsed<T> {
     this.#count = 0;
   }
 }
+
+/** A table that stays empty. */
+const NOTHING: Table<never> = { get: () => undefined, set() {}, delete() {} };
 
 /** Initial size; a power of two. */
 const INITIAL_SLOTS = 64;
@@ -128,8 +141,8 @@ function hashOf(text: string): number {
   return hash ^ (hash >>> 15);
 }
 
-/** Limit for the values that `InternedValues` keeps for certain. */
-const MAX_VALUES = 1000;
+/** Tokens have few different values: their clients, scopes and audiences. */
+const MAX_VALUES = 2000;
 
 /** Shares equal values, such as clients and scopes that many tokens have in common, to save memory. */
 export class InternedValues {
@@ -152,8 +165,8 @@ interface DatabaseState {
   readonly stateNumber: number;
 }
 
-/** Each takes a few hundred bytes; the cache holds at most twice as many. */
-const MAX_ROWS = 1000;
+/** Each takes a few hundred bytes. */
+const MAX_ROWS = 2000;
 
 /** Caches results of lookups under a name until any process commits. Used only inside a lookup. */
 export class CachedRows<T> {
@@ -176,6 +189,10 @@ export class CachedRows<T> {
     this.#followState();
     this.#rows.set(name, frozen(row));
     return row;
+  }
+
+  clear(): void {
+    this.#rows.clear();
   }
 
   #followState(): void {

@@ -1,21 +1,48 @@
 // The table of all endpoints, and their paths.
 import { pushedAuthorizationRequest } from './authorization/pushed_authorization_request.ts';
+import { proofAlgorithms } from './confirmation/dpop_proof.ts';
 import type { Context } from './context.ts';
 import { jwks, metadata } from './discovery/metadata.ts';
-import { bearerChallenges, clientChallenges } from './http/bearer.ts';
+import {
+  bearerChallenges,
+  type Challenge,
+  clientChallenges,
+  dpopChallenges,
+  schemeOf,
+} from './http/bearer.ts';
 import type { OAuthError } from './http/errors.ts';
+import { type HttpRequest, headerValue } from './http/http.ts';
 import { introspection } from './introspection/introspection.ts';
 import { clientConfiguration, registration } from './registration/registration.ts';
 import { revocation } from './revocation/revocation.ts';
-import { ANY_SEGMENT, type Endpoint, type Route, type Routes, routeTo } from './serve.ts';
+import {
+  ANY_SEGMENT,
+  type ChallengeContext,
+  type Endpoint,
+  type Route,
+  type Routes,
+  routeTo,
+} from './serve.ts';
 import { token } from './token/token.ts';
 import { userInfo } from './userinfo/userinfo.ts';
 
-const clientChallenge = (context: Pick<Context, 'issuer'>, error: OAuthError) =>
+const clientChallenge = (context: ChallengeContext, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];
 const bearerChallenge = (_context: unknown, error: OAuthError) =>
   error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
+
+/** Every error has the Bearer challenge. DPoP joins if the request used it, or should have (RFC 9449 §7.1). */
+function accessTokenChallenge(
+  { dpopAlgorithms }: ChallengeContext,
+  error: OAuthError,
+  request: HttpRequest,
+): readonly Challenge[] {
+  const used = schemeOf(headerValue(request, 'authorization')) ?? 'Bearer';
+  const concernsDpop = used === 'DPoP' || error.reason === 'token_bound';
+  if (dpopAlgorithms.length === 0 || !concernsDpop) return bearerChallenges(error);
+  return dpopChallenges(error, used, proofAlgorithms(dpopAlgorithms));
+}
 
 /** Adding an endpoint takes an entry here and a path in `routesOf`. */
 export const ENDPOINTS = {
@@ -37,7 +64,8 @@ export const ENDPOINTS = {
     operation: 'userinfo',
     methods: ['GET', 'HEAD', 'POST'],
     crossOrigin: 'clients',
-    challenges: (_context: unknown, error: OAuthError) => bearerChallenges(error),
+    challenges: accessTokenChallenge,
+    acceptsDpop: true,
     answer: userInfo,
   },
   token: {
@@ -45,6 +73,7 @@ export const ENDPOINTS = {
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,
+    acceptsDpop: true,
     answer: token,
   },
   pushedAuthorizationRequest: {
@@ -52,6 +81,7 @@ export const ENDPOINTS = {
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,
+    acceptsDpop: true,
     answer: pushedAuthorizationRequest,
   },
   registration: {

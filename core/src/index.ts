@@ -10,11 +10,12 @@ export type {
   RegistrationOptions,
 } from './authorization_server_options.ts';
 export { authenticationMethodsOf, hasSecret, isConfidential } from './clients/authentication.ts';
-export type { AuthorizationClient, EndpointPaths } from './clients/client.ts';
+export type { AuthorizationClient, DpopNonces, EndpointPaths } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';
 export type { FormerKey, FormerTokenName, FormerTokens } from './former_tokens/former_jwts.ts';
 export type { FormerToken, FormerTokenRepository } from './former_tokens/former_tokens.ts';
+export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
 export {
@@ -90,6 +91,7 @@ export {
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
+  type Confirmation,
   EVENT_TYPES,
   type EventRecord,
   type EventType,
@@ -134,6 +136,7 @@ export type {
   PushedRequestRepository,
   RevocationTarget,
   Storage,
+  StorageCache,
   TokenRepository,
 } from './storage/contract.ts';
 export { type SweepOptions, sweep } from './storage/contract.ts';

@@ -38,7 +38,7 @@ import { type InitialAccessOrder, newInitialAccessToken } from './registration/a
 import { documentByOperator } from './registration/checked_document.ts';
 import { type ClientIdentity, recordOf } from './registration/client_document.ts';
 import { callOf, report, reported, requireMethod } from './serve.ts';
-import type { NewClient } from './storage/contract.ts';
+import type { Awaitable, NewClient } from './storage/contract.ts';
 import type { SigningKeys } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { type SecretDependents, secretDependents } from './tokens/server_secret.ts';
@@ -191,14 +191,23 @@ export class LogoutOperations {
   }
 }
 
-/** What operators do: explain and issue tokens, prepare clients, rotate keys and secrets. */
+/** What the operator's operations need besides the context. */
+export interface OperatorParts {
+  readonly signingKeys: SigningKeys | undefined;
+  /** Every cache of the server and of its storage. */
+  readonly caches: readonly { forgetCached(): Awaitable<void> }[];
+}
+
+/** What operators do: explain and issue tokens, prepare clients, rotate keys and secrets, empty caches. */
 export class OperatorOperations {
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
+  readonly #caches: OperatorParts['caches'];
 
-  constructor(context: Context, signingKeys: SigningKeys | undefined) {
+  constructor(context: Context, { signingKeys, caches }: OperatorParts) {
     this.#context = context;
     this.#signingKeys = signingKeys;
+    this.#caches = caches;
   }
 
   /** Explains what a token is, whether it is alive, and if not, why and since when. */
@@ -277,6 +286,16 @@ export class OperatorOperations {
    */
   async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
     return this.#ownKeys().secondsUntilRotation(algorithm);
+  }
+
+  /**
+   * Empties every cache of this process: verified JWTs, signing keys, matched client secrets, fetched client keys, and
+   * the records that the storage caches. Requests that start afterwards read everything again. You need it only if you
+   * changed the database by hand, since no cache hides a revocation or a changed client.
+   * @throws {StorageFault} the storage could not empty its caches
+   */
+  async forgetCached(): Promise<void> {
+    for (const cache of this.#caches) await cache.forgetCached();
   }
 
   #ownKeys(): SigningKeys {

@@ -4,7 +4,8 @@ import type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-import type { EndpointPaths } from './clients/client.ts';
+import { DEFAULT_CACHED_TOKENS } from './cache.ts';
+import type { DpopNonces, EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
@@ -112,7 +113,7 @@ export const SHARED_OPTIONS = {
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
-    'Who may introspect a token: any client, or only its own client and the APIs in its audience.',
+    'Who may introspect a token. any_client: every client, but a self-registered one without a resource only its own tokens. audience: the token’s client and the APIs in its audience.',
     'any_client',
     { section: 'RFC 7662 §4' },
   ),
@@ -180,11 +181,32 @@ export const SHARED_OPTIONS = {
     'Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid when this changes.',
     false,
   ),
+  dpopAlgorithms: option(
+    'Tokens',
+    listOf<SigningAlgorithm>('SigningAlgorithm', SIGNING_ALGORITHMS),
+    'Algorithms of the DPoP proofs with which clients bind tokens to a key. An empty list turns DPoP off, as does a storage without oneTimeIdentifiers.',
+    [...SIGNING_ALGORITHMS],
+    { section: 'RFC 9449 §5.1', defaultInWords: SIGNING_ALGORITHMS.join(', ') },
+  ),
+  dpopNonces: option(
+    'Tokens',
+    { ...oneOf<DpopNonces>('offered', 'required'), type: 'DpopNonces' },
+    'Whether a DPoP proof may or must contain a nonce of this server, which shows that it was not made in advance.',
+    'offered',
+    { section: 'RFC 9449 §8' },
+  ),
   defaultAudience: optionWithoutDefault(
     'Tokens',
     textOrList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
     'Audience (aud) of access tokens if the client requests no resource.',
     'the issuer',
+  ),
+
+  cachedTokens: option(
+    'Tokens',
+    wholeNumber(0, 10_000_000),
+    'Maximum tokens that each process caches: JWTs that have verified, at about 120 bytes each, and with SQLite records of access tokens, at less than 1 kB each. 0 turns these caches off.',
+    DEFAULT_CACHED_TOKENS,
   ),
 
   accessTokenLifetime: option('Lifetimes', seconds(1), 'Seconds until an access token expires.', 3600),
@@ -220,6 +242,13 @@ export const SHARED_OPTIONS = {
     60,
     { section: 'RFC 9126 §2.2' },
   ),
+  dpopProofLifetime: option(
+    'Lifetimes',
+    seconds(1, 60 * 60),
+    'Seconds for which a DPoP proof is accepted after its time of issue (iat).',
+    120,
+    { section: 'RFC 9449 §11.1' },
+  ),
   refreshGrace: option(
     'Lifetimes',
     seconds(0),
@@ -243,7 +272,7 @@ const HOST_OPTIONS = {
       'a text of at least 32 characters, or a list of such texts, newest first',
       secretText,
     ),
-    'Secret of at least 32 characters from which all keys derive. To rotate it, pass a list: the server uses the first secret and accepts all of them.',
+    'Secret of at least 32 characters from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, pass a list: the server uses the first secret for new values, and accepts values made with any of them.',
     { isSecret: true },
   ),
   storage: requiredOption(

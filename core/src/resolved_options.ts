@@ -8,7 +8,7 @@ import type { EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, ResolvedRegistration } from './context.ts';
 import { type ResolvedFormerTokens, resolveFormerTokens } from './former_tokens/former_jwts.ts';
 import { ConfigurationError } from './http/errors.ts';
-import { anyClientPolicy, audiencePolicy } from './introspection/introspection.ts';
+import { audiencePolicy, defaultPolicy } from './introspection/introspection.ts';
 import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 import type { SigningAlgorithm } from './protocol/client_metadata.ts';
@@ -94,6 +94,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     ),
     registration: resolveRegistration(values.registration, values.storage, userScopes(oidc)),
     introspectionPolicy: resolvePolicy(values),
+    // A proof can be used once, so storage must remember it.
+    dpopAlgorithms: values.storage.oneTimeIdentifiers === undefined ? [] : values.dpopAlgorithms,
     defaultAudience: values.defaultAudience ?? values.issuer,
     lifetimes: Object.freeze({
       accessToken: accessTokenLifetime,
@@ -135,7 +137,7 @@ function resolveRegistration(
 }
 
 function resolvePolicy({ introspectionPolicy: policy, authenticateIntrospect }: Values): IntrospectionPolicy {
-  if (policy === 'any_client') return anyClientPolicy;
+  if (policy === 'any_client') return defaultPolicy;
   if (policy !== 'audience') return policy;
   if (authenticateIntrospect) return audiencePolicy;
   throw new ConfigurationError(

@@ -1,4 +1,5 @@
 // Runs an endpoint: finds it by path, checks the method, adds CORS and error headers, and reports refusals.
+import { nonceHeaders } from './confirmation/dpop.ts';
 import type { Context } from './context.ts';
 import { type Challenge, formatChallenges } from './http/bearer.ts';
 import { asOAuthError } from './http/error_response.ts';
@@ -26,13 +27,19 @@ export function routeOf(routes: Routes, url: string): Route | undefined {
   return routes.get(path.slice(0, path.lastIndexOf('/') + 1) + ANY_SEGMENT);
 }
 
+/** What challenges depend on besides the error and the request. */
+export type ChallengeContext = Pick<Context, 'issuer' | 'dpopAlgorithms'>;
+
 /** The function of an endpoint, and the facts that routing needs. */
 export interface Endpoint {
   readonly operation: Operation;
   readonly methods: readonly string[];
   readonly crossOrigin: CrossOrigin;
   /** Returns the challenges of an error response. Without any, the response has no `WWW-Authenticate`. */
-  challenges(context: Pick<Context, 'issuer'>, error: OAuthError): readonly Challenge[];
+  challenges(context: ChallengeContext, error: OAuthError, request: HttpRequest): readonly Challenge[];
+
+  /** Whether the endpoint accepts DPoP proofs. */
+  readonly acceptsDpop?: true;
 
   answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
 }
@@ -92,22 +99,17 @@ async function answerWithCrossOrigin(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  const { methods, crossOrigin } = endpoint;
+  const { methods, crossOrigin, acceptsDpop } = endpoint;
   if (request.method === 'OPTIONS' && crossOrigin !== 'off')
     return preflightResponse(endpoint, context, request);
   requireMethod(methods, request);
-  const response = await endpoint.answer(context, withoutHead(request), call);
-  const headers =
-    crossOrigin === 'off'
-      ? undefined
-      : await crossOriginHeaders(crossOrigin, context, request, call.clientId);
+  // Endpoints treat `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2).
+  const response = await endpoint.answer(context, request, call);
+  const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
+  // For the client's next proof (RFC 9449 §8).
+  const nonce = acceptsDpop && request.headers.dpop !== undefined ? await nonceHeaders(context) : undefined;
   context.onEvent({ ...call, type: 'answered' });
-  return headers === undefined ? response : { ...response, headers: { ...response.headers, ...headers } };
-}
-
-/** Treats `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2). */
-function withoutHead(request: HttpRequest): HttpRequest {
-  return request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
+  return { ...response, headers: { ...response.headers, ...headers, ...nonce } };
 }
 
 /** @throws {OAuthError} status 405 with `Allow` (RFC 9110 §15.5.6) */
@@ -122,15 +124,17 @@ export function requireMethod(methods: readonly string[], request: HttpRequest):
 
 async function withErrorHeaders(
   endpoint: Endpoint,
-  context: Pick<Context, 'issuer' | 'storage'>,
+  context: Context,
   request: HttpRequest,
   error: OAuthError,
   call: Call,
 ): Promise<OAuthError> {
-  const challenges = endpoint.challenges(context, error);
+  const challenges = endpoint.challenges(context, error, request);
   const challenge = challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
   const crossOrigin = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
-  return error.withHeaders({ ...challenge, ...crossOrigin });
+  const hasProof = endpoint.acceptsDpop && request.headers.dpop !== undefined;
+  const nonce = hasProof ? await nonceHeaders(context) : undefined;
+  return error.withHeaders({ ...challenge, ...crossOrigin, ...nonce });
 }
 
 /** Reports a refusal to the operator. */
@@ -159,7 +163,7 @@ type Headers = Readonly<Record<string, string>>;
 /**
  * Headers that web pages may send. Clients of the Model Context Protocol send its version, which the server ignores.
  */
-const ALLOWED_HEADERS = 'Authorization, Content-Type, MCP-Protocol-Version';
+const ALLOWED_HEADERS = 'Authorization, Content-Type, DPoP, MCP-Protocol-Version';
 
 /** Seconds for which browsers may cache a preflight response. */
 const PREFLIGHT_SECONDS = 600;
@@ -177,12 +181,12 @@ async function crossOriginHeaders(
 ): Promise<Headers> {
   if (policy === 'off') return {};
   if (policy === 'anyone') return { 'access-control-allow-origin': '*' };
-  try {
-    return await headersForClients(context, request, clientId);
-  } catch (thrown) {
-    if (thrown instanceof StorageFault) return { vary: 'Origin' };
-    throw thrown;
-  }
+  return headersForClients(context, request, clientId).catch(headersInOutage);
+}
+
+function headersInOutage(thrown: unknown): Headers {
+  if (thrown instanceof StorageFault) return { vary: 'Origin' };
+  throw thrown;
 }
 
 /**
@@ -217,7 +221,7 @@ async function headersForClients(
   return {
     vary: 'Origin',
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'WWW-Authenticate',
+    'access-control-expose-headers': 'WWW-Authenticate, DPoP-Nonce',
   };
 }
 

@@ -174,7 +174,7 @@ test('grantd §1.3 node: an empty object that a parser of other media types leav
   }
 });
 
-test('grantd §1.3 node: a body that the host has read and kept to itself is an absent one, and nobody waits for it', async (t) => {
+test('grantd §1.3 node: a body that the host has read and not kept counts as absent, without waiting', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   const { port } = await listen(t, async (request, response) => {
@@ -257,7 +257,7 @@ test('grantd §1.3 node: what a host begins to read while the body is awaited is
   assert.deepEqual([answer.status, answer.body], [400, MISSING]);
 });
 
-test('RFC 9112 §9.3.2 node: requests that come without waiting for answers are each answered, in their order', async (t) => {
+test('RFC 9112 §9.3.2 node: pipelined requests are each answered, in their order', async (t) => {
   const { server } = await openWorld(t);
   const { port } = await listen(t, nodeAdapter.mount(server));
   const socket = connect(port, '127.0.0.1');
@@ -269,7 +269,7 @@ test('RFC 9112 §9.3.2 node: requests that come without waiting for answers are 
   assert.deepEqual(bodies, [undefined, INACTIVE, MISSING, INACTIVE, MISSING]);
 });
 
-test('RFC 9110 §10.1.1 node: a client that waits for 100 (Continue) is told to go on', async (t) => {
+test('RFC 9110 §10.1.1 node: a client that waits for 100 (Continue) receives it', async (t) => {
   const { server } = await openWorld(t);
   const { port } = await listen(t, nodeAdapter.mount(server));
   const socket = connect(port, '127.0.0.1');
@@ -279,7 +279,7 @@ test('RFC 9110 §10.1.1 node: a client that waits for 100 (Continue) is told to 
   assert.match(await answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [\s\S]*{"active":false}$/);
 });
 
-test('RFC 9112 §7.1 node: a chunked body is put together, also where a chunk ends within a letter', async (t) => {
+test('RFC 9112 §7.1 node: a chunked body is put together, also if a chunk ends within a character', async (t) => {
   const { server } = await openWorld(t);
   const bodies: unknown[] = [];
   const { port } = await listen(
@@ -341,7 +341,7 @@ for (const framing of ['Content-Length: 1000000000', 'Transfer-Encoding: chunked
   });
 }
 
-test('RFC 9112 §9.6 node: a client that goes away in the middle of its body harms nobody', async (t) => {
+test('RFC 9112 §9.6 node: a client that disconnects in the middle of its body does no harm', async (t) => {
   const world = await openWorld(t);
   const mounted = nodeAdapter.mount(world.server);
   const outcomes: Promise<void>[] = [];
@@ -369,7 +369,7 @@ test('RFC 9112 §9.6 node: a client that goes away in the middle of its body har
   assert.equal((await send(port, { headers: AS_API, body: 'token=x' })).status, 200);
 });
 
-test('RFC 9112 §9.6 node: a client that goes away once its body has arrived is not waited for', async (t) => {
+test('RFC 9112 §9.6 node: the server does not wait for a client that disconnects after its body', async (t) => {
   const world = await openWorld(t);
   const mounted = nodeAdapter.mount(world.server);
   let outcome: Promise<void> | undefined;
@@ -385,7 +385,7 @@ test('RFC 9112 §9.6 node: a client that goes away once its body has arrived is 
   assert.ok(outcome);
 });
 
-test('RFC 9112 §9.6 node: a client that had gone before the host came round to it is nobody to wait for', async (t) => {
+test('RFC 9112 §9.6 node: a client that had disconnected before its request was handled is not waited for', async (t) => {
   const world = await openWorld(t);
   const mounted = nodeAdapter.mount(world.server);
   let outcome: Promise<void> | undefined;
@@ -596,7 +596,7 @@ test('grantd §1.3 fetch: a form is read as it comes, in one piece or in many, a
   assert.deepEqual([empty.status, await empty.text()], [400, MISSING]);
 });
 
-test('grantd §3.4 fetch: a body of exactly 64 KiB is read, one byte more is 413, also where that byte shows nothing', async (t) => {
+test('grantd §3.4 fetch: a body of exactly 64 KiB is read, one byte more is 413, also if that byte is invisible', async (t) => {
   const { server } = await openWorld(t);
   const answer = fetchAdapter.mount(server);
   const body = 'token='.padEnd(LIMIT, 'x');
@@ -687,7 +687,7 @@ test('RFC 9110 §15 fetch: a response without a body is one, whatever its status
   assert.deepEqual([revoked.status, revoked.body], [200, null]);
 });
 
-test('grantd §1.3 fetch and next: what the runtime’s server hands over second reaches each callback', async () => {
+test('grantd §1.3 fetch and next: the runtime’s second argument reaches each callback', async () => {
   const requests: HttpRequest[] = [];
   const operation = async (request: HttpRequest) => {
     requests.push(request);

@@ -61,7 +61,7 @@ test('a body of HTTP/2 is read, whether or not its length was announced', async 
   }
 });
 
-test('a client of HTTP/2 that goes away in the middle of its body is nobody’s error', async (t) => {
+test('a client of HTTP/2 that disconnects in the middle of its body is no error', async (t) => {
   const world = await openWorld(t);
   const endpoints = mount(world.server, { errors: 'forward' });
   const told: unknown[] = [];
@@ -153,7 +153,7 @@ test('onFault gets only faults around an operation or outside endpoints; the def
   ]);
 });
 
-test('where the host has answered meanwhile, the answer is left out, and nothing rejects', async (t) => {
+test('if the host has answered meanwhile, the response is dropped, and nothing rejects', async (t) => {
   const answer = handler(
     async () => {
       await pause(20);
@@ -180,7 +180,7 @@ test('a path is looked up in no time, however long it is', async (t) => {
   assert.deepEqual(served, [false, false, false]);
 });
 
-test('headers of the host give way to those of the answer, in whatever letters', async (t) => {
+test('headers of the response replace those of the host, in upper or lower case', async (t) => {
   const { port } = await listen(
     t,
     handler(async () => NOTHING, {
@@ -219,7 +219,7 @@ test('a request that the host has paused is answered', async (t) => {
   assert.equal(await response.text(), '{"active":false}');
 });
 
-test('where the host has answered before a token was judged, its error handling is told', async (t) => {
+test('if the host has answered before a token was checked, its error handling receives that', async (t) => {
   const told: unknown[] = [];
   const tokens = {
     async verify() {
@@ -239,7 +239,7 @@ test('where the host has answered before a token was judged, its error handling 
   assert.deepEqual(rejected, []);
 });
 
-test('nobody can change what a checked token permits to others who bring it', async (t) => {
+test('changing a checked token’s permissions does not affect later requests with it', async (t) => {
   const world = await openWorld(t);
   const tokens = new AccessTokenIntrospector({
     issuer: ISSUER,

@@ -193,7 +193,7 @@ for (const host of HOSTS) {
     assert.equal(refused.headers['cache-control'], 'no-store');
   });
 
-  test(`RFC 9112 §3.2.2 ${host.name}: a target in absolute form is served where its path is an endpoint’s to the letter`, async (t) => {
+  test(`RFC 9112 §3.2.2 ${host.name}: a target in absolute form is served if its path is exactly an endpoint’s`, async (t) => {
     const { server } = await openWorld(t);
     const port = await host.open(t, { server });
     const statuses = [];
@@ -283,7 +283,7 @@ for (const host of HOSTS) {
     assert.match(await answer, /^HTTP\/1\.1 400 [\s\S]*"invalid_request"/);
   });
 
-  test(`${host.name}: a body that is too large is 413, and the connection closes where the rest was not read`, async (t) => {
+  test(`${host.name}: a body that is too large is 413, and the connection closes if the rest was not read`, async (t) => {
     const { server } = await openWorld(t);
     const port = await host.open(t, { server });
     const body = 'token='.padEnd(LIMIT, 'x');
@@ -300,7 +300,7 @@ for (const host of HOSTS) {
     }
   });
 
-  test(`${host.name}: a client that goes away in the middle of its body harms nobody`, async (t) => {
+  test(`${host.name}: a client that disconnects in the middle of its body does no harm`, async (t) => {
     const world = await openWorld(t);
     const errors: unknown[] = [];
     const onError = (error: unknown) => errors.push(error);
@@ -349,7 +349,7 @@ test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection
   assert.deepEqual(warnings, []); // Node reports such a header and drops it
 });
 
-test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {
+test('Fastify 5: the endpoints are refused below a prefix of a scope, because their paths would never match', async (t) => {
   const { server } = await openWorld(t);
   const app = Fastify();
   app.register(async (scope) => void scope.register(onFastify.mount(server)), { prefix: '/auth' });
@@ -359,7 +359,7 @@ test('Fastify 5: the endpoints are refused below a prefix of a scope, where thei
   });
 });
 
-test('RFC 7009 §2.2 Koa 3: an empty answer stays empty where the host has said JSON of all its answers', async (t) => {
+test('RFC 7009 §2.2 Koa 3: an empty response stays empty if the host declares all its responses as JSON', async (t) => {
   const { server } = await openWorld(t);
   const app = new Koa();
   app.use((context, next) => {

@@ -202,7 +202,7 @@ const PROTECTED: readonly (readonly [string, unknown, string])[] = [
 ];
 
 for (const [name, answer, why] of PROTECTED) {
-  test(`findings B4: valuesOf that answers ${JSON.stringify(answer).slice(0, 40)} is a fault that names ${name}`, async (t) => {
+  test(`findings B4: valuesOf that returns ${JSON.stringify(answer).slice(0, 40)} is a fault that names ${name}`, async (t) => {
     const valuesOf = () => JSON.parse('{}', () => answer);
     const world = await openWorld(t, declared({ groups: { in: ['access_token'] } }, valuesOf));
     const response = await world.redeem(await world.code());

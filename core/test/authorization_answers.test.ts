@@ -6,7 +6,7 @@ import { accepted, codeIn, redirected, refused, shown } from './harness/authoriz
 import { secondServer } from './harness/second_server.ts';
 import { openWorld } from './harness/world.ts';
 
-test('findings A16: §4.1.2 a request ends with its first answer, whether that is a code or a refusal', async (t) => {
+test('findings A16: §4.1.2 a request ends with its first response, whether that is a code or a refusal', async (t) => {
   const world = await openWorld(t);
   const expected = shown('invalid_request', 'the authorization request was answered before');
   for (const first of ['code', 'refusal'] as const) {
@@ -24,7 +24,7 @@ test('findings A16: §4.1.2 a request ends with its first answer, whether that i
   }
 });
 
-test('findings A16: §4.1.2 of several answers at once one is a code', async (t) => {
+test('findings A16: §4.1.2 of several simultaneous responses one is a code', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world);
   const answers = await Promise.allSettled(
@@ -63,7 +63,7 @@ test('findings A16: §4.1.2 a request cannot be answered after a day, when its i
   assert.equal(world.lastReason, 'authorization_request_expired');
 });
 
-test('§4.1.2 an answer that storage fails in can be given again', async (t) => {
+test('§4.1.2 a response that storage failed to complete can be repeated', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world);
   let failures = 1;
@@ -84,7 +84,7 @@ test('§4.1.2 an answer that storage fails in can be given again', async (t) => 
   assert.equal((await world.redeem(code)).status, 200);
 });
 
-test('§4.1.2.1 what ended while the person was approving is access_denied, and leaves no code', async (t) => {
+test('§4.1.2.1 if the user or session ends during the approval, the response is access_denied, and no code is left', async (t) => {
   const world = await openWorld(t);
   const approval = { subject: 'alice', isStillApproved: async () => false };
   assert.deepEqual(

@@ -93,7 +93,7 @@ test('RFC 6749 §4.1.2.1 a scope that the client had at first and has no more is
   );
 });
 
-test('the registration at the start also decides max_age, acr_values, and where the response goes', async (t) => {
+test('the registration at the start also decides max_age, acr_values and the target of the response', async (t) => {
   const metadata = { default_max_age: 60, default_acr_values: ['gold', 'silver'] };
   const world = await openApp(t, { metadata, scopes: ['read'] });
   const request = await asked(world, { redirect_uri: undefined });

@@ -245,7 +245,7 @@ test('fetched keys stay valid for minutes while the site is down', async () => {
   await assert.rejects(keys.forVerifying(remote, 'ES256', 'one'), DOWN.ofClient('signer'));
 });
 
-test('an answer that is no key set is an error', async () => {
+test('a response that is not a key set is an error', async () => {
   for (const [document, outcome] of [
     [answer({ keys: [] }, 404), 'refused'],
     [answer({ keys: [] }, 429), 'failed'],
@@ -263,7 +263,7 @@ test('an answer that is no key set is an error', async () => {
   }
 });
 
-test('a thousand sets are remembered, and the one asked for least recently is forgotten first', async () => {
+test('a thousand sets are cached, and the least recently used one leaves first', async () => {
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const { state, keys } = site(answer({ keys: [jwk] }));
   const find = (index: number) =>

@@ -64,7 +64,7 @@ test('findings C2: at most two secrets are live, a further rotation ends the old
   assert.equal((await storedSecrets(world)).length, 2);
 });
 
-test('findings C2: a rotation makes no secret live longer, and brings back none that has ended', () => {
+test('findings C2: a rotation does not prolong a secret, and revives no ended one', () => {
   const nowMs = 10_000;
   const added = { hash: 'added' };
   const afterRotation = (...secrets: readonly ClientSecretRecord[]) =>
@@ -149,7 +149,7 @@ test('findings C2: a secret that is replaced before its use is written is not br
   assert.deepEqual(await storedSecrets(world), replaced);
 });
 
-test('findings C2: the last use of a secret is written behind the answer, at most once an hour', async (t) => {
+test('findings C2: the last use of a secret is written after the response, at most once an hour', async (t) => {
   const store = new BreakableStore(MEMORY);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
   const lastUse = async () => (await storedSecrets(world))[0]?.lastUsedAtMs;

@@ -19,7 +19,7 @@ const typesOf = (module: string, declarations: ReadonlyMap<string, string>) =>
     .declarations.split('\n')
     .filter((line) => line.startsWith('export type Cache'));
 
-test('the door of an entry point declares its own class, also where another one has one of that name', () => {
+test('the CommonJS file of an entry point declares its own class, also if another one has a class of that name', () => {
   assert.deepEqual(typesOf('index', DECLARATIONS), [
     'export type Cache<K extends imported.Key> = imported.Cache<K>;',
   ]);

@@ -37,14 +37,14 @@ test('a document comes with status, media type and text', async (t) => {
   });
 });
 
-test('a document that is no text comes in base64 where that is asked for', async (t) => {
+test('a document that is not text is returned as base64 on request', async (t) => {
   const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0x00]);
   const site = await openRemoteSite(t, (_, response) => response.end(bytes));
   const { body } = await fetchAnywhere(site.origin, { answerAs: 'base64' });
   assert.equal(body, bytes.toString('base64'));
 });
 
-test('a request carries no cookie, no credential, and asks for an answer that is not packed', async (t) => {
+test('a request carries no cookie and no credentials, and asks for an uncompressed response', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.setHeader('set-cookie', 'a=b').end());
   await fetchAnywhere(`${site.origin}/document?q=1#part`, { headers: { accept: 'application/json' } });
   await fetchAnywhere(site.origin);
@@ -61,7 +61,7 @@ test('a request carries no cookie, no credential, and asks for an answer that is
   ]);
 });
 
-test('an answer that is no success is an answer', async (t) => {
+test('a response with an error status is returned', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.writeHead(404).end('no such page'));
   assert.deepEqual(await fetchAnywhere(site.origin), {
     status: 404,
@@ -70,7 +70,7 @@ test('an answer that is no success is an answer', async (t) => {
   });
 });
 
-test('a form is posted, and of the answer the status alone is read', async (t) => {
+test('a form is posted, and only the status of the response is read', async (t) => {
   const site = await openRemoteSite(t, (_, response) => {
     response.writeHead(200);
     response.write('an answer that never ends');
@@ -115,13 +115,13 @@ test('the caller limits the redirects, to three at most', async (t) => {
   await assertNotFetched(follow('4', 9), 'refused', 'too many redirects');
 });
 
-test('a redirect that answers a POST is not followed', async (t) => {
+test('a redirect in response to a POST is not followed', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.writeHead(307, { location: '/' }).end());
   const answer = await fetchAnywhere(site.origin, { method: 'POST', body: 'a=b' });
   assert.deepEqual([answer.status, site.requests.length], [307, 1]);
 });
 
-test('where a redirect leads to is checked like what was asked for', async (t) => {
+test('the target of a redirect is checked like the requested URL', async (t) => {
   const targets = ['file:///etc/passwd', 'http://user:secret@127.0.0.1/', 'http://[', 'gopher://127.0.0.1/'];
   const site = await openRemoteSite(t, (request, response) => {
     response.writeHead(302, { location: targets[Number(request.url?.slice(1))] }).end();
@@ -138,7 +138,7 @@ test('where a redirect leads to is checked like what was asked for', async (t) =
 
 // ── Allowed targets ───────────────────────────────────────────────────────────────────────────────────────
 
-test('a URL that is not https, or carries credentials, or is none, is refused', async () => {
+test('a URL that is malformed, not https, or contains credentials is refused', async () => {
   for (const [url, message] of [
     ['http://93.184.215.14/', 'the URL is not https'],
     ['ftp://93.184.215.14/', 'the URL is not https'],
@@ -195,7 +195,7 @@ test('an address that is not public is refused in every form in which it can be 
   assert.deepEqual(site.requests, []);
 });
 
-test('a name is refused where any of its addresses is not public', async () => {
+test('a host name is refused if any of its addresses is not public', async () => {
   const asked: string[] = [];
   const answers: Readonly<Record<string, readonly string[]>> = {
     'inside.example': ['10.1.2.3'],
@@ -252,7 +252,7 @@ test('the name in a redirect is looked up for itself, and nothing is sent before
   assert.deepEqual(secret.requests, []);
 });
 
-test('every special-purpose block is told from public addresses, up to its borders', () => {
+test('every special-purpose block is distinguished from public addresses, up to its borders', () => {
   const inside = `0.0.0.0 0.255.255.255 10.0.0.0 10.255.255.255 100.64.0.0 100.127.255.255 127.0.0.1 127.255.255.255
     169.254.0.0 169.254.255.255 172.16.0.0 172.31.255.255 192.0.0.8 192.0.2.255 192.88.99.1 192.168.0.0 192.168.255.255
     198.18.0.0 198.19.255.255 198.51.100.7 203.0.113.255 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
@@ -308,12 +308,12 @@ test('a body of 64 KiB is read, one byte more or one without end is refused', as
   assert.equal(closed, 5, 'no connection stays open');
 });
 
-test('an answer that is packed is refused', async (t) => {
+test('a compressed response is refused', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.setHeader('content-encoding', 'gzip').end());
   await assertNotFetched(fetchAnywhere(site.origin), 'refused', 'the response is compressed');
 });
 
-test('no answer, half a head, half a body, a chain of slow redirects: all are over in time', async (t) => {
+test('no response, half a head, half a body, a chain of slow redirects: all end at the time limit', async (t) => {
   const site = await openRemoteSite(t, (request, response) => {
     if (request.url === '/half') response.write('half');
     if (request.url === '/head') request.socket.write('HTTP/1.1 200 OK\r\n');
@@ -348,7 +348,7 @@ test('what no connection was possible to has failed, with the cause for the log'
   }
 });
 
-test('a certificate that nobody vouches for is no answer', async (t) => {
+test('a response with an untrusted certificate is refused', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.end());
   await assertNotFetched(
     fetchAnywhere(`https://127.0.0.1:${site.port}/`),

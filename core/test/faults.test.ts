@@ -213,7 +213,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §6 the retry of a refresh is 503 whenever storage fails',
-    asks: [...CALLER, 'keys.currentKeyId', ...REFRESH, 'clients.findApis', 'tokens.issueBeside'],
+    asks: [...CALLER, 'keys.currentKeyId', ...REFRESH, 'clients.findApis', 'tokens.issueFrom'],
     status: 200,
     outage: OPEN_OUTAGE,
     async arrange(world) {
@@ -237,7 +237,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §6 a refresh without rotation is 503 whenever storage fails',
-    asks: [...CALLER, ...SIGNING, ...REFRESH, 'clients.findApis', 'tokens.issueBeside'],
+    asks: [...CALLER, ...SIGNING, ...REFRESH, 'clients.findApis', 'tokens.issueFrom'],
     status: 200,
     outage: OPEN_OUTAGE,
     async arrange(world) {
@@ -475,7 +475,7 @@ test('grantd §8.5 a server without keys is 503 while it cannot make them, and g
   }
 });
 
-test('grantd §8.5 a rotation of keys that cannot be stored is told to the operator', async (t) => {
+test('grantd §8.5 a rotation of keys that cannot be stored is reported to the operator', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
@@ -485,7 +485,7 @@ test('grantd §8.5 a rotation of keys that cannot be stored is told to the opera
   }
 });
 
-test('grantd §8.5 the answers without HTTP reject with a StorageFault while storage fails', async (t) => {
+test('grantd §8.5 the operations without HTTP reject with a StorageFault while storage fails', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
@@ -652,7 +652,7 @@ test('grantd §10.5 repositories may be frozen, or hold their state in private m
     readonly revoke = tokens.revoke;
     readonly issue = tokens.issue;
     readonly rotate = tokens.rotate;
-    readonly issueBeside = tokens.issueBeside;
+    readonly issueFrom = tokens.issueFrom;
     readonly revokeFamily = tokens.revokeFamily;
   }
   const frozen = serverOn(world, {

@@ -105,7 +105,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(world.events, []);
   });
 
-  test(`RFC 9110 §15.5.14 ${host.name}: a body that fails by what stands before the adapter is the host’s to answer`, async (t) => {
+  test(`RFC 9110 §15.5.14 ${host.name}: if a middleware fails to read the body, the host sends the response`, async (t) => {
     const world = await openWorld(t);
     const limited = () => failing((controller) => controller.error(new Error('the host takes no more')));
     for (const errors of ['render', 'forward'] as const) {
@@ -116,7 +116,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(world.events, []);
   });
 
-  test(`grantd §1.3 ${host.name}: a body that the host has read is handed over, and counts the same`, async (t) => {
+  test(`grantd §1.3 ${host.name}: a body that the host has read can be passed, and counts the same`, async (t) => {
     const world = await openWorld(t);
     let body = '';
     const mounted = host.mount(world.server, { body: () => body });
@@ -231,7 +231,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(faults, thrown.slice(0, 1));
   });
 
-  test(`grantd §1.3 ${host.name}: headers of the host stand beside the answer’s own, which win`, async (t) => {
+  test(`grantd §1.3 ${host.name}: headers of the host are added to those of the response, which win`, async (t) => {
     const { server } = await openWorld(t);
     const headers = () => ({ 'X-Frame-Options': 'DENY', 'Cache-Control': 'public' });
     const answer = host.mount(server, { headers });

@@ -181,7 +181,7 @@ test('§4 the form leads to the redirect URI, to the letter, and may be led on f
   }
 });
 
-test('§2 the host learns of the mode, and keeps it while the person is asked', async (t) => {
+test('§2 the host receives the mode, and keeps it while it asks the user', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world, FORM_POST);
   const { parameters, responseMode } = request;

@@ -70,7 +70,7 @@ test('RFC 8725 §3.1 an old key verifies with its own algorithm, whatever the to
   assert.deepEqual(await world.alive(pair.access, pair.refresh), [true, true]);
 });
 
-test('the operator learns why a former token is none', async (t) => {
+test('the operator learns why an old token is not accepted', async (t) => {
   const { world, pair } = await formerWorld(t);
   const iat = world.clock.seconds;
   const claims = decodeJwt(pair.access);
@@ -141,7 +141,7 @@ test('the old secret is worthless for tokens of this server', async (t) => {
   ]);
 });
 
-test('former tokens name the issuer of the former server, or none, and are told under this one', async (t) => {
+test('old tokens name the issuer of the previous server, or none, and are reported under this one', async (t) => {
   const { world, former } = await formerWorld(t, undefined, 'https://former.example');
   const issuedBy = async (iss: string) => (await former.issue(world.clock, { claims: { iss } })).access;
   const token = await issuedBy('https://former.example');
@@ -152,7 +152,7 @@ test('former tokens name the issuer of the former server, or none, and are told 
 });
 
 for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
-  test(`a former key for ${algorithm} is known by its kid, and its public part is no secret`, async (t) => {
+  test(`an old key for ${algorithm} is found by its kid, and its public part is not a secret`, async (t) => {
     const { privateKey, publicKey } = await generateKeyPair(algorithm);
     const key: FormerKey = { algorithm, publicKey: await exportJWK(publicKey), keyId: 'former' };
     const { world, pair } = await formerWorld(t, [key, { algorithm: 'HS256', secret: FORMER_SECRET }]);
@@ -174,7 +174,7 @@ for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
   });
 }
 
-test('of several former keys that no kid tells apart the one that has signed is found', async (t) => {
+test('of several old keys without a distinct kid, the one that signed is found', async (t) => {
   const secrets = ['the first of the former secrets', 'the second of the former secrets'];
   const { world, pair } = await formerWorld(
     t,
@@ -187,7 +187,7 @@ test('of several former keys that no kid tells apart the one that has signed is 
   assert.deepEqual(await world.alive(...tokens), [true, true, false]);
 });
 
-test('a former key that is no point of its curve is an error of the server, and no answer', async (t) => {
+test('an old key that is not a point of its curve is a server error, and no response', async (t) => {
   const { world, pair } = await formerWorld(t, [
     { algorithm: 'ES256', publicKey: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } },
   ]);

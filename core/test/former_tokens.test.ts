@@ -234,7 +234,7 @@ formerly('a revocation during exchanges leaves no token alive at either server',
   }
 });
 
-formerly('a client whose refresh tokens do not rotate keeps the former one', async (world, former) => {
+formerly('a client whose refresh tokens do not rotate keeps the old one', async (world, former) => {
   const client = await world.storage.clients.get('web');
   assert.ok(client);
   await world.storage.clients.replace({ ...client, rotateRefreshTokens: false }, client);
@@ -253,7 +253,7 @@ formerly('a client whose refresh tokens do not rotate keeps the former one', asy
 });
 
 formerly(
-  'a former pair is dead where the host has revoked the copy of its refresh token by itself',
+  'an old pair is dead if the host itself has revoked the copy of its refresh token',
   async (world, former) => {
     const client = await world.storage.clients.get('web');
     assert.ok(client);
@@ -320,7 +320,7 @@ formerly(
 );
 
 formerly(
-  'a person whom the host does not let in has no live former token',
+  'a user whom the host does not let in has no live old token',
   async (world, former) => {
     const pair = await former.issue(world.clock);
     assert.deepEqual(await living(world, pair), [false, false]);

@@ -21,7 +21,7 @@ async function listen(t: TestContext, app: H3): Promise<number> {
 const post = async (app: H3, path: string, body: string) =>
   app.request(path, { method: 'POST', headers: AS_API, body });
 
-test('grantd §1.3 h3: what readBody got is handed over', async (t) => {
+test('grantd §1.3 h3: the result of readBody can be passed', async (t) => {
   const world = await openWorld(t);
   const app = new H3()
     .use(async (event) => {
@@ -46,7 +46,7 @@ test('RFC 9110 §15.5.14 h3: h3 enforces its own body limit, also without an ann
   assert.match(answer, /^HTTP\/1\.1 413 /);
 });
 
-test('grantd §1.3 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
+test('grantd §1.3 h3: below a pattern the paths are the issuer’s; an application mounted below a path sets strippedPath', async (t) => {
   const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
   const sub = () => new H3().use(mount(server, { strippedPath: '/auth' }));
   for (const app of [
@@ -67,7 +67,7 @@ test('grantd §1.3 h3: below a pattern the paths are the issuer’s; an applicat
   }
 });
 
-test('grantd §1.3 h3: a page of the host’s own takes the request and answers as the adapter does', async (t) => {
+test('grantd §1.3 h3: a page of the host’s own reads the request and responds as the adapter does', async (t) => {
   const { server } = await openWorld(t);
   const introspect = (request: HttpRequest) => server.introspect(request);
   const app = new H3()
@@ -88,7 +88,7 @@ test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two cred
   assert.match(answer, /^HTTP\/1\.1 400 .*"error":"invalid_request"/s);
 });
 
-test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
+test('RFC 9112 §9.6 h3: on Node a client that disconnects in the middle of its request does not change the host', async (t) => {
   const world = await openWorld(t);
   const port = await listen(t, new H3().use(mount(world.server)));
   const whole = rawPost('/token/introspect', AUTHORIZED, 'token=x');

@@ -39,6 +39,16 @@ test('RFC 4231 §4.2 both ports know the HMAC-SHA-256 of its first test case', a
   );
 });
 
+test('RFC 5869 §A.3 both ports derive the key of its third test case', async () => {
+  const secret = '\u000b'.repeat(22);
+  const expected = '8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d';
+  const keys = await Promise.all([node, web].map(({ derivedKey }) => derivedKey(secret, '')));
+  assert.deepEqual(
+    keys.map((key) => Buffer.from(key).toString('hex')),
+    [expected, expected],
+  );
+});
+
 test('FIPS 180-4 §6.2 both ports hash every text alike, as base64url without padding', async () => {
   for (const text of TEXTS) {
     const hashed = await node.sha256(text);
@@ -74,7 +84,7 @@ test('both ports export the same names', () => {
   assert.deepEqual(Object.keys(node).sort(), Object.keys(web).sort());
 });
 
-test('texts are equal in constant time exactly where they are equal', () => {
+test('texts are compared in constant time, with the right result', () => {
   for (const [one, other] of [
     ['', ''],
     ['abc', 'abc'],

@@ -98,7 +98,7 @@ test('grantd §1.3 hono: below a base path, a route or a pattern the paths are t
   }
 });
 
-test('grantd §1.3 hono: a page of the host’s own takes what parseBody has read, and answers as the adapter does', async (t) => {
+test('grantd §1.3 hono: a page of the host’s own takes what parseBody has read, and responds as the adapter does', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono().post('/own', async (c) => {
     await c.req.parseBody();
@@ -112,7 +112,7 @@ test('grantd §1.3 hono: a page of the host’s own takes what parseBody has rea
   assert.deepEqual([headers.get('x-id'), headers.get('cache-control')], ['r-1', 'no-store']);
 });
 
-test('grantd §1.3 hono: headers of a middleware stand beside the answer’s', async (t) => {
+test('grantd §1.3 hono: headers of a middleware are added to those of the response', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono()
     .use(async (c, next) => {
@@ -132,7 +132,7 @@ test('RFC 6749 §2.3 hono: on Node two Authorization lines are refused as two cr
   assert.match(answer, /^HTTP\/1\.1 400 .*"error":"invalid_request"/s);
 });
 
-test('RFC 9112 §9.6 hono: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
+test('RFC 9112 §9.6 hono: on Node a client that disconnects in the middle of its request does not change the host', async (t) => {
   const world = await openWorld(t);
   const port = await listen(t, new Hono().use(mount(world.server)));
   const whole = rawPost('/token/introspect', [`Authorization: ${basic('api')}`], 'token=x');

@@ -6,21 +6,28 @@ import {
   AuthorizationServer,
   ConfigurationError,
   type JwtService,
+  type NewClient,
   SIGNING_ALGORITHMS,
   sweep,
+  type TokenKind,
   type TokenRecord,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt } from 'jose';
 import { StorageFault } from '../src/http/errors.ts';
 import { hostStorage } from '../src/storage/host_storage.ts';
-import { bearerError, INACTIVE, OUTAGE } from './harness/responses.ts';
+import { changeClient } from './harness/client_change.ts';
+import { bearerError, INACTIVE, OUTAGE, REFRESH_REFUSED } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey } from './harness/stolen_key.ts';
-import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
+import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
 
 /** The world's storage as a host's, with lookups that return other objects than plain records. */
-async function hostOf(world: World, present: (record: TokenRecord) => unknown): Promise<World> {
+async function hostOf(
+  world: World,
+  present: (record: TokenRecord) => unknown,
+  options: WorldOptions = {},
+): Promise<World> {
   const { tokens } = world.storage;
   const find = (look: typeof tokens.getByAccessToken) => async (id: string) => {
     const record = await look(id);
@@ -35,7 +42,7 @@ async function hostOf(world: World, present: (record: TokenRecord) => unknown): 
       getByRefreshToken: find(getByRefreshToken),
     },
   };
-  return secondServer(world, {}, storage);
+  return secondServer(world, options, storage);
 }
 
 test('grantd §10.5 a revoked record that is an instance of a class with getters is dead', async (t) => {
@@ -147,7 +154,7 @@ test('grantd §10.5 a host gets its own object back, with what it knows besides'
   assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
 });
 
-test('grantd §10.2 a record without a member that the contract requires is a fault, not an answer', async (t) => {
+test('grantd §10.2 a record without a member that the contract requires is a fault, not a response', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const host = await hostOf(world, (record) => ({ ...record, scopes: null }));
@@ -156,13 +163,19 @@ test('grantd §10.2 a record without a member that the contract requires is a fa
 });
 
 /** A JWT that the host signed with the server's key, with a record of the usual lifetime. */
-async function hostsOwnJwt(world: World, claims: Readonly<Record<string, unknown>>): Promise<string> {
+async function hostsOwnJwt(
+  world: World,
+  claims: Readonly<Record<string, unknown>>,
+  kind: TokenKind = 'access_token',
+): Promise<string> {
   const jti = crypto.randomUUID();
-  const token = await forgedWithStolenKey(world, { jti, ...claims });
+  const typ = kind === 'access_token' ? 'at+jwt' : 'rt+jwt';
+  const token = await forgedWithStolenKey(world, { jti, ...claims }, { typ });
   const digest = createHash('sha256').update(token).digest('base64url');
   const expiresAt = world.clock.seconds + 3600;
   const record = {
-    ...{ id: jti, digest, kind: 'access_token' as const, tokenType: 'Bearer', clientId: 'web' },
+    ...{ id: jti, digest, kind, clientId: 'web' },
+    ...(kind === 'access_token' && { tokenType: 'Bearer' }),
     ...{ subject: 'alice', scopes: ['openid'], issuedAtMs: world.clock.read(), expiresAt },
   };
   await world.storage.tokens.issue([{ ...record, keepUntil: expiresAt }], {});
@@ -190,6 +203,38 @@ test('findings B1 grantd §7.3 UserInfo refuses an access token JWT without exp 
     ...malformed,
     ...bearerError(401, 'invalid_token', 'the access token is not valid'),
   });
+});
+
+for (const sub of [undefined, null, 7]) {
+  test(`grantd §2.4 a JWT about a user whose sub is ${sub} is refused everywhere`, async (t) => {
+    const world = await openWorld(t);
+    const access = await hostsOwnJwt(world, { sub });
+    const refresh = await hostsOwnJwt(world, { sub }, 'refresh_token');
+    const invalid = bearerError(401, 'invalid_token', 'the access token is not valid');
+    assert.deepEqual(await world.userInfo(access), invalid);
+    assert.equal(world.lastReason, 'sub_missing');
+    await assert.rejects(world.server.userInfoOf(access), { code: 'invalid_token', reason: 'sub_missing' });
+    assert.deepEqual(await world.refresh(refresh), REFRESH_REFUSED);
+    assert.equal(world.lastReason, 'sub_missing');
+    for (const token of [access, refresh]) assert.deepEqual(await world.introspect(token), INACTIVE);
+  });
+}
+
+test('OpenID Connect Core §8 a stored sub that is null does not become the server’s own identifier', async (t) => {
+  const pairwiseSecret = 'the secret of pairwise subjects, which never changes';
+  const oidc = { getUserClaims: () => ({ name: 'Alice' }) };
+  const world = await openWorld(t, { accessTokenFormat: 'opaque', pairwiseSecret });
+  const pairwise: NewClient = { ...CLIENTS.web, metadata: { subject_type: 'pairwise' } };
+  await changeClient(world, 'web', pairwise);
+  const { access_token } = await world.grant();
+  const sub = await world.server.subjectIdentifier(pairwise, 'alice');
+  const host = await hostOf(
+    world,
+    ({ claims, ...record }) => ({ ...record, claims: { ...claims, sub: null } }),
+    { oidc, pairwiseSecret },
+  );
+  assert.deepEqual(await host.server.userInfoOf(access_token), { name: 'Alice', sub });
+  assert.equal((await host.server.introspectToken(access_token)).sub, sub);
 });
 
 for (const [what, found, reason] of [
@@ -273,7 +318,7 @@ for (const [name, values] of Object.entries({
   amr: ['pwd', [7]],
 })) {
   for (const value of values) {
-    test(`grantd §10.2 a record whose claim ${name} is ${inspect(value)} is a fault, not an answer`, async (t) => {
+    test(`grantd §10.2 a record whose claim ${name} is ${inspect(value)} is a fault, not a response`, async (t) => {
       const world = await openWorld(t, { accessTokenFormat: 'opaque' });
       const { access_token } = await world.grant();
       const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -288,7 +333,7 @@ for (const [name, values] of Object.entries({
   }
 }
 
-test('grantd §10.2 a record whose claims are a text is a fault, not an answer', async (t) => {
+test('grantd §10.2 a record whose claims are a text is a fault, not a response', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const { access_token } = await world.grant();
   const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -298,7 +343,7 @@ test('grantd §10.2 a record whose claims are a text is a fault, not an answer',
   assert.deepEqual(await host.introspect(access_token), OUTAGE);
 });
 
-test('grantd §10.5 a claim that is null is absent from the answer', async (t) => {
+test('grantd §10.5 a claim that is null is absent from the response', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const { access_token } = await world.grant();
   const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -309,21 +354,24 @@ test('grantd §10.5 a claim that is null is absent from the answer', async (t) =
   assert.deepEqual(JSON.parse((await host.introspect(access_token)).body), expected);
 });
 
-test('grantd §10.2 a code whose claims are of the wrong type leads to no tokens', async (t) => {
-  const world = await openWorld(t);
-  const code = await world.code();
-  const { authorizationCodes } = world.storage;
-  const get = async (id: string) => {
-    const record = await authorizationCodes.get(id);
-    return record && { ...record, claims: { ...record.claims, username: 7 } };
-  };
-  const host = await secondServer(
-    world,
-    {},
-    { ...world.storage, authorizationCodes: { ...authorizationCodes, get } },
-  );
-  assert.equal((await host.redeem(code)).status, 503);
-});
+for (const claims of [{ username: 7 }, { sub: 7 }, { sub: undefined }, { sub: null }]) {
+  test(`grantd §10.2 a code with the claim ${inspect(claims)} is a fault and leads to no tokens`, async (t) => {
+    const world = await openWorld(t);
+    const code = await world.code();
+    const { authorizationCodes } = world.storage;
+    const get = async (id: string) => {
+      const record = await authorizationCodes.get(id);
+      return JSON.parse('{}', () => record && { ...record, claims: { ...record.claims, ...claims } });
+    };
+    const host = await secondServer(
+      world,
+      {},
+      { ...world.storage, authorizationCodes: { ...authorizationCodes, get } },
+    );
+    assert.equal((await host.redeem(code)).status, 503);
+    assert.equal((await world.redeem(code)).status, 200);
+  });
+}
 
 test('grantd §10.2 a store that does not say whether a token is revoked is a fault', async (t) => {
   const world = await openWorld(t);
@@ -401,7 +449,7 @@ test('grantd §3.4 a body over 64 KiB is 413 at UserInfo, though the header has 
   assert.equal(response.status, 413);
 });
 
-test('RFC 6749 §4.1.2 a client whose tokens were all revoked while a person was asked gets no code', async (t) => {
+test('RFC 6749 §4.1.2 a client whose tokens were all revoked while the user was asked gets no code', async (t) => {
   const world = await openWorld(t);
   const query = new URLSearchParams({
     client_id: 'web',
@@ -421,7 +469,7 @@ test('RFC 6749 §4.1.2 a client whose tokens were all revoked while a person was
   assert.equal(world.lastReason, 'issuance_overtaken');
 });
 
-test('grantd §3.6 storage that fails after the answer is found costs the other origin its reading, not the answer', async (t) => {
+test('grantd §3.6 if storage fails after the response is ready, the response stays, but the other origin cannot read it', async (t) => {
   const world = await openWorld(t);
   const code = await world.code('alice', 'spa');
   let asked = 0;
@@ -444,7 +492,7 @@ test('grantd §3.6 storage that fails after the answer is found costs the other 
   assert.equal(response.headers['access-control-allow-origin'], undefined);
 });
 
-test('grantd §8.6 an observer that throws changes no answer', async (t) => {
+test('grantd §8.6 an observer that throws changes no response', async (t) => {
   const messages: unknown[] = [];
   t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
   const world = await openWorld(t, {
@@ -499,7 +547,7 @@ test('RFC 8017 §8.2 a JwtService that cannot sign what the options need is refu
   assert.throws(open, ConfigurationError);
 });
 
-test('a sweep goes on until nothing is left, and tells of each batch', async (t) => {
+test('a sweep continues until nothing is left, and reports each batch', async (t) => {
   const world = await openWorld(t);
   for (let count = 0; count < 5; count += 1) await world.machineToken();
   world.clock.advance(2 * 60 * 60);
@@ -508,7 +556,7 @@ test('a sweep goes on until nothing is left, and tells of each batch', async (t)
   assert.deepEqual([swept, batches.length], [5, 3]);
 });
 
-test('a sweep that is told to stop in its pause ends at once, with what it has swept', {
+test('a sweep that is stopped during its pause ends at once, and returns what it has swept', {
   timeout: 20_000,
 }, async (t) => {
   const world = await openWorld(t);
@@ -527,7 +575,7 @@ test('a sweep that is told to stop in its pause ends at once, with what it has s
   assert.equal(await sweep(world.storage, { signal: AbortSignal.abort() }), 0);
 });
 
-test('grantd §10.2 a host may answer null for what a record does not have', async (t) => {
+test('grantd §10.2 a host may return null for what a record does not have', async (t) => {
   const world = await openWorld(t);
   const { tokens } = world.storage;
   const none = {
@@ -563,7 +611,7 @@ test('grantd §10.1 a host without the optional parts of storage serves what nee
   assert.equal(readable.clients.findApis, undefined);
 });
 
-test('grantd §10.5 what a host answers of pushed requests, identifiers and resources is read as its records are', async (t) => {
+test('grantd §10.5 what a host returns for pushed requests, identifiers and resources is read like its records', async (t) => {
   const { storage, clock } = await openWorld(t);
   const request = { id: 'one', clientId: 'web', parameters: { scope: 'read' }, expiresAt: clock.seconds };
   const host = hostStorage({

@@ -119,7 +119,7 @@ for (const { what, path, options, form } of REQUESTS) {
 }
 
 for (const path of ['/token/introspect', '/token/revoke']) {
-  test(`at ${path}, of several errors the first in order is told: the caller’s, the token’s, the hint’s`, async (t) => {
+  test(`at ${path}, of several errors the first in order is returned: the caller’s, the token’s, the hint’s`, async (t) => {
     const world = await openWorld(t);
     const told = async (form: Readonly<Record<string, string>>, secret: string) => {
       const response = await world.post(path, form, null, { authorization: basic('web', secret) });
@@ -152,7 +152,7 @@ for (const path of ['/token/introspect', '/token/revoke']) {
   });
 }
 
-test('at /userinfo, the client and the claims of the person are looked up at the same time', async (t) => {
+test('at /userinfo, the client and the user’s claims are looked up at the same time', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const [client, person] = meeting();
@@ -166,7 +166,7 @@ test('at /userinfo, the client and the claims of the person are looked up at the
   assert.deepEqual([status, JSON.parse(body)], [200, { name: 'Alice Liddell', sub: 'alice' }]);
 });
 
-test('at /userinfo, whoever has no claims is told so, whatever becomes of the client’s look-up', async (t) => {
+test('at /userinfo, a user without claims gets that error, whatever the client’s lookup returns', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   for (const lookUp of [
@@ -181,7 +181,7 @@ test('at /userinfo, whoever has no claims is told so, whatever becomes of the cl
   }
 });
 
-test('without HTTP, the claims of a person ask for no client', async (t) => {
+test('without HTTP, a user’s claims need no client', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const never = () => new Promise<never>(() => {});

@@ -66,7 +66,7 @@ const post = (
   headers: Readonly<Record<string, string>>,
 ) => fetch(new URL(path, base), { method: 'POST', headers, body: new URLSearchParams(form) });
 
-test('grantd §1.3 next: a real server answers below its base path and a folder; the rest is its own', async () => {
+test('grantd §1.3 next: a real server responds below its base path and a folder; other paths are its own', async () => {
   const issued = await post('/base/auth/token', { grant_type: 'client_credentials', scope: 'read' }, MACHINE);
   const { access_token: token } = await issued.json();
   assert.equal(issued.status, 200);
@@ -95,7 +95,7 @@ test('examples/next_application issues, introspects and revokes by its catch-all
   assert.equal((await fetch(new URL('/base/nobody-is-here', base))).status, 404);
 });
 
-test('RFC 9110 §9.3 next: a real server answers HEAD, OPTIONS and methods that no endpoint has', async () => {
+test('RFC 9110 §9.3 next: a real server responds to HEAD, OPTIONS and methods that no endpoint has', async () => {
   const jwks = new URL('/base/auth/jwks', base);
   const head = await fetch(jwks, { method: 'HEAD' });
   assert.deepEqual([head.status, await head.text()], [200, '']);
@@ -116,7 +116,7 @@ test('grantd §1.3 next: what is forwarded is 500 by a real server, and only its
   assert.match(told, /invalid_client.*credentials_missing/s);
 });
 
-test('RFC 6749 §2.3 next: of two Authorization lines a real server hands on the first alone', async () => {
+test('RFC 6749 §2.3 next: of two Authorization lines a real server passes on only the first', async () => {
   const lines = [`Authorization: ${MACHINE.authorization}`, 'Authorization: Basic eDp5'];
   const answer = await sendRaw(Number(base.port), rawPost('/base/auth/token/introspect', lines, 'token=x'));
   assert.match(answer, /^HTTP\/1\.1 200 /);

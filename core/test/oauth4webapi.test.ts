@@ -59,7 +59,7 @@ test('RFC 7523, RFC 9701: oauth4webapi authenticates by assertions everywhere, a
   assert.deepEqual(await introspect(), { active: false });
 });
 
-test('OpenID Connect Core §5.3.2 oauth4webapi reads a signed answer of UserInfo', async (t) => {
+test('OpenID Connect Core §5.3.2 oauth4webapi reads a signed response of UserInfo', async (t) => {
   const world = await openWorld(t);
   await setMetadata(world, 'web', { userinfo_signed_response_alg: 'PS256' });
   const { access_token } = await world.grant();
@@ -76,7 +76,7 @@ test('OpenID Connect Core §5.3.2 oauth4webapi reads a signed answer of UserInfo
   assert.deepEqual([sub, email], ['alice', 'alice@example.org']);
 });
 
-test('RFC 9701 §4 oauth4webapi asks for a signed answer without being registered for it', async (t) => {
+test('RFC 9701 §4 oauth4webapi asks for a signed response without being registered for it', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const options = { ...libraryOptions(world), requestJwtResponse: true };

@@ -126,7 +126,7 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   );
 });
 
-test('§2.8 what a client answers says whether it was delivered, and whether it may be tried again', async (t) => {
+test('§2.8 the client’s response says whether the message was delivered, and whether to try again', async (t) => {
   const world = await openWorld(t, { fetchDocument });
   let status = 200;
   await addListener(world, t, (_, response) => {

@@ -157,7 +157,7 @@ test('§3.1.2.5 by fragment, the parameters stand behind the redirect URI and it
 
 specification('Whom an authorization request means (OpenID Connect Core §3.1.2.1)', ON_MEMORY, (spec) => {
   spec(
-    '§3.1.2.1 an ID token as a hint says whom the answer must be about, also long after its end',
+    '§3.1.2.1 an ID token as a hint names the user whom the response must be about, also long after it has expired',
     async (world) => {
       const { id_token: id_token_hint } = await world.grant();
       world.clock.advance(30 * 24 * 60 * 60);

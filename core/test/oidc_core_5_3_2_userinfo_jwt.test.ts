@@ -41,7 +41,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     assert.deepEqual(response, { status: 200, headers: OPEN_JSON_HEADERS, body: JSON.stringify(ALICE) });
   });
 
-  spec.http('§5.3.2 a signed answer is a JWT with the claims, the issuer and the client', async (world) => {
+  spec.http('§5.3.2 a signed response is a JWT with the claims, the issuer and the client', async (world) => {
     const { access_token } = await world.grant();
     for (const algorithm of SIGNING_ALGORITHMS) {
       await setMetadata(world, 'web', { userinfo_signed_response_alg: algorithm });
@@ -55,7 +55,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     }
   });
 
-  spec('§5.3.2 an answer that is only encrypted has the claims themselves in it', async (world) => {
+  spec('§5.3.2 a response that is only encrypted contains the claims themselves', async (world) => {
     const { access_token } = await world.grant();
     for (const algorithm of ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const) {
       const { privateKey, publicJwk } = await clientKey(algorithm);
@@ -72,7 +72,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     }
   });
 
-  spec('§5.3.2 an answer that is signed and encrypted is a nested JWT', async (world) => {
+  spec('§5.3.2 a response that is signed and encrypted is a nested JWT', async (world) => {
     const { access_token } = await world.grant();
     const { privateKey, publicJwk } = await clientKey('ECDH-ES+A256KW');
     await setMetadata(world, 'web', {
@@ -92,7 +92,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
   });
 
   spec(
-    '§5.3.2 no attribute of the host changes sub, iss or aud of a signed answer',
+    '§5.3.2 no attribute of the host changes sub, iss or aud of a signed response',
     async (world) => {
       await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
       const { access_token } = await world.grant();
@@ -132,7 +132,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     assert.deepEqual([unscoped.status, JSON.parse(unscoped.body).error], [403, 'insufficient_scope']);
   });
 
-  spec('§5.3.2 pages of the client may read a signed answer', async (world) => {
+  spec('§5.3.2 pages of the client may read a signed response', async (world) => {
     await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
     const { access_token } = await world.grant();
     const origin = 'https://web.example';
@@ -150,7 +150,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
     assert.deepEqual(JSON.parse(plain.body), { name: PEOPLE.alice?.name, sub: 'alice' });
   });
 
-  spec('RFC 8725 §3.11 a signed answer is taken for a token nowhere', async (world) => {
+  spec('RFC 8725 §3.11 a signed response is not accepted as a token anywhere', async (world) => {
     await setMetadata(world, 'web', { userinfo_signed_response_alg: 'RS256' });
     const { access_token } = await world.grant();
     const { body } = await world.userInfo(access_token);

@@ -122,7 +122,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
         `Bearer ${access_token}, x`,
         access_token,
       ];
-      for (const authorization of [...headers, `DPoP ${access_token}`, `Bearer "${access_token}"`]) {
+      for (const authorization of [...headers, `Digest ${access_token}`, `Bearer "${access_token}"`]) {
         assert.deepEqual(await withHeader(world, authorization), NO_BEARER, authorization);
       }
     },
@@ -664,7 +664,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     const { headers } = opened(refused, 'https://spa.example');
     const allowed = {
       'access-control-allow-methods': 'GET, HEAD, POST',
-      'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+      'access-control-allow-headers': 'Authorization, Content-Type, DPoP, MCP-Protocol-Version',
       'access-control-max-age': '600',
     };
     assert.deepEqual(await preflight('https://spa.example'), {

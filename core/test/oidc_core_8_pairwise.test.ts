@@ -213,7 +213,7 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
   );
 });
 
-test('§3.1.2.1 the person whom a client means is known by the identifier that it was told', async (t) => {
+test('§3.1.2.1 a client names the expected user by the subject identifier that it received', async (t) => {
   const world = await openWorld(t, { pairwiseSecret });
   await addClient(world, SHOP);
   const { id_token } = await grantTo(world, 'shop');

@@ -230,7 +230,7 @@ specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
   });
 });
 
-test('§2 a logout token, an answer of UserInfo and another server’s ID token are no hints', async (t) => {
+test('§2 a logout token, a UserInfo response and another server’s ID token are no hints', async (t) => {
   const world = await openWorld(t);
   await addClient(world, APP);
   const { id_token } = await grantTo(world, 'app');

@@ -228,9 +228,13 @@ test('every option that is left out has its default', () => {
     useOpaqueRefreshTokens: false,
     accessTokenFormat: 'jwt',
     apisWithPlainJwts: [],
+    dpopAlgorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+    dpopNonces: 'offered',
+    dpopProofLifetime: 120,
     accessTokenAlgorithm: 'RS256',
     idTokenAlgorithm: 'RS256',
     defaultAudience: ISSUER,
+    cachedTokens: 200_000,
     lifetimes: {
       accessToken: 3600,
       refreshToken: 14 * 24 * 60 * 60,
@@ -319,6 +323,7 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     (introspectionPolicy) => ['introspectionPolicy', { introspectionPolicy }] as const,
   ),
   ['introspectionPolicy', { introspectionPolicy: 'audience', authenticateIntrospect: false }],
+  ...[-1, 0.5, 10_000_001, '5', null].map((cachedTokens) => ['cachedTokens', { cachedTokens }] as const),
   ...['JWT', 'reference', 5].map(
     (accessTokenFormat) => ['accessTokenFormat', { accessTokenFormat }] as const,
   ),
@@ -828,7 +833,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    'grantd §5.3 a policy that fails is a 500 that tells nothing',
+    'grantd §5.3 a policy that fails is a 500 without details',
     async (world) => {
       const { status, body } = await world.introspect(await world.machineToken());
       assert.deepEqual(
@@ -840,7 +845,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    'grantd §5.3 where introspection is not authenticated a policy has no caller to go by',
+    'grantd §5.3 if introspection is not authenticated, a policy has no caller',
     async (world) => {
       assert.equal((await world.introspect(await world.machineToken())).body, INACTIVE);
     },
@@ -848,7 +853,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 });
 
-test('grantd §5.3 the audience policy lets nobody in by two absent values', async () => {
+test('grantd §5.3 the audience policy does not treat two absent values as equal', async () => {
   const { introspectionPolicy } = resolveOptions({ ...REQUIRED, introspectionPolicy: 'audience' });
   const token = (claims: FoundToken['claims']): FoundToken => ({
     claims,

@@ -94,7 +94,7 @@ describe('the package', () => {
 
   for (const { version, node } of NODES) {
     for (const system of ['esm', 'commonjs'] as const) {
-      test(`Node ${version} answers introspections from the installed package: ${system}, on memory and SQLite`, () => {
+      test(`Node ${version} introspects with the installed package: ${system}, on memory and SQLite`, () => {
         const program = join(folder, system === 'esm' ? 'consumer.mjs' : 'consumer.cjs');
         writeFileSync(program, consumerProgram(system));
         const { status, stdout, stderr } = run(

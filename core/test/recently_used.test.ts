@@ -10,18 +10,30 @@ function known(memory: RecentlyUsed<number>, count: number): number[] {
   );
 }
 
-test('what was used last is remembered, and twice the limit at most', () => {
-  const memory = new RecentlyUsed<number>(LIMIT);
-  for (let index = 0; index < 10 * LIMIT; index++) {
-    memory.set(`${index}`, index);
-    assert.equal(memory.get(`${index}`), index);
+test('recently used values stay, half of the limit at least and the limit at most', () => {
+  for (const most of [2, 3, 99, 2 * LIMIT]) {
+    const memory = new RecentlyUsed<number>(most);
+    const half = Math.floor(most / 2);
+    for (let index = 0; index < 10 * most; index++) {
+      memory.set(`${index}`, index);
+      assert.equal(memory.get(`${index}`), index);
+    }
+    for (let index = 10 * most - half; index < 10 * most; index++)
+      assert.equal(memory.get(`${index}`), index);
+    assert.ok(known(memory, 10 * most).length <= most, `${most}`);
   }
-  for (let index = 9 * LIMIT; index < 10 * LIMIT; index++) assert.equal(memory.get(`${index}`), index);
-  assert.ok(known(memory, 10 * LIMIT).length <= 2 * LIMIT);
+});
+
+test('a limit of 0 or 1 keeps nothing', () => {
+  for (const most of [0, 1]) {
+    const memory = new RecentlyUsed<number>(most);
+    memory.set('one', 1);
+    assert.equal(memory.get('one'), undefined);
+  }
 });
 
 test('what is used again and again stays, whatever comes beside it', () => {
-  const memory = new RecentlyUsed<number>(LIMIT);
+  const memory = new RecentlyUsed<number>(2 * LIMIT);
   memory.set('kept', -1);
   for (let index = 0; index < 10 * LIMIT; index++) {
     memory.set(`${index}`, index);
@@ -32,8 +44,8 @@ test('what is used again and again stays, whatever comes beside it', () => {
   assert.deepEqual(known(memory, 10 * LIMIT), []);
 });
 
-test('what is set again is what is answered, also where the former value was about to be forgotten', () => {
-  const memory = new RecentlyUsed<string>(2);
+test('a value that is set again replaces the previous one, also if that was about to leave the cache', () => {
+  const memory = new RecentlyUsed<string>(4);
   memory.set('one', 'former');
   memory.set('two', 'x');
   memory.set('three', 'x');

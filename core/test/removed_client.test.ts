@@ -1,10 +1,16 @@
 // § refers to RFC 7592.
 import assert from 'node:assert/strict';
 import { ON_EVERY_HOST } from './harness/places.ts';
-import { bearerError, CLIENT_REFUSED, errorOf, INACTIVE, OPEN_JSON_HEADERS } from './harness/responses.ts';
+import {
+  bearerError,
+  CLIENT_REFUSED,
+  errorOf,
+  INACTIVE,
+  OPEN_JSON_HEADERS,
+  REFRESH_REFUSED,
+} from './harness/responses.ts';
 import { CLIENTS, secretOf, specification, type World } from './harness/world.ts';
 
-const REFRESH_REFUSED = errorOf(400, 'invalid_grant', 'the refresh token is not valid', OPEN_JSON_HEADERS);
 const CODE_REFUSED = errorOf(400, 'invalid_grant', 'the authorization code is not valid', OPEN_JSON_HEADERS);
 
 const TOKEN_REFUSED = bearerError(401, 'invalid_token', 'the access token is revoked');

@@ -100,7 +100,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
   });
 
   spec(
-    '§4.1.2 a code that was used, in hands without the secret, the redirect URI or the verifier, kills nothing',
+    '§4.1.2 a used code without the secret, the redirect URI or the verifier revokes nothing',
     async (world) => {
       const code = await world.code();
       const { access_token, refresh_token } = issued(await world.redeem(code));

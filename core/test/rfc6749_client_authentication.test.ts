@@ -148,7 +148,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   });
 
   spec(
-    '§2.3.1 once another secret is stored, the former one is refused and the new one admitted',
+    '§2.3.1 once another secret is stored, the old one is refused and the new one accepted',
     async (world) => {
       await addClient(world, 'changing', 'the former');
       const authorized = (secret: string) =>
@@ -215,7 +215,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   );
 
   spec.http(
-    '§5.2 whatever was wrong with the credentials, the answer is the same 401 with a challenge',
+    '§5.2 whatever was wrong with the credentials, the response is the same 401 with a challenge',
     async (world) => {
       await world.storage.setDisabled('client', 'web', true);
       const attempts: readonly [string, Readonly<Record<string, string>>, string?][] = [
@@ -296,7 +296,7 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   });
 
   spec(
-    '§2.3.1 while the server’s secret is changed, secrets hashed under the former one are accepted',
+    '§2.3.1 while the server’s secret is changed, client secrets hashed with the old one are accepted',
     async (world) => {
       const changing = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
       assertAdmitted(await everywhere(changing, {}, basic('machine')));

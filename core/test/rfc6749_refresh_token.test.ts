@@ -244,7 +244,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(second.access_token, second.refresh_token), [true, true]);
   });
 
-  spec('§6 whatever is no living refresh token gets one answer', async (world) => {
+  spec('§6 everything except a live refresh token gets the same response', async (world) => {
     const { access_token, id_token, refresh_token } = await world.grant();
     const revoked = await world.grant();
     await world.revoke(revoked.refresh_token);

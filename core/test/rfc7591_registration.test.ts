@@ -857,7 +857,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           headers: {
             'access-control-allow-origin': '*',
             'access-control-allow-methods': methods,
-            'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+            'access-control-allow-headers': 'Authorization, Content-Type, DPoP, MCP-Protocol-Version',
             'access-control-max-age': '600',
             'cache-control': 'no-store',
           },
@@ -1054,7 +1054,7 @@ test('the options of registration are checked, and so is that storage can regist
   }
 });
 
-test('OpenID Connect Registration §5 a sector document is what its host itself answers, wherever it may redirect to', async (t) => {
+test('OpenID Connect Registration §5 a sector document comes from its own host, and no redirect is followed', async (t) => {
   const sector = 'https://sector.example/uris';
   const two = ['https://one.example/callback', 'https://two.example/callback'];
   const asked: unknown[] = [];

@@ -56,7 +56,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   // ── §2 the token ────────────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    '§2 whatever is wrong with the client or its token, the answer is the same 401',
+    '§2 whatever is wrong with the client or its token, the response is the same 401',
     async (world) => {
       const client = await register(world);
       const other = await register(world);

@@ -201,7 +201,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'grantd §5.5 with the hint auth_code the answer is inactive, for a live code and a live token alike',
+    'grantd §5.5 with the hint auth_code the response is inactive, for a live code and a live token alike',
     async (world) => {
       const { access_token } = await world.grant();
       for (const token of [await world.code(), access_token]) {

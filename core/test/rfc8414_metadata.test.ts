@@ -45,6 +45,7 @@ const OAUTH_DOCUMENT = {
   revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
   revocation_endpoint_auth_signing_alg_values_supported: ACCEPTED,
   code_challenge_methods_supported: ['S256'],
+  dpop_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'],
   authorization_response_iss_parameter_supported: true,
   request_parameter_supported: true,
   request_uri_parameter_supported: false,
@@ -120,20 +121,31 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', ON_MEMORY, (spec)
     assert.deepEqual(world.server.serverMetadata, DOCUMENT);
   });
 
-  spec.http('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
-    const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
-    const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
-    assert.equal(addresses.length, 6);
-    for (const [name, address] of addresses) {
-      assert.notEqual((await get(world, new URL(String(address)).pathname)).status, 404, name);
-    }
-    for (const page of [authorization_endpoint, end_session_endpoint])
-      assert.equal((await get(world, new URL(String(page)).pathname)).status, 404);
-    for (const path of ['/', '/.well-known', `${OAUTH}/`, `${OAUTH}/x`, '/token/', '/jwks.json', '//token']) {
-      const response = await get(world, path);
-      assert.deepEqual(response, { status: 404, headers: {}, body: '' }, path);
-    }
-  });
+  spec.http(
+    '§3.1 every endpoint in the document responds at its URL, and no endpoint is missing',
+    async (world) => {
+      const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
+      const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
+      assert.equal(addresses.length, 6);
+      for (const [name, address] of addresses) {
+        assert.notEqual((await get(world, new URL(String(address)).pathname)).status, 404, name);
+      }
+      for (const page of [authorization_endpoint, end_session_endpoint])
+        assert.equal((await get(world, new URL(String(page)).pathname)).status, 404);
+      for (const path of [
+        '/',
+        '/.well-known',
+        `${OAUTH}/`,
+        `${OAUTH}/x`,
+        '/token/',
+        '/jwks.json',
+        '//token',
+      ]) {
+        const response = await get(world, path);
+        assert.deepEqual(response, { status: 404, headers: {}, body: '' }, path);
+      }
+    },
+  );
 
   spec.http('§3 whatever the Host header says, the issuer is the base of every URL', async (world) => {
     const headers = {
@@ -161,7 +173,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', ON_MEMORY, (spec)
           headers: {
             'access-control-allow-origin': '*',
             'access-control-allow-methods': 'GET, HEAD',
-            'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+            'access-control-allow-headers': 'Authorization, Content-Type, DPoP, MCP-Protocol-Version',
             'access-control-max-age': '600',
             'cache-control': 'no-store',
           },

@@ -42,7 +42,7 @@ function isJwt({ status, headers }: TestResponse): boolean {
 
 specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   spec.http(
-    '§5 the answer is a JWT of the server, for the caller, with the members of RFC 7662 in one of its own',
+    '§5 the response is a JWT of the server for the caller, with the members of RFC 7662 in token_introspection',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       for (const token of [access_token, refresh_token, await world.machineToken()]) {
@@ -61,7 +61,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     },
   );
 
-  spec('§5 of an inactive token the answer says active false, and nothing else', async (world) => {
+  spec('§5 for an inactive token the response has active false, and nothing else', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     const code = await world.code();
     const expected = {
@@ -146,7 +146,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    '§5, §6 an answer that is encrypted by registration is a nested JWT, which only the caller can read',
+    '§5, §6 a response that is encrypted by registration is a nested JWT, which only the caller can read',
     async (world) => {
       const { access_token } = await world.grant();
       const plain = JSON.parse((await world.introspect(access_token, 'machine')).body);
@@ -230,7 +230,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     }
   });
 
-  spec.http('§4 errors are JSON, whatever form the answer would have had', async (world) => {
+  spec.http('§4 errors are JSON, whatever the format of the response would have been', async (world) => {
     const refused = errorOf(401, 'invalid_client', 'client authentication failed', {
       ...JSON_HEADERS,
       'www-authenticate': CLIENT_CHALLENGE,
@@ -243,7 +243,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     );
   });
 
-  spec('§8.1 an answer is taken for a token nowhere', async (world) => {
+  spec('§8.1 a response is not accepted as a token anywhere', async (world) => {
     const { access_token } = await world.grant();
     const { body: answer } = await introspectAsJwt(world, access_token, 'web');
     const { claims } = await signedAnswer(world, answer);

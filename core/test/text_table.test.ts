@@ -6,7 +6,7 @@ import { TextTable } from '../src/cache.ts';
 /** Texts that differ only in parts that are not hashed, or only slightly. */
 const ALIKE = ['', 'a', 'aa', 'b', 'same-ending', 'other-same-ending', 'x'.repeat(100), `y${'x'.repeat(99)}`];
 
-test('a table answers what was set last under a text, as a Map does, however many there are', () => {
+test('a table returns what was set last under a text, as a Map does, however many there are', () => {
   const names = [...ALIKE, ...Array.from({ length: 20_000 }, () => randomBytes(16).toString('base64url'))];
   const [table, map] = [new TextTable<number>(), new Map<string, number>()];
   for (const [index, name] of [...names, ...names.slice(0, 5000)].entries()) {
@@ -18,7 +18,7 @@ test('a table answers what was set last under a text, as a Map does, however man
   assert.equal(table.get('unknown'), undefined);
 });
 
-test('texts that all belong at one place are told apart', () => {
+test('texts that share a slot are distinguished', () => {
   const names = Array.from({ length: 500 }, (_, index) => `${1000 + index}-of-one-ending`);
   const table = new TextTable<string>();
   for (const name of names) table.set(name, `value of ${name}`);

@@ -10,7 +10,8 @@ import type {
 } from '@grantd/core';
 
 /** The part of grantd's storage that these stores implement. */
-export type HostStorage = Required<Omit<Storage, 'getPrincipalState'>> & Pick<AdministrableStorage, 'sweep'>;
+export type HostStorage = Required<Omit<Storage, 'getPrincipalState' | 'cache'>> &
+  Pick<AdministrableStorage, 'sweep'>;
 
 type PartOfFamily = 'whole family' | 'current refresh token';
 
@@ -131,7 +132,7 @@ export function tokensOfGrants<Db>(
           return 'issued';
         }),
       rotate: (record, successor, tokens) => issueUpon(record, tokens, successor),
-      issueBeside: (record, tokens) => issueUpon(record, tokens),
+      issueFrom: (record, tokens) => issueUpon(record, tokens),
       revoke(record) {
         if (record.kind === 'access_token') return revokeTokens(record, 'current refresh token');
         return record.grantId === undefined

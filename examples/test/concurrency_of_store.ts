@@ -36,7 +36,7 @@ function contest(storages: readonly [Storage, Storage], first: Pair, end: (typeo
     return { pair, rotation: Promise.resolve(rotation) };
   });
   const beside = pairIn(first.refresh);
-  const issuance = storages[0].tokens.issueBeside(first.refresh, [beside.access]);
+  const issuance = storages[0].tokens.issueFrom(first.refresh, [beside.access]);
   const others = [issuance, end?.(storages[1], first)].map((other) => Promise.resolve(other));
   return { first, beside, successors, others, doomed: end !== undefined };
 }

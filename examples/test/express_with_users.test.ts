@@ -104,7 +104,7 @@ function testHost(example: () => string): void {
   });
   after(() => end());
 
-  test("people of the host's own table sign in to another application, whose code is worth nothing without its verifier", async () => {
+  test("users of the host's own table sign in to another application, whose code is worth nothing without its verifier", async () => {
     const { answer, page, form, cookie } = await shown();
     assert.equal(answer.status, 200);
     assert.match(answer.headers.get('set-cookie') ?? '', /^browser=[0-9a-f-]{36}; HttpOnly; SameSite=Lax$/);
@@ -122,7 +122,7 @@ function testHost(example: () => string): void {
     assert.deepEqual([stolen.status, (await json(stolen)).error], [400, 'invalid_grant']);
   });
 
-  test('a wrong password, and a name that is nobody’s, are asked again, and the form still works', async () => {
+  test('after a wrong password or an unknown name, the form is shown again and still works', async () => {
     const { form, cookie } = await shown();
     for (const wrong of [{ ...ALICE, password: 'looking-glass' }, { ...ALICE, name: 'nobody' }, {}]) {
       const asked = await post(asking(), { ...form, ...wrong }, cookie);
@@ -132,7 +132,7 @@ function testHost(example: () => string): void {
     assert.equal((await post(asking(), { ...form, ...ALICE }, cookie)).status, 303);
   });
 
-  test('a form that this browser was not shown, or that somebody changed, signs nobody in', async () => {
+  test('a form that this browser was not shown, or that was changed, signs no user in', async () => {
     const { form, cookie } = await shown();
     const changed = { ...form, asked: form.asked.replace('profile', '') };
     const another = await shown({ state: 'another' });
@@ -175,7 +175,7 @@ function testHost(example: () => string): void {
     assert.match(page, /asks for &#60;script&#62;alert\(&#39;1&#39;\)&#60;\/script&#62;&#38;</);
   });
 
-  test('a code is redeemed with its verifier, and UserInfo tells the claims of the table, as long as they are there', async () => {
+  test('a code is redeemed with its verifier, and UserInfo returns the claims of the table while they exist', async () => {
     const { form, cookie } = await shown();
     const signedIn = await post(asking(), { ...form, ...ALICE }, cookie);
     const redeemed = await post(

@@ -23,7 +23,7 @@ const OPERATIONS: readonly {
   },
   {
     title: 'an issuance beside a refresh token',
-    start: ({ tokens }, { refresh }) => tokens.issueBeside(refresh, [pairIn(refresh).access]),
+    start: ({ tokens }, { refresh }) => tokens.issueFrom(refresh, [pairIn(refresh).access]),
     outcome: 'refused',
   },
   {
@@ -85,13 +85,16 @@ export function testLocks(
   };
 
   for (const { title, start, outcome } of OPERATIONS)
-    test(`${name}: ${title} waits for a host that removes a person and then ends a grant, and holds nothing that it needs`, async () => {
+    test(`${name}: ${title} waits for a host that removes a user and then ends a grant, and holds nothing that it needs`, async () => {
       const { storage, other, pair, end } = await prepared('');
       const { clientId, grantId = '', issuedAtMs, expiresAt } = pair.refresh;
       const code = { id: 'code', clientId, grantId, subject: 'alice', issuedAtMs, expiresAt, scopes: [] };
       const redirect = { redirectUri: 'https://app.example/callback', redirectUriGiven: true };
       const { authorizationCodes } = storage;
-      assert.equal(await authorizationCodes.issue({ ...code, ...redirect, claims: {} }, {}), 'issued');
+      assert.equal(
+        await authorizationCodes.issue({ ...code, ...redirect, claims: { sub: 'alice' } }, {}),
+        'issued',
+      );
 
       let attempt: Promise<unknown> | undefined;
       await transaction(async (within, _, remove) => {
@@ -110,7 +113,7 @@ export function testLocks(
     let attempt: Promise<unknown> | undefined;
     await transaction(async (within) => {
       await within.tokens.revokeFamily(pair.refresh);
-      attempt = Promise.allSettled([other.storage.tokens.issueBeside(pair.refresh, [beside.access])]);
+      attempt = Promise.allSettled([other.storage.tokens.issueFrom(pair.refresh, [beside.access])]);
       await untilWaiting();
     });
     assert.deepEqual(await attempt, [{ status: 'fulfilled', value: 'refused' }]);
@@ -118,7 +121,7 @@ export function testLocks(
     await end();
   });
 
-  test(`${name}: a sweep deletes a few rows a call, grants after their tokens, and waits for nobody`, async () => {
+  test(`${name}: a sweep deletes a few rows per call, grants after their tokens, and never waits for locks`, async () => {
     const { storage, other, end } = await prepared(IMPATIENT);
     const pair = pairOf('alice', Date.now() - 7_200_000);
     const access = [pair.access, ...Array.from({ length: 4 }, () => pairIn(pair.refresh, 0).access)];

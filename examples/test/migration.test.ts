@@ -30,7 +30,7 @@ test('an access token and a refresh token of the old server introspect as active
   });
 });
 
-test('findings B4: what extraTokenFields added is told of old tokens, and added to new ones', async () => {
+test('findings B4: introspection returns the extraTokenFields of old tokens, and new tokens have them too', async () => {
   await using host = await moved({ jwt: new OldJwtService(OLD_SECRET), claims: applicationClaims });
   const { access, refresh } = await host.issueOld();
   const fields = { tenant: 'tenant of alice@example.com', app: 'app' };
@@ -45,7 +45,7 @@ test('findings B4: what extraTokenFields added is told of old tokens, and added 
   assert.deepEqual({ tenant, app }, fields);
 });
 
-test('a token that the old server gave to a client for itself is active, and has no person', async () => {
+test('a token that the old server issued to a client for itself is active, and has no user', async () => {
   await using host = await moved();
   const asked = { ...APP, grant_type: 'client_credentials', scope: 'read' };
   const token = String((await host.askOld('respondToAccessTokenRequest', asked)).body.access_token);
@@ -66,7 +66,7 @@ test('a token that the old server gave to a client for itself is active, and has
   assert.equal((await host.userInfo(token)).status, 403);
 });
 
-test('UserInfo answers for an old access token with openid, and for no other old token', async () => {
+test('UserInfo accepts an old access token with openid, and no other old token', async () => {
   await using host = await moved();
   const { access, refresh, code } = await host.issueOld();
   assert.deepEqual(await host.userInfo(access), {
@@ -168,7 +168,7 @@ test('a revocation beside an exchange leaves nothing alive in either server', as
   }
 });
 
-test('where the process ended between the exchange and the old table, the next use of the tokens makes it good', async () => {
+test('if the process ended between the exchange and the update of the old table, the next use of the tokens completes it', async () => {
   await using host = await moved();
   const { access, refresh } = await host.issueOld();
   const { body } = await host.refresh(refresh);
@@ -224,7 +224,7 @@ test('what the old server revoked or let expire is dead in grantd, with the reas
   assert.equal(await host.isActive(expired.refresh), false);
 });
 
-test('a person whom the host disables, and a client or person that the operator ends, has no live old token', async () => {
+test('a user whom the host disables, and a client or user that the operator ends, has no live old token', async () => {
   await using host = await moved();
   const { access, refresh } = await host.issueOld();
   const ends = async (end: () => unknown, undo?: () => unknown) => {
@@ -269,7 +269,7 @@ test('a client whose refresh tokens do not rotate keeps the old one', async () =
   for (const token of [access, refresh, ...issued]) assert.equal(await host.isActive(token), false);
 });
 
-test('storage that cannot be asked about an old token is 503', async (t) => {
+test('storage that is unavailable for an old token is 503', async (t) => {
   t.mock.method(console, 'error', () => {}); // the default of onFault
   await using host = await moved();
   const { access, refresh } = await host.issueOld();

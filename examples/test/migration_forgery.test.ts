@@ -67,7 +67,7 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
   assert.deepEqual([await host.isActive(access), await host.isActive(refresh)], [true, true]);
 });
 
-test('whoever has the old secret cannot let an old token be about somebody else', async () => {
+test('with the old secret, an attacker cannot change the user of an old token', async () => {
   await using host = await moved();
   host.tables.run("INSERT INTO users (id, name, email) VALUES (8, 'Bob', 'bob@example.com')");
   const { access, refresh } = await host.issueOld();
@@ -79,7 +79,7 @@ test('whoever has the old secret cannot let an old token be about somebody else'
   assert.equal(decodeJwt(String(body.access_token)).sub, '7');
 });
 
-test('the old key signs nothing new: a token that grantd issued is none under it', async () => {
+test('the old key signs nothing new: it does not verify a token that grantd issued', async () => {
   await using host = await moved();
   const { refresh } = await host.issueOld();
   const { body } = await host.refresh(refresh);

@@ -107,7 +107,7 @@ export interface Host {
 export function testHost(name: string, store: () => ExampleStore, host: Host): void {
   const { setDisabled, signOut, removeClient, removeUser, transaction, sweep } = host;
 
-  test(`${name}: a person whom the host disables, signs out or removes has no live token`, async () => {
+  test(`${name}: a user whom the host disables, signs out or removes has no live token`, async () => {
     const { tokenOf, isActive, end } = await serving(store());
     const [before, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
     await setDisabled('alice', true);
@@ -124,7 +124,7 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     await end();
   });
 
-  test(`${name}: a person who is signed out has no live token, whatever the clock by which it was issued`, async () => {
+  test(`${name}: a user who is signed out has no live token, whatever clock it was issued by`, async () => {
     const { storage, end } = await stocked(store());
     const [first, ahead] = [pairOf('alice'), pairOf('alice', Date.now() + 60_000)];
     const rotated = pairIn(first.refresh, Date.now() + 60_000);
@@ -140,7 +140,7 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     await end();
   });
 
-  test(`${name}: a client that the host removes has no live token and no origin, and gets none`, async () => {
+  test(`${name}: a client that the host removes has no live token and no origin, and gets no new ones`, async () => {
     const { storage, saveClient, end } = await stocked(store());
     const { clients, tokens } = storage;
     const origins = async () =>

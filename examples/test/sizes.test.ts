@@ -24,7 +24,7 @@ for (const folder of ['hono_on_workerd', 'next_application', 'protected_api']) {
   });
 }
 
-test('each part of examples/express_with_users is less than 60 lines: the host, and the people and the form that applications have', () => {
+test('each part of examples/express_with_users is less than 60 lines: the host, and the users and the form that applications have', () => {
   const parts = globSync(`express_with_users/${SOURCES}`, { cwd: EXAMPLES });
   assert.deepEqual(parts.map((part) => basename(part)).sort(), ['host.ts', 'people.ts', 'sign_in_form.ts']);
   assert.deepEqual(

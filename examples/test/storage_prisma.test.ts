@@ -73,7 +73,7 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
   });
   after(() => end());
 
-  test('Prisma: a token is looked up by one statement, with its client, person and grant', async () => {
+  test('Prisma: a token is looked up by one statement, with its client, user and grant', async () => {
     const { tokenOf, recordOf, end } = await serving(store);
     const { id } = await recordOf(await tokenOf('alice'));
     const pool = new Pool({ connectionString: url });

@@ -14,6 +14,8 @@ interface CrashOrder {
   readonly kills: number;
   /** The cluster's `--refresh-grace`, in milliseconds. */
   readonly graceMs: number;
+  /** How long each client waits between its requests, in milliseconds. Default: not at all. */
+  readonly restMs?: number;
   readonly onKill?: (kills: number, faults: number) => void;
 }
 
@@ -40,7 +42,7 @@ const LONGEST_LOAD_MS = 250;
 
 /** Kills servers with SIGKILL while clients revoke and refresh, starts them again, and looks for broken promises. */
 export async function crashes(cluster: Cluster, order: CrashOrder): Promise<CrashReport> {
-  const { kills, graceMs, onKill } = order;
+  const { kills, graceMs, restMs = 0, onKill } = order;
   const ledger = new Ledger();
   const connections = cluster.servers.flatMap(({ address }) =>
     Array.from({ length: CONNECTIONS_EACH * cluster.connectionsToReachAll }, () => new Connection(address)),
@@ -49,10 +51,11 @@ export async function crashes(cluster: Cluster, order: CrashOrder): Promise<Cras
   const lineages = (await refreshTokens(cluster, LINEAGES)).map(
     (token, index) => new Lineage(`lineage ${index}`, token, ledger, graceMs),
   );
-  const lanes = [
+  const steps = [
     ...Array.from({ length: REVOKERS }, () => () => issueAndRevoke(ledger, anywhere)),
     ...lineages.map((lineage) => () => lineage.advance(anywhere)),
   ];
+  const lanes = restMs === 0 ? steps : steps.map((step) => () => step().then(() => pause(restMs)));
   const recoveriesMs: number[] = [];
   const checked = { revoked: 0, kept: 0 };
 

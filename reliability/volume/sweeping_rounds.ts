@@ -65,10 +65,9 @@ export class SweepingRounds {
     const isThere = this.#database.prepare('SELECT 1 FROM tokens WHERE rowid = ?');
     while (isThere.get(first) !== undefined) await pause(POLL_MS);
     const fromMs = performance.now();
-    const left = ['tokens', 'principals'].map((table) =>
-      this.#database.prepare(`SELECT 1 FROM ${table} WHERE ${this.#isOf(round)} LIMIT 1`),
-    );
-    while (left.some((statement) => statement.get() !== undefined)) await pause(POLL_MS);
+    // Grants go with their last token.
+    const left = this.#database.prepare(`SELECT 1 FROM tokens WHERE ${this.#isOf(round)} LIMIT 1`);
+    while (left.get() !== undefined) await pause(POLL_MS);
     const untilMs = performance.now();
     await swept;
     return { rest, sweep: { fromMs, untilMs } };

@@ -43,7 +43,7 @@ for (const database of ANY_DATABASE) {
       return browser.submit(page, { [name]: value });
     }
 
-    test('a person signs in to it, and comes to it', async () => {
+    test('a user signs in to it, and then sees it', async () => {
       const { who, browser } = await newPerson(server, 'ada');
       const login = await browser.get(account());
       assert.ok(isLogin(login));
@@ -128,7 +128,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await fay.browser.get(account())).url, account());
     });
 
-    test('what nobody is called by ends nothing, and is looked for nowhere', async () => {
+    test('an unknown identifier ends nothing, and is looked up nowhere', async () => {
       const { who, browser } = await newPerson(server, 'hal');
       await tokensBy(browser, who);
       const page = await browser.get(account());
@@ -154,7 +154,7 @@ for (const database of ANY_DATABASE) {
       assert.match((await browser.get(account())).html, /Demo web application/);
     });
 
-    test('what has just been done is told by this server alone', async () => {
+    test('a notice in the URL is not shown unless this server made it', async () => {
       const { who, browser } = await newPerson(server, 'jane');
       await browser.submit(await browser.get(account()), who);
       const page = await browser.get(`${account()}?notice=session_ended`);
@@ -171,7 +171,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await postForm(account(), { x: 'x'.repeat(65_536) })).status, 413);
     });
 
-    test('the page is for nobody’s cache, frame or script', async () => {
+    test('the page is not cached or framed, and runs no script', async () => {
       const { who, browser } = await newPerson(server, 'lena');
       const page = await browser.submit(await browser.get(account()), who);
       assert.equal(formAction(page), '/account');

@@ -12,7 +12,7 @@ const [, ADD_PERSON = ''] = /^ *npx grantd (user add .*) < password.txt$/m.exec(
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings B4: the configuration file of the page adds stored claims to tokens and answers', async () => {
+test('findings B4: the configuration file of the page adds stored claims to tokens and responses', async () => {
   const folder = workbench.folder();
   writeFileSync(join(folder, 'grantd.json'), CONFIGURATION);
   const server = await workbench.start(folder, ['--config', 'grantd.json']);

@@ -60,7 +60,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(callback.searchParams.get('iss'), server.url);
     });
 
-    test('puts into the tokens how and when the person signed in', async () => {
+    test('puts into the tokens how and when the user signed in', async () => {
       const {
         amr,
         auth_time: authTime,
@@ -165,7 +165,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(stranger.cookies.has('grantd_session'), false);
     });
 
-    test('a consent form answers its own request only', async () => {
+    test('a consent form is valid for its own request only', async () => {
       const browser = await signedIn();
       const [wide, narrow] = [
         await browser.get(urlWith({ prompt: 'consent' })),
@@ -264,7 +264,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('other mistakes of a client are told to the client', async () => {
+    test('other errors of a client are returned to the client', async () => {
       const left = new URL(
         (await new Browser(server.url).get(urlWith({ code_challenge_method: 'plain' }))).url,
       );
@@ -272,7 +272,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(left.searchParams.get('error'), 'invalid_request');
     });
 
-    test('a disabled person cannot sign in, their session is void, and stays void when they are enabled', async () => {
+    test('a disabled user cannot sign in, their session is void, and stays void when they are enabled', async () => {
       const carol = { username: 'carol', password: 'correct horse' };
       await grantdPrints(server.folder, ['user', 'add', carol.username, '--password-stdin'], carol.password);
       const browser = new Browser(server.url);
@@ -293,7 +293,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await browser.submit(await browser.get(urlWith()), carol)));
     });
 
-    test('token revoke --user ends the person’s sessions in browsers as well', async () => {
+    test('token revoke --user ends the user’s sessions in browsers as well', async () => {
       const browser = await signedIn();
       assert.ok(!isLogin(await browser.get(urlWith())));
       await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice']);
@@ -343,7 +343,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('other methods are 405, and told which ones there are', async () => {
+    test('other methods are 405, with the allowed ones', async () => {
       for (const [path, allow] of [
         ['/', 'GET, HEAD'],
         ['/logo', 'GET, HEAD'],

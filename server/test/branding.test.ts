@@ -32,7 +32,7 @@ describe('names, logos and colours by configuration', () => {
       }),
     );
 
-  test('pages are the operator’s where no application has a name, a logo or a colour of its own', async () => {
+  test('pages have the operator’s brand if no application has a name, a logo or a colour of its own', async () => {
     const { html } = await new Browser(server.url).get(`${server.url}/`);
     assert.match(html, /<h1>Acme &amp; Söhne<\/h1>/);
     assert.match(html, /--brand:#7a1f5c;/);
@@ -108,7 +108,7 @@ describe('names, logos and colours by configuration', () => {
     assert.equal(response.headers.get('cache-control'), 'public, max-age=60');
   });
 
-  test('there is no logo of a client without one, or of none', async () => {
+  test('an unknown client, or one without a logo, has no logo URL', async () => {
     for (const client of ['demo-web', 'nobody', '', '..'])
       assert.equal((await fetch(`${server.url}/logo?client=${client}`)).status, 404, client);
   });

@@ -151,7 +151,7 @@ for (const database of DATABASES) {
       assert.equal(await planter.current(), undefined);
     });
 
-    test('begins anew where the former one is over by time, and tells nobody', async (t) => {
+    test('begins a new session if the previous one has timed out, and notifies no client', async (t) => {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const first = await world.signIn(alice);
@@ -202,7 +202,7 @@ for (const database of DATABASES) {
       assert.ok(await world.current());
     });
 
-    test('ends at once when the person signs out, also for whoever copied the cookie', async (t) => {
+    test('ends at once when the user signs out, also for a thief of the cookie', async (t) => {
       const world = await newWorld(t);
       await world.signIn(await world.add('alice'));
       const copied = world.cookie;

@@ -31,7 +31,7 @@ test('several trusted proxies in a row are looked through', () => {
   assert.equal(addressOf('10.1.2.3', '10.9.9.9'), '10.9.9.9');
 });
 
-test('a proxy that tells nothing, or no address, counts itself', () => {
+test('a proxy that names no address counts as the client', () => {
   assert.equal(addressOf('10.1.2.3'), '10.1.2.3');
   assert.equal(addressOf('10.1.2.3', ''), '10.1.2.3');
   assert.equal(addressOf('10.1.2.3', '192.0.2.1, unknown'), '10.1.2.3');

@@ -62,7 +62,7 @@ test('client update brings back no secret that was replaced since it read the cl
   assert.deepEqual(printed, ['{"id":"shop"}']);
 });
 
-test('client update says that it updated nothing where others change the client again and again', async (t) => {
+test('client update says that it updated nothing if others change the client again and again', async (t) => {
   const { parts, printed, stored } = await open(t, (clients, reading) =>
     replaceSecret(clients, `rotated ${reading}`),
   );
@@ -82,14 +82,14 @@ const REMOVED: Readonly<Record<string, (parts: CommandParts) => Promise<void>>> 
 };
 
 for (const [command, run] of Object.entries(REMOVED)) {
-  test(`client ${command} says so where the client was removed meanwhile, and prints nothing else`, async (t) => {
+  test(`client ${command} says so if the client was removed meanwhile, and prints nothing else`, async (t) => {
     const { parts, printed, stored } = await open(t, (clients) => clients.remove('shop'));
     await assert.rejects(run(parts), Refused);
     assert.deepEqual([await stored(), printed], [undefined, []]);
   });
 }
 
-test('client rotate-secret gives no secret to a client that has none any more', async (t) => {
+test('client rotate-secret creates no secret for a client that no longer has one', async (t) => {
   const { parts, printed, stored } = await open(t, async (clients) => {
     const read = await clients.get('shop');
     const { secrets: _, ...isPublic } = SHOP;

@@ -295,7 +295,7 @@ describe('settings of a client', () => {
     await grantdPrints(own, [...update, '--logo-uri', 'https://x.example/logo.png']);
   });
 
-  test('findings A15: an operator is warned of a name that people may take for another, and may keep it', async () => {
+  test('findings A15: an operator is warned of a name that looks like another, and may keep it', async () => {
     const mixed = ['--name', 'P\u0430ypal'];
     for (const args of [
       ['add', 'named', '--scope', 'read', ...mixed],

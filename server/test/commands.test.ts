@@ -122,7 +122,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await run('client', 'disable', 'nobody')).code, 1);
     });
 
-    test('user add reads claims as JSON where they are JSON, and user list shows people without passwords', async () => {
+    test('user add reads claims as JSON if they are JSON, and user list shows users without passwords', async () => {
       const people = await printsJson('user', 'list');
       const bob = people.find(({ name }: { name: string }) => name === 'bob');
       assert.deepEqual(Object.keys(bob).sort(), ['claims', 'createdAt', 'name', 'sub']);
@@ -172,7 +172,7 @@ for (const database of ANY_DATABASE) {
       assert.match(refused.stderr, /has no scope admin/);
     });
 
-    test('token explain reads an argument or standard input, and a dead token is an answer with 0', async () => {
+    test('token explain reads an argument or standard input, and exits with 0 for a dead token', async () => {
       const token = await prints('token', 'issue', '--client', 'web', '--user', 'bob');
       const alive = JSON.parse(await grantdPrints(folder, ['token', 'explain', '--json'], `${token}\n`));
       assert.equal(alive.alive, true);
@@ -209,7 +209,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await run('token', 'revoke', '--user', 'nobody')).code, 1);
     });
 
-    test('token revoke says so where there was nothing to revoke', async () => {
+    test('token revoke says so if there was nothing to revoke', async () => {
       assert.match(
         await prints('token', 'revoke', '--grant-id', 'typo'),
         /^nothing was revoked: there is no grant typo, or its last token has expired$/,
@@ -337,7 +337,7 @@ test('bad usage ends with 2 and changes nothing', async () => {
   assert.equal(existsSync(join(other, 'grantd-data')), false);
 });
 
-test('every command tells its options and the exit codes with --help', async () => {
+test('every command prints its options and the exit codes with --help', async () => {
   const folder = files.folder();
   const commands = [
     'serve',

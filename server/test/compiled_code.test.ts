@@ -35,7 +35,7 @@ function keptBy(
   return [own, thread];
 }
 
-test('what was compiled is kept beside the dependencies, for threads too, where nobody else can read or write', () => {
+test('compiled code is kept next to the dependencies, for threads too, and only the owner can read or write it', () => {
   const dependencies = workbench.folder();
   const [folder] = readdirSync(dependencies);
   assert.equal(folder, undefined);
@@ -62,7 +62,7 @@ test('a folder that others can write to, or that was put elsewhere, is not used,
   assert.deepEqual(keptBy(others), [undefined, undefined]);
 });
 
-test('where there are no dependencies, nothing is made and nothing fails', () => {
+test('without a folder of dependencies, nothing is created and nothing fails', () => {
   const missing = join(workbench.folder(), 'node_modules');
   assert.deepEqual(keptBy(missing), [undefined, undefined]);
   assert.equal(existsSync(missing), false);

@@ -156,6 +156,21 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   strictRequestObjects: SWITCH_ON,
   registrationInsecureAllowMissingPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
+  dpopAlgorithms: {
+    text: 'ES256, EdDSA',
+    json: ['ES256', 'EdDSA'],
+    value: ['ES256', 'EdDSA'],
+    badText: 'HS256',
+    badJson: ['none'],
+  },
+  dpopNonces: {
+    text: 'required',
+    json: 'required',
+    value: 'required',
+    badText: 'off',
+    badJson: true,
+  },
+  dpopProofLifetime: LIFETIME,
   apisWithPlainJwts: {
     text: 'https://a.example, https://b.example',
     json: ['https://a.example', 'https://b.example'],
@@ -393,7 +408,7 @@ test('findings A11: a misspelt variable is warned of, with the name that was pro
   ]);
 });
 
-test('what the library refuses is told by the name it was written with', () => {
+test('an error of the library names the option as it was written', () => {
   const configuration = readConfiguration({}, { GRANTD_INTROSPECTION_POLICY: 'audience' });
   const thrown = new ConfigurationError('introspectionPolicy', 'any_client');
   assert.throws(

@@ -13,7 +13,7 @@ function sockets(count: number): readonly Socket[] {
 }
 
 describe('connections and workers', () => {
-  test('meet in the order in which they came, whoever waits for the other', () => {
+  test('meet in the order in which they came, whichever waits for the other', () => {
     const notes: [string, Socket][] = [];
     const queue = new ConnectionQueue();
     const [first, second, third] = sockets(3) as [Socket, Socket, Socket];
@@ -50,7 +50,7 @@ describe('connections and workers', () => {
     assert.deepEqual(notes, []);
   });
 
-  test('more than 1024 do not wait, and none once it is closed', () => {
+  test('more than 1024 do not wait, and no connection waits once it is closed', () => {
     const queue = new ConnectionQueue();
     const waiting = sockets(1024);
     for (const socket of waiting) queue.add(socket);

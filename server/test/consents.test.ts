@@ -161,7 +161,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings A16: a consent page is answered once, even by two concurrent answers', async () => {
+    test('findings A16: a consent page is answered once, even if it is sent twice at the same time', async () => {
       const { who, browser } = await newPerson(server, 'carl');
       const login = await browser.get(urlWith());
       const consent = await browser.submit(login, who);

@@ -190,7 +190,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     });
     after(() => stores?.end());
 
-    test('brings along what every command tells: tokens and why they are dead, clients, people, keys, events', async () => {
+    test('copies what every command prints: tokens and why they are dead, clients, users, keys, events', async () => {
       assert.deepEqual(await told(storage), asItWas);
       assert.deepEqual(
         asItWas.explained.map(({ alive }) => alive),
@@ -199,7 +199,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       assert.equal(asItWas.events.filter(({ actor }) => actor === undefined).length, 3);
     });
 
-    test('lets the endpoints answer as before: what lived lives, what was dead stays dead', async () => {
+    test('lets the endpoints respond as before: live tokens stay alive, and dead ones stay dead', async () => {
       for (const [name, token] of Object.entries(tokens)) {
         const { active } = await introspect(server.url, token);
         assert.equal(active, name !== 'revoked' && name !== 'disabled', name);
@@ -218,7 +218,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       await tokensFrom(await refresh(server, next.refresh_token));
     });
 
-    test('lets people sign in with the passwords that they had, and keeps out who was disabled', async () => {
+    test('lets users sign in with their passwords, except disabled users', async () => {
       await prints(['user', 'disable', 'mallory']);
       for (const who of [ALICE, BOB]) {
         const { access_token: token } = await authorize(server, who);
@@ -230,7 +230,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       assert.doesNotMatch(page.html, /id="consent-allow"/);
     });
 
-    test('leaves people signed in, and asks nobody for consent again', async () => {
+    test('leaves users signed in, and asks no user for consent again', async () => {
       const silent = authorizationUrl(server.url, newPkce(), {
         scope: 'openid offline_access',
         prompt: 'none',
@@ -305,7 +305,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual([code, (stdout + stderr).includes(environment.PGPASSWORD)], [0, false]);
   });
 
-  test('tells whoever brings the secret along to bring it along again, and never tells it', async () => {
+  test('tells an operator who passed the secret to pass it again, and never prints it', async () => {
     const folder = workbench.folder();
     const secret = 'a-secret-that-somebody-brings-along';
     await grantdPrints(folder, ['client', 'add', 'web', '--public'], '', { GRANTD_SECRET: secret });
@@ -335,7 +335,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.equal((await rowsIn(url)).people, 1);
   });
 
-  test('refuses a target that holds people although it holds no issuer', async () => {
+  test('refuses a target that holds users although it holds no issuer', async () => {
     const { folder } = await newSource();
     const { url, to, environment } = await newTarget();
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
@@ -397,7 +397,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(await rowsIn(url), { ...NO_ROWS, issuers: 1 });
   });
 
-  test('refuses a file that is not there, and makes none', async () => {
+  test('refuses a missing file, and creates none', async () => {
     const folder = workbench.folder();
     const { url, to, environment } = await newTarget();
     const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', to], { environment });

@@ -24,7 +24,7 @@ const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 const isNoticed = (server: RunningServer) =>
   server.log().some(({ event, level }) => event === 'database_replaced' && level === 'fatal');
 
-describe('/health answers 503 where the file cannot be read, whatever is still known by heart:', () => {
+describe('/health responds with 503 if the file cannot be read, whatever is still cached:', () => {
   const spoilings: Readonly<Record<string, (path: string) => void>> = {
     truncated: (path) => truncateSync(path, 0),
     zeroed: (path) => writeFileSync(path, Buffer.alloc(4096), { flag: 'r+' }),
@@ -46,7 +46,7 @@ describe('/health answers 503 where the file cannot be read, whatever is still k
   }
 });
 
-describe('a running server ends by itself, with 1, where its database is', () => {
+describe('a running server ends by itself, with 1, if its database is', () => {
   const displacements: Readonly<Record<string, (path: string) => void>> = {
     deleted: (path) => rmSync(path),
     replaced: (path) => {
@@ -103,7 +103,7 @@ function backUp(path: string): string {
   return `${path}.backup`;
 }
 
-test('findings D2: a backup that was moved over a running server’s file is served only without the log of the former one', async () => {
+test('findings D2: a backup that was moved over a running server’s file is served only without the log of the previous one', async () => {
   const server = await workbench.start(workbench.folder(), ['--demo']);
   const { folder, port } = server;
   const path = databaseOf(folder);
@@ -133,7 +133,7 @@ function damage(path: string): void {
   closeSync(file);
 }
 
-test('findings D2: the first sign of corruption makes every answer a 503, and no start serves the file', async () => {
+test('findings D2: after the first sign of corruption every response is 503, and no start serves the file', async () => {
   const folder = workbench.folder();
   const { port, stop } = await workbench.start(folder, ['--demo']);
   await stop();

@@ -21,7 +21,7 @@ for (const database of ANY_DATABASE) {
       server = await workbench.start(folder, ['--demo']);
     });
 
-    test('prints commands for the three endpoints that answer as it says', {
+    test('prints commands for the three endpoints, with their actual responses', {
       skip: hasCurl ? false : 'there is no curl on this machine',
     }, () => {
       const lines = server
@@ -78,7 +78,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(tokens.scope, 'openid profile email');
     });
 
-    test('prints no password that was changed, and no link where requests must be pushed', async () => {
+    test('prints no password that was changed, and no link if requests must be pushed', async () => {
       const folder = await workbench.home();
       const first = await workbench.start(folder, ['--demo']);
       await grantd(folder, ['user', 'set-password', 'alice', '--password-stdin'], { input: 'looking-glass' });
@@ -89,7 +89,7 @@ for (const database of ANY_DATABASE) {
       assert.doesNotMatch(second.stderr(), /wonderland|looking-glass|authorize\?/);
     });
 
-    test('prints no command for UserInfo where OpenID Connect is off', async () => {
+    test('prints no command for UserInfo if OpenID Connect is off', async () => {
       const own = await workbench.start(await workbench.home(), ['--demo', '--oidc', 'false']);
       assert.doesNotMatch(own.stderr(), /userinfo|undefined/);
       assert.match(own.stderr(), /OpenID Connect is off/);
@@ -229,7 +229,7 @@ test('makes the database and its secret below the current folder, for their owne
 });
 
 for (const path of ['/', '/tenant', '/tenant/']) {
-  test(`prints commands that work where the issuer ends in ${path}`, {
+  test(`prints commands that work if the issuer ends in ${path}`, {
     skip: hasCurl ? false : 'there is no curl on this machine',
   }, async () => {
     const port = await freePort();

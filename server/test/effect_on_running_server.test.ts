@@ -27,7 +27,7 @@ for (const database of DATABASES) {
       server = await workbench.start(await workbench.home(), ['--demo']);
     });
 
-    test('token issue: the token is alive at once, and UserInfo answers', async () => {
+    test('token issue: the token is alive at once, and UserInfo accepts it', async () => {
       const { accessToken } = await issue();
       assert.equal((await introspect(server.url, accessToken)).active, true);
       assert.equal((await userInfo(server.url, accessToken)).status, 200);

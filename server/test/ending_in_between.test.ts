@@ -178,10 +178,10 @@ for (const database of DATABASES) {
 
     for (const moment of ['read', 'verified'] as const) {
       const between =
-        moment === 'read' ? 'when the person has been read' : 'when the password has been checked';
+        moment === 'read' ? 'after the user has been read' : 'after the password has been checked';
       for (const isAgain of [false, true]) {
-        const who = isAgain ? 'whoever signs in again' : 'whoever signs in';
-        test(`${who} with the former password is not signed in where it changes ${between}`, async (t) => {
+        const who = isAgain ? 'a user who signs in again' : 'a user who signs in';
+        test(`${who} with the previous password is not signed in if it changes ${between}`, async (t) => {
           const { url, planAtSignIn, others, subject } = await open(t);
           const browser = new Browser(url);
           if (isAgain) await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);

@@ -9,8 +9,7 @@ after(() => workbench.clear());
 
 const SENTENCES: Readonly<Record<Fate, string>> = {
   killed: 'a standby that takes over from a primary that was killed has everything that was acknowledged',
-  deposed:
-    'a primary that was deposed and still answers is not believed by the server that reaches nobody else',
+  deposed: 'a deposed primary that still answers is not trusted by the server that reaches no other',
 };
 
 describe('a failover under load', { skip: POSTGRES_ABSENCE, timeout: 120_000 }, () => {

@@ -86,7 +86,7 @@ describe('connections that were accepted elsewhere', () => {
     declined[0]?.destroy();
   });
 
-  test('are closed all together where they do not finish in time', async () => {
+  test('are all closed if they do not finish in time', async () => {
     const http = createServer(() => {});
     const { port, connections } = await handOver(http);
     const { socket } = await begin(port, REQUEST);

@@ -20,7 +20,7 @@ test('what npm has linked as grantd is the program', { skip: windows }, () => {
   assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('a Node that is too old is told which one is needed', () => {
+test('a Node that is too old gets an error that names the required version', () => {
   const older = "Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })";
   const program = join(root, 'server', 'bin', 'grantd.mjs');
   const args = ['--import', `data:text/javascript,${encodeURIComponent(older)}`, program, '--help'];

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { openLog } from '../src/log/log.ts';
 import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -206,4 +207,10 @@ test('processes that share a pipe never write into a line of another, however sl
       read.flatMap(({ worker, count }) => (worker === writer && count !== undefined ? [count] : [])),
       Array.from({ length: COUNT }, (_, index) => index),
     );
+});
+
+test('a log that is off does not wait for the end of the process, however often it is opened', async () => {
+  const before = process.listenerCount('exit');
+  for (let count = 0; count < 20; count += 1) await openLog('off');
+  assert.equal(process.listenerCount('exit'), before);
 });

@@ -96,7 +96,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(
         heardOf(payloadOf(shop.id_token).sid).length,
         1,
-        '§3: told before the person is sent back',
+        '§3: notified before the user is sent back',
       );
       for (const tokens of [web, shop]) assert.equal(await isActive(tokens.access_token), false);
       assert.ok(await isSignedOut(browser));
@@ -125,7 +125,7 @@ for (const database of ANY_DATABASE) {
       assert.equal((await browser.submit(question, { decision: 'yes' })).url, BYE);
     });
 
-    test('whoever is not signed in is sent on, or told so', async () => {
+    test('a user who is not signed in is redirected, or sees a page that says so', async () => {
       const browser = new Browser(server.url);
       const back = { client_id: 'shop', post_logout_redirect_uri: BYE };
       assert.equal((await browser.get(logoutUrl(back))).url, BYE);
@@ -304,7 +304,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(heardOf(sid).length, 1);
     });
 
-    test('grantd user end-sessions ends them, and the running server tells the applications', async () => {
+    test('grantd user end-sessions ends them, and the running server notifies the applications', async () => {
       const { browser, web, shop } = await signedIn('lena');
       const printed = await grantdPrints(server.folder, ['user', 'end-sessions', 'lena', '--json']);
       assert.equal(JSON.parse(printed).sessionsEnded, 1);

@@ -142,7 +142,7 @@ for (const database of DATABASES) {
       await deliverer.end();
     });
 
-    test('whoever waits for a client that is told something else goes on when it has heard, even during a look', async (t) => {
+    test('a delivery that waits for another one to the same client continues after it, even during a lookup', async (t) => {
       const { opened, clients, ended } = await open(t, ['slow', 'web']);
       let looks = 0;
       const take: typeof opened.logoutDeliveries.take = async (...wanted) => {

@@ -52,7 +52,7 @@ describe('the log', () => {
     }
   });
 
-  test('says why an answer was inactive, who asked being known, in a line of the same request', async () => {
+  test('says why a response was inactive, and who asked, in a line of the same request', async () => {
     const body = { token: `grantd_at_${'x'.repeat(43)}` };
     const response = await postForm(
       `${server.url}/token/introspect`,
@@ -80,7 +80,15 @@ describe('the log', () => {
     );
   });
 
-  test('says once why a person came back without a code, in a line of the same request', async () => {
+  test('has one name for /authorize, whether the library or the page refuses the request', async () => {
+    for (const query of ['client_id=unknown', 'pending=expired']) {
+      const lines = await linesOf(await fetch(`${server.url}/authorize?${query}`));
+      const { status, operation } = lines.at(-1) ?? {};
+      assert.deepEqual([status, operation], [400, 'authorization'], query);
+    }
+  });
+
+  test('says once why a user came back without a code, in a line of the same request', async () => {
     const reasons = async (act: () => Promise<unknown>) => {
       const before = server.log().length;
       await act();

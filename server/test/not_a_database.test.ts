@@ -61,7 +61,7 @@ test('a file that lost its end is called corrupt, by the server and by every com
   }
 });
 
-test('a folder is told from a database, by the server and by every command', async () => {
+test('the server and every command distinguish a folder from a database', async () => {
   const folder = workbench.folder();
   const path = join(folder, 'data');
   mkdirSync(path);

@@ -17,7 +17,7 @@ describe('introspection as a JWT by oauth4webapi (RFC 9701)', () => {
   });
 
   for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
-    test(`an API gets its answers signed with ${algorithm}, also that a token is dead`, async () => {
+    test(`an API gets responses signed with ${algorithm}, also for a dead token`, async () => {
       const { privateKey, publicKey } = await newSigningKey('ES256');
       const api = { client_id: `careful-api-${algorithm}`, introspection_signed_response_alg: algorithm };
       await addClient(server, {

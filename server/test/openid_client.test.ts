@@ -27,10 +27,15 @@ describe('openid-client', () => {
   });
 
   /** The code flow to its tokens, with a nonce and a state. */
-  async function signIn(configuration: client.Configuration, redirectUri: string) {
+  async function signIn(
+    configuration: client.Configuration,
+    redirectUri: string,
+    { url: serverUrl }: RunningServer = server,
+    DPoP?: client.DPoPHandle,
+  ) {
     const verifier = client.randomPKCECodeVerifier();
     const [nonce, state] = [client.randomNonce(), client.randomState()];
-    const url = client.buildAuthorizationUrl(configuration, {
+    const parameters = {
       redirect_uri: redirectUri,
       scope: 'openid profile email offline_access',
       code_challenge: await client.calculatePKCECodeChallenge(verifier),
@@ -38,14 +43,21 @@ describe('openid-client', () => {
       nonce,
       state,
       max_age: '3600',
-    });
-    const callback = await signInAndConsent(new Browser(server.url), url.href);
-    return client.authorizationCodeGrant(configuration, callback, {
+    };
+    const url =
+      DPoP === undefined
+        ? client.buildAuthorizationUrl(configuration, parameters)
+        : await client.buildAuthorizationUrlWithPAR(configuration, parameters, { DPoP });
+    const callback = await signInAndConsent(new Browser(serverUrl), url.href);
+    const checks = {
       pkceCodeVerifier: verifier,
       expectedNonce: nonce,
       expectedState: state,
       maxAge: 3600,
       idTokenExpected: true,
+    };
+    return client.authorizationCodeGrant(configuration, callback, checks, undefined, {
+      ...(DPoP && { DPoP }),
     });
   }
 
@@ -104,6 +116,40 @@ describe('openid-client', () => {
       { active: false },
     );
   });
+
+  for (const nonces of ['offered', 'required'])
+    test(`RFC 9449: openid-client signs in with DPoP, refreshes, and reads UserInfo with its proofs: nonces ${nonces}`, async () => {
+      const bound = await workbench.start(workbench.folder(), ['--demo', '--dpop-nonces', nonces]);
+      for (const [id, redirectUri, authentication] of CLIENTS.slice(1)) {
+        const configuration = await discovered(bound, id, authentication);
+        const DPoP = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair());
+        const tokens = await signIn(configuration, redirectUri, bound, DPoP);
+        assert.equal(tokens.token_type, 'dpop');
+        const refreshed = await client.refreshTokenGrant(
+          configuration,
+          tokens.refresh_token ?? '',
+          undefined,
+          {
+            DPoP,
+          },
+        );
+        const sub = tokens.claims()?.sub ?? '';
+        const person = await client.fetchUserInfo(configuration, refreshed.access_token, sub, { DPoP });
+        assert.equal(person.email, 'alice@example.com');
+
+        // A thief has the tokens, but another key or none.
+        const foreign = client.getDPoPHandle(configuration, await client.randomDPoPKeyPair());
+        for (const options of [{}, { DPoP: foreign }])
+          await assert.rejects(client.fetchUserInfo(configuration, refreshed.access_token, sub, options), {
+            name: 'WWWAuthenticateChallengeError',
+          });
+        const stolen = client.refreshTokenGrant(configuration, refreshed.refresh_token ?? '', undefined, {
+          DPoP: foreign,
+        });
+        if (id === 'demo-spa') await assert.rejects(stolen, { error: 'invalid_grant' });
+        else assert.equal((await stolen).token_type, 'dpop');
+      }
+    });
 
   test('demo-machine gets a token for itself', async () => {
     const machine = await discovered(

@@ -12,7 +12,7 @@ const REDIRECT_URI = 'http://localhost:4001/callback';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-describe('answers that openid-client verifies and decrypts', () => {
+describe('responses that openid-client verifies and decrypts', () => {
   let server: RunningServer;
   before(async () => {
     server = await workbench.start(workbench.folder(), ['--demo']);

@@ -49,7 +49,7 @@ describe('private_key_jwt of openid-client', () => {
     });
   }
 
-  test('the key of somebody else is refused', async () => {
+  test('another client’s key is refused', async () => {
     const [own, other] = [await newSigningKey('ES256'), await newSigningKey('ES256')];
     await addClient(server, {
       id: 'robbed',

@@ -30,7 +30,7 @@ describe('authorization requests of openid-client', () => {
     assert.equal(person.name, 'Alice Liddell');
   }
 
-  test('a pushed request (RFC 9126): its address tells nothing but where it is kept', async () => {
+  test('a pushed request (RFC 9126): its URL contains only the request_uri', async () => {
     const configuration = await web();
     const tokens = await codeFlow(server, configuration, {
       redirectUri: REDIRECT_URI,
@@ -75,7 +75,7 @@ describe('authorization requests of openid-client', () => {
     });
   }
 
-  test('an answer by form_post: the code is in no address', async () => {
+  test('a response by form_post: the code is in no URL', async () => {
     const configuration = await web();
     const tokens = await codeFlow(server, configuration, {
       redirectUri: REDIRECT_URI,

@@ -28,7 +28,7 @@ function assertSaysOutage(
 }
 
 for (const database of DATABASES) {
-  describe(`what a person reads of an outage on ${database.name}`, { skip: database.absence }, () => {
+  describe(`what a user reads during an outage on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
     let server: RunningServer;
@@ -36,7 +36,7 @@ for (const database of DATABASES) {
       server = await workbench.start(await workbench.home(), ['--demo', '--insecure-development']);
     });
 
-    test('of the database: that the server cannot answer, and when to try again', async () => {
+    test('of the database: that the server is unavailable, and when to try again', async () => {
       const { folder, url } = server;
       const browser = new Browser(url);
       const login = await browser.get(authorizationUrl(url, newPkce()));

@@ -1,13 +1,15 @@
 // Installs the program in an empty folder, as npm would publish it. Takes about 20 seconds of one core.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { installedProgram, packedPackages } from '../../core/test/harness/package/archives.ts';
 import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { run } from '../../core/test/harness/package/run.ts';
+import { Browser, signInAndConsent } from './harness/browser.ts';
 import { Workbench } from './harness/program.ts';
+import { introspect } from './harness/protocol.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'server', 'package.json'), 'utf8'));
 /** The oldest supported version. */
@@ -17,6 +19,8 @@ const QUIET = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
 const ISSUER = 'http://localhost:4000';
 const folder = installedProgram(packedPackages());
 const main = join(folder, 'node_modules', 'grantd', 'bin', 'grantd.mjs');
+/** What `npx grantd` runs in that folder. */
+const linked = join(folder, 'node_modules', '.bin', 'grantd');
 const workbench = new Workbench();
 after(() => workbench.clear());
 
@@ -24,7 +28,7 @@ for (const [name, node] of [
   ['24.7', OLDEST_NODE],
   ['26', process.execPath],
 ] as const) {
-  test(`on Node ${name} the installed program tells its version`, () => {
+  test(`on Node ${name} the installed program prints its version`, () => {
     const { status, stdout } = run(node, [main, '--version'], folder);
     assert.deepEqual({ status, stdout }, { status: 0, stdout: `${version}\n` });
   });
@@ -44,6 +48,19 @@ for (const [name, node] of [
     const signIn = await fetch(`${server.url}/account`);
     assert.match(await signIn.text(), /<form/);
     await server.logged(({ event, rows }) => event === 'swept' && rows === 1, 'that the event was swept');
+    assert.equal((await server.stop()).code, 0);
+  });
+
+  test(`on Node ${name} the installed program serves the demo, started as npx starts it`, async () => {
+    const environment = { ...QUIET, PATH: `${dirname(node)}:${process.env.PATH}` };
+    const program = ['/usr/bin/env', linked] as const;
+    const server = await workbench.start(workbench.folder(), ['--demo'], environment, program);
+    const [, token = ''] = /^ {2}(grantd_at_\S+)$/m.exec(server.stderr()) ?? [];
+    const { active, client_id, username } = await introspect(server.url, token);
+    assert.deepEqual([active, client_id, username], [true, 'demo-web', 'alice']);
+    const [, url = ''] = /^ {2}(http\S+\/authorize\?\S+)$/m.exec(server.stderr()) ?? [];
+    const callback = await signInAndConsent(new Browser(server.url), url);
+    assert.ok(callback.searchParams.has('code'), callback.href);
     assert.equal((await server.stop()).code, 0);
   });
 }

@@ -26,7 +26,7 @@ test('two ways of typing the same characters are the same password', async () =>
   assert.equal(await hasher.fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
 });
 
-test('it is full for a place where many of it wait, and says so before the next one begins to', async () => {
+test('it is full for an address with many waiting checks, and refuses the next one before it waits', async () => {
   const busy = new PasswordHasher();
   const begun: Promise<boolean>[] = [];
   for (let asked = 0; asked < 100; asked += 1) {
@@ -74,7 +74,7 @@ test('if strangers have taken all places, known browsers still have some', async
   assert.ok(hold('203.0.113.1', false) !== undefined, 'every place is given back');
 });
 
-test('nobody’s password costs as much as somebody’s, and never fits', async () => {
+test('a password for an unknown user costs as much as one for a known user, and never matches', async () => {
   const stored = await hasher.hash('wonderland');
   const timed = async (hash: string | undefined) => {
     const begun = performance.now();
@@ -85,7 +85,7 @@ test('nobody’s password costs as much as somebody’s, and never fits', async 
   assert.ok(nobody > known / 3, `${nobody} ms for nobody, ${known} ms for somebody`);
 });
 
-test('findings C1: the hash of a password is told from a password', () => {
+test('findings C1: the hash of a password is distinguished from a password', () => {
   for (const hash of [
     '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW',
     '$2y$10$abcdefghijklmnopqrstuuabcdefghijklmnopqrstuvwxyz012345678',

@@ -40,7 +40,7 @@ test('findings A15: names with invisible characters, mixed scripts or compatibil
     assert.match(nameProblem(name) ?? '', problem, name);
 });
 
-test('findings C1: a file keeps nothing of a removed person, once its log has been written over', async (t) => {
+test('findings C1: a file keeps nothing of a removed user once its log has been overwritten', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-removed-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const database = sqliteDatabase(join(folder, 'grantd.db'));
@@ -68,7 +68,7 @@ test('findings C1: a file keeps nothing of a removed person, once its log has be
 });
 
 for (const database of DATABASES) {
-  describe(`people on ${database.name}`, { skip: database.absence }, () => {
+  describe(`users on ${database.name}`, { skip: database.absence }, () => {
     test('findings A15: a name is taken for every spelling of it, and found by every spelling', async (t) => {
       const opened = await openDatabase(t, database);
       const { people } = opened;
@@ -114,7 +114,7 @@ for (const database of DATABASES) {
       assert.equal(await one.people.byName('alice'), undefined);
     });
 
-    test('findings C1: of several people who ask for one name at once, one gets it', async (t) => {
+    test('findings C1: of several users who ask for one name at once, one gets it', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const alice = await addPerson(one, 'alice');

@@ -143,7 +143,7 @@ describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     await untilHealthy();
   });
 
-  test('has fewer connections than there are requests makes them wait, and answers all', async () => {
+  test('has fewer connections than there are requests makes them wait, and serves all', async () => {
     const few = await workbench.start(workbench.folder(), [], {
       ...environment,
       GRANTD_DATABASE_CONNECTIONS: '1',

@@ -41,7 +41,7 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     await close();
   });
 
-  test('asks for no settings while it connects, which a pooler would refuse, and tells its name', async () => {
+  test('asks for no settings that a pooler would refuse while it connects, and sends its name', async () => {
     const { pool, close } = openPool(await disposableDatabase(await sharedPostgres()), limits, () => {});
     const { rows } = await pool.query(
       "SELECT name FROM pg_settings WHERE source = 'client' AND name NOT IN ('client_encoding', 'application_name')",

@@ -109,7 +109,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.ok(![added, listed].some(({ stdout, stderr }) => (stdout + stderr).includes(password)));
   });
 
-  test('is not made without a secret, and opened without one only by commands that need none', async () => {
+  test('is not created without a secret, and opened without one only by commands that need none', async () => {
     const folder = await workbench.home();
     const url = databaseOf(folder);
     const withoutSecret = { environment: { GRANTD_SECRET: '' } };
@@ -180,7 +180,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(versions, [{ version: PROGRAM_TABLES.migrations.length }]);
   });
 
-  test('belongs to one issuer, also where processes start together for several', async () => {
+  test('belongs to one issuer, also if processes start together for several', async () => {
     const folder = await workbench.home();
     const issuers = ['https://a.example', 'https://b.example', 'https://c.example'];
     const all = await Promise.all(

@@ -65,7 +65,7 @@ for (const database of DATABASES) {
       });
     });
 
-    test('a session whose end has begun is nobody’s, knows no new clients, and goes when it has ended', async (t) => {
+    test('a session whose end has begun has no user, accepts no new clients, and is deleted when it has ended', async (t) => {
       const opened = await openDatabase(t, database);
       const { sessions, logoutDeliveries } = opened;
       const alice = await addPerson(opened, 'alice');
@@ -135,7 +135,7 @@ for (const database of DATABASES) {
       }
     });
 
-    test('all sessions of a person end but one, and nobody else’s', async (t) => {
+    test('all sessions of a user end except one, and none of other users', async (t) => {
       const opened = await openDatabase(t, database);
       const { sessions } = opened;
       const [alice, bob] = [await addPerson(opened, 'alice'), await addPerson(opened, 'bob')];
@@ -340,7 +340,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, DUE).then((due) => due.length), 5);
     });
 
-    test('one delivery is taken for each client, the longest due first; of a session, or not of some clients, where wanted', async (t) => {
+    test('one delivery is taken for each client, the longest due first; optionally of one session, or without some clients', async (t) => {
       const opened = await openDatabase(t, database);
       const { sessions, logoutDeliveries } = opened;
       const alice = await addPerson(opened, 'alice');

@@ -29,7 +29,7 @@ for (const database of DATABASES) {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
 
-    test('gets the tables that it lacks, and its people sign in', async () => {
+    test('gets the tables that it lacks, and its users sign in', async () => {
       const folder = await workbench.home();
       const who = { username: 'ada', password: 'correct horse' };
       const first = await workbench.start(folder, ['--demo']);

@@ -30,13 +30,13 @@ test('a file that is not kept durable is refused', () => {
   assert.throws(() => openSqliteTables(path), /keeps its journal as "delete" instead of "wal"/);
 });
 
-test('a file that the store has not made is not made here, where its mode would be anyone’s', () => {
+test('a file that the store has not created is not created here, because anyone could read it', () => {
   const path = join(folder, 'none.db');
   assert.throws(() => openSqliteTables(path), /unable to open database file/);
   assert.equal(existsSync(path), false);
 });
 
-test('rows that are remembered are those of now, whoever has changed them', async () => {
+test('cached rows are current, whichever process changed them', async () => {
   const path = join(folder, 'remembered.db');
   const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
   const [database, other] = [openSqliteTables(path), openSqliteTables(path)];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readableLines } from '../src/log/readable_lines.ts';
 
-test('a line for people is one line without control characters, whatever is told', () => {
+test('a readable line is one line without control characters, whatever its values', () => {
   const written: string[] = [];
   const lines = readableLines({ write: (line) => written.push(line) });
   const request = { event: 'request', method: 'GET', path: '/\u001b[2J\u009b2J', status: 404, durationMs: 1 };

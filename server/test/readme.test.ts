@@ -21,7 +21,7 @@ after(() => workbench.clear());
 /** The values that differ between responses, by member. */
 const VOLATILE = /"(exp|iat|sub|jti)":(?:\d+|"[\w-]+")/g;
 
-test('the commands of the README answer as it says', {
+test('the commands of the README print what it says', {
   skip: hasCurl ? false : 'there is no curl on this machine',
 }, async () => {
   const server = await workbench.start(workbench.folder(), ['--demo']);
@@ -47,7 +47,7 @@ test('the commands of the README answer as it says', {
   }
 });
 
-test('the server of one’s own of the README serves the API, the application and the person that it adds', async () => {
+test('the README’s own server has the API, the application and the user that its commands add', async () => {
   const folder = workbench.folder();
   const lines = block('sh', 'npx grantd serve').replaceAll('/var/lib/grantd', folder).trimEnd().split('\n');
   const environment: Record<string, string> = {};

@@ -81,7 +81,7 @@ describe('registration', () => {
     assert.equal(metadata.registration_endpoint, undefined);
   });
 
-  test('openid-client registers itself, signs a person in, and its registration is read, replaced and removed', async () => {
+  test('openid-client registers itself, signs a user in, and its registration is read, replaced and removed', async () => {
     const server = await workbench.start(workbench.folder(), [
       ...['--demo', '--registration', 'open', '--insecure-development'],
     ]);

@@ -73,7 +73,7 @@ describe('the log of requests', () => {
     assert.deepEqual([operation, status, reason, aborted], ['token', 401, 'client_unknown', undefined]);
   });
 
-  test('keeps nothing of a request whose caller goes away before it is answered', async () => {
+  test('keeps nothing of a request whose caller disconnects before the response', async () => {
     const COUNT = 40;
     const CLIENT_CHARACTERS = 500_000;
     listener = (request, response) => {
@@ -95,7 +95,7 @@ describe('the log of requests', () => {
     assert.ok(grown < (COUNT * CLIENT_CHARACTERS) / 4, `${grown} bytes`);
   });
 
-  test('has a line for each request that was sent before a former one was answered', async () => {
+  test('has a line for each pipelined request', async () => {
     const COUNT = 20;
     let begun = 0;
     listener = (request, response) => {
@@ -109,7 +109,7 @@ describe('the log of requests', () => {
     assert.deepEqual(known(), Array(COUNT).fill(['request', '/slow', true, undefined, undefined]));
   });
 
-  test('has one line for each of them where they are answered', async () => {
+  test('has one line for each pipelined request that is answered', async () => {
     const COUNT = 20;
     listener = (request, response) => {
       requestLog.begin(request, response);

@@ -18,7 +18,7 @@ describe('a sealed text', () => {
     assert.notEqual(seal(key, 'what it says', 'here'), sealed);
   });
 
-  test('that is changed or cut is none', () => {
+  test('that is changed or cut is rejected', () => {
     const bytes = Buffer.from(seal(key, 'what it says'), 'base64url');
     for (let length = 0; length < bytes.length; length += 1)
       assert.equal(
@@ -52,7 +52,7 @@ describe('a notice of the account page', () => {
     assert.equal(await openNotice(notices, 'made up', 'mine'), undefined);
   });
 
-  test('that another version of the program has sealed is none', async () => {
+  test('that another version of the program has sealed is rejected', async () => {
     for (const value of [
       null,
       'text',

@@ -75,7 +75,7 @@ for (const database of DATABASES) {
       assert.match(byPort.stderr, new RegExp(`Use --issuer ${server.url} \\(or --port ${server.port}\\)`));
     });
 
-    test('remembers a given issuer, which need not be given again', async () => {
+    test('stores the issuer at the first start, so that it can be omitted later', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example/tenant';
       const first = await workbench.start(folder, ['--issuer', issuer]);
@@ -89,7 +89,7 @@ for (const database of DATABASES) {
       assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
     });
 
-    test('findings C7: health checks answer 200 if storage answers, on three paths', async () => {
+    test('findings C7: health checks return 200 if storage works, on three paths', async () => {
       for (const path of ['/health', '/health/ready', '/health/live']) {
         const response = await fetch(`${server.url}${path}`);
         assert.equal(response.status, 200);
@@ -98,7 +98,7 @@ for (const database of DATABASES) {
       assert.equal((await fetch(`${server.url}/health/other`)).status, 404);
     });
 
-    test('/health answers 503 where the database belongs to another issuer by now', async () => {
+    test('/health returns 503 if the database now belongs to another issuer', async () => {
       const own = await workbench.start(await workbench.home());
       await database.run(own.folder, `UPDATE ${schema}issuers SET issuer = 'https://other.example'`);
       const response = await fetch(`${own.url}/health`);
@@ -114,7 +114,7 @@ for (const database of DATABASES) {
       'the library’s': database.newerStoreTables,
       'the program’s own': `UPDATE ${schema}program_schema SET version = version + 1`,
     })) {
-      test(`findings D6: a program whose database a newer one has migrated answers 503, ${whose} tables`, async () => {
+      test(`findings D6: a program whose database a newer one has migrated responds with 503, ${whose} tables`, async () => {
         const own = await workbench.start(await workbench.home(), ['--demo']);
         const statuses = async () => {
           const answers = [
@@ -259,7 +259,7 @@ describe('grantd serve', () => {
     assert.equal(existsSync(join(folder, 'grantd-data')), false);
   });
 
-  test('takes its secret from GRANTD_SECRET, makes no file then, and accepts former ones of a list', async () => {
+  test('takes its secret from GRANTD_SECRET, creates no file then, and accepts older secrets of a list', async () => {
     const folder = workbench.folder();
     const [old, newer] = ['o'.repeat(40), 'n'.repeat(40)];
     const first = await workbench.start(folder, ['--demo'], { GRANTD_SECRET: old });
@@ -328,7 +328,7 @@ describe('grantd serve', () => {
     );
   });
 
-  test('takes all its options from a file, and tells a bad one by its name before it listens', async () => {
+  test('reads all its options from a file, and names a wrong one before it listens', async () => {
     const folder = workbench.folder();
     const path = join(folder, 'grantd.json');
     writeFileSync(path, JSON.stringify({ authenticateIntrospect: false, oidc: false, log: 'json' }));
@@ -345,7 +345,7 @@ describe('grantd serve', () => {
     );
   });
 
-  test('what only the library finds wrong is told by the name that was written', async () => {
+  test('exits with 2 and names the option as it was written if the library rejects its value', async () => {
     const environment = { GRANTD_AUTHENTICATE_INTROSPECT: 'false', GRANTD_INTROSPECTION_POLICY: 'audience' };
     const { code, stderr } = await grantd(workbench.folder(), ['serve', '--port', '0'], { environment });
     assert.equal(code, 2);

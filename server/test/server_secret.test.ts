@@ -208,7 +208,7 @@ test('findings C2: the secret file changes as a whole, with mode 0600, by one co
   assert.deepEqual(readSecretFile(database), [added]);
 });
 
-test('findings C2: a secret file with a list that is none is refused', () => {
+test('findings C2: a secret file with a malformed list is refused', () => {
   const database = join(workbench.folder(), 'list.db');
   for (const content of ['[]', '["short"]', `["${'s'.repeat(40)}", 7]`, '[broken', '{}']) {
     writeFileSync(`${database}.secret`, content, { mode: 0o600 });

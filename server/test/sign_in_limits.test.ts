@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ALICE, Browser, type Page } from './harness/browser.ts';
-import { FULL_PASSWORD_COST, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { grantdPrints, type RunningServer, SLOW_PASSWORDS, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -18,7 +18,7 @@ const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
 
 const isConsent = ({ html }: Page) => html.includes('id="consent-allow"');
 
-test('ten wrong passwords from one place are enough, but lock nobody out of a browser that they have used', async () => {
+test('ten wrong passwords from one address are enough, but lock no user out of a browser that they have used before', async () => {
   const dave = { username: 'dave', password: 'correct horse' };
   await grantdPrints(server.folder, ['user', 'add', dave.username, '--password-stdin'], dave.password);
   const [used, strangers] = [new Browser(server.url), new Browser(server.url)];
@@ -34,7 +34,7 @@ test('ten wrong passwords from one place are enough, but lock nobody out of a br
   assert.ok(isConsent(await used.submit(await used.get(urlWith({ prompt: 'login' })), dave)));
 });
 
-test('behind a trusted proxy a place is the client’s own address: strangers elsewhere lock nobody out', async () => {
+test('behind a trusted proxy the client’s own address counts: strangers at other addresses lock no user out', async () => {
   const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
   const url = authorizationUrl(own.url, pkce);
   const [stranger, newBrowser, householder] = ['203.0.113.9', '192.0.2.1', '203.0.113.9'].map(
@@ -68,7 +68,7 @@ test('findings A3: a flood of sign-ins from one IPv6 /64 does not delay users el
   const own = await workbench.start(
     workbench.folder(),
     ['--demo', '--trusted-proxies', '127.0.0.1,::1'],
-    FULL_PASSWORD_COST,
+    SLOW_PASSWORDS,
   );
   const url = authorizationUrl(own.url, pkce);
   const honest = new Browser(own.url, { 'x-forwarded-for': '192.0.2.1' });
@@ -88,7 +88,7 @@ test('findings A3: a flood of sign-ins from one IPv6 /64 does not delay users el
 });
 
 test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
-  const own = await workbench.start(workbench.folder(), ['--demo'], FULL_PASSWORD_COST);
+  const own = await workbench.start(workbench.folder(), ['--demo'], SLOW_PASSWORDS);
   const browser = new Browser(own.url);
   const form = await browser.get(authorizationUrl(own.url, pkce));
   const pages = await Promise.all(
@@ -109,7 +109,7 @@ test('more sign-ins than can be checked are sent away with a time to come back, 
   );
 });
 
-test('another way of typing a name is counted as the same name, whether somebody has it or not', async () => {
+test('another spelling of a name counts as the same name, whether a user has it or not', async () => {
   await grantdPrints(server.folder, ['user', 'add', 'Kate', '--password-stdin'], 'correct horse');
   for (const [plain, other] of [
     ['Kate', '\u212Aate'],

@@ -34,7 +34,7 @@ async function linesUntil(
   return lines;
 }
 
-test('a thread sweeps what is over, says how much, and ends when it is told to, however long its pause', async () => {
+test('a thread sweeps expired rows, reports their number, and ends on request, however long its pause', async () => {
   const path = join(workbench.folder(), 'grantd.db');
   // Its clock is two years behind, so its event has expired.
   const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
@@ -77,7 +77,7 @@ test('findings D2: after a crash a thread looks through the file, and marks it i
   assert.equal(isMarked(), true);
 });
 
-test('a thread that fails is told of and replaced', async () => {
+test('a thread that fails is reported and replaced', async () => {
   const path = join(workbench.folder(), 'no.db');
   writeFileSync(path, 'this is no database, and longer than the header of one would be'.repeat(20));
   const lines = await linesUntil(path, 0.01, ({ length }) => length >= 2);

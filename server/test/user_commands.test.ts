@@ -7,7 +7,7 @@ import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/p
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {
-  describe(`commands about people and their sessions on ${database.name}`, { skip: database.absence }, () => {
+  describe(`commands about users and their sessions on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
     let server: RunningServer;
@@ -98,7 +98,7 @@ for (const database of ANY_DATABASE) {
         assert.equal(await isActive(token), false);
     });
 
-    test('show tells of a person’s sessions and consents, and of no secret', async () => {
+    test('show prints a user’s sessions and consents, and no secret', async () => {
       const { browser } = await signedIn('cleo');
       const text = await prints(['user', 'show', 'cleo', '--json']);
       const { sub, sessions, consents, createdAt, ...rest } = JSON.parse(text);
@@ -121,7 +121,7 @@ for (const database of ANY_DATABASE) {
       assert.match(await prints(['user', 'show', 'cleo']), /demo-web since \S+: openid offline_access/);
     });
 
-    test('disabling a person, and revoking all their tokens, ends their sessions', async () => {
+    test('disabling a user, and revoking all their tokens, ends their sessions', async () => {
       for (const [name, args] of [
         ['dora', ['user', 'disable', 'dora']],
         ['eve', ['token', 'revoke', '--user', 'eve']],
@@ -134,7 +134,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings C1: update changes claims and the name; UserInfo shows it at once, tokens from the next one on', async () => {
+    test('findings C1: update changes claims and the name; UserInfo shows it at once, and new tokens contain it', async () => {
       const { who, browser, tied } = await signedIn('hal');
       const change = ['--claim', 'nickname=Hal', '--email', 'hal@example.com', '--email-verified'];
       const { sub, ...printed } = JSON.parse(
@@ -252,7 +252,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('a name that nobody has is refused', async () => {
+    test('an unknown name is refused', async () => {
       for (const command of [['show'], ['end-sessions'], ['set-password', '--password-stdin']]) {
         const { code, stderr } = await grantd(server.folder, ['user', ...command, 'nobody'], {
           input: 'correct horse',

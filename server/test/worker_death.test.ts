@@ -67,7 +67,7 @@ test('findings C2: a worker that is replaced after secrets rotate uses the secre
   await server.stop();
 });
 
-test('each worker is killed in turn under a stream of requests: all are replaced, and no answer is wrong', async () => {
+test('each worker is killed in turn under a stream of requests: all are replaced, and no response is wrong', async () => {
   const server = await startWorkers(['--demo', '--workers', '3']);
   const order = { form: { grant_type: 'client_credentials' }, authorization: MACHINE };
   const { access_token: token } = JSON.parse((await sendAlone(`${server.url}/token`, order)).body);

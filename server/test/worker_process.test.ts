@@ -75,7 +75,7 @@ describe('a worker is killed that', () => {
     assert.deepEqual(events, ['ready', 'free', 'leaving']);
   });
 
-  test('lives, but does not end when it is told to', async () => {
+  test('lives, but does not end on request', async () => {
     const { worker, events } = start('endless', `${READY} ${BEATS}`, { end: 1 });
     await until(() => events.includes('ready'), 'it is ready');
     worker.end();
@@ -84,7 +84,7 @@ describe('a worker is killed that', () => {
   });
 });
 
-describe('a connection that was handed to a worker', () => {
+describe('a connection that was passed to a worker', () => {
   /** The result when the worker does this. */
   const eventsAfterHanding = async (name: string, code: string) => {
     const { worker, events } = start(
@@ -102,23 +102,23 @@ describe('a connection that was handed to a worker', () => {
     return events.slice(2);
   };
 
-  test('comes back where the worker dies without a word', async () => {
+  test('comes back if the worker dies without a message', async () => {
     const die = `process.kill(process.pid, 'SIGKILL');`;
     assert.deepEqual(await eventsAfterHanding('silent', die), ['leaving', 'returned']);
   });
 
-  test('comes back where the worker declines it', async () => {
+  test('comes back if the worker declines it', async () => {
     const decline = `process.send({ type: 'leaving' }); process.send({ type: 'declined' }); process.exit();`;
     assert.deepEqual((await eventsAfterHanding('declining', decline)).slice(0, 2), ['leaving', 'returned']);
   });
 
-  test('does not come back where the worker has said that it took it, even if it dies right after', async () => {
+  test('does not come back if the worker has said that it took it, even if it dies right after', async () => {
     const take = `process.send({ type: 'taken' }); process.kill(process.pid, 'SIGKILL');`;
     for (let count = 0; count < 5; count += 1)
       assert.deepEqual(await eventsAfterHanding(`taking_${count}`, take), ['free', 'leaving']);
   });
 
-  test('is the last one where the worker says that it takes no more', async () => {
+  test('is the last one if the worker says that it takes no more', async () => {
     const leave = `process.send({ type: 'leaving' }); process.send({ type: 'taken' }); process.exit();`;
     assert.ok(!(await eventsAfterHanding('leaving', leave)).includes('free'));
   });

@@ -135,7 +135,7 @@ describe('four workers', () => {
     }
   });
 
-  test('let a person go from page to page over different workers', async () => {
+  test('let a user go from page to page over different workers', async () => {
     const before = server.log().length;
     const pkce = newPkce();
     const browser = new Browser(server.url, { connection: 'close' });
@@ -159,7 +159,7 @@ describe('four workers', () => {
     await until(() => workers().size > 1, 'more than one worker is seen to have answered');
   });
 
-  test('write whole log lines, none lost and none mixed', async () => {
+  test('write whole log lines: no line is lost or mixed with another', async () => {
     const ids: string[] = [];
     const path = `/${'x'.repeat(190)}`;
     const oneAfterTheOther = async (send: () => ReturnType<typeof sendAlone>) => {

@@ -146,7 +146,7 @@ describe('with workers a start is refused once, in the same words and with the s
   }
 });
 
-test('a database that is replaced ends all workers, with 1, and is told once', async () => {
+test('a database that is replaced ends all workers, with 1, and is reported once', async () => {
   const server = await startWorkers(['--demo', '--workers', '3']);
   const requests = await requestsInFlight(server, 3);
   const before = server.stderr();
@@ -163,7 +163,7 @@ test('a database that is replaced ends all workers, with 1, and is told once', a
   assert.deepEqual(eventsOf(server, 'worker_died'), []);
 });
 
-test('a database that was deleted a moment before the end is told as well', async () => {
+test('a database that was deleted a moment before the end is reported as well', async () => {
   const server = await startWorkers(['--workers', '2']);
   rmSync(databaseOf(server.folder));
   const { code, stderr } = await server.stop();

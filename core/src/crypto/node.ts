@@ -5,6 +5,7 @@ import {
   createPrivateKey,
   createPublicKey,
   hash,
+  hkdfSync,
   type SignKeyObjectInput,
   sign,
   verify,
@@ -17,6 +18,9 @@ export const sha256: CryptoPort['sha256'] = (text) => hash('sha256', text, 'base
 
 export const hmacSha256: CryptoPort['hmacSha256'] = (key, text) =>
   createHmac('sha256', key).update(text).digest('base64url');
+
+export const derivedKey: CryptoPort['derivedKey'] = (secret, use) =>
+  new Uint8Array(hkdfSync('sha256', secret, '', use, 32));
 
 interface Scheme {
   /** Absent if the key determines it. */

@@ -8,6 +8,8 @@ export interface CryptoPort {
   sha256(text: string): string | Promise<string>;
   /** HMAC-SHA-256 of a text's UTF-8 bytes, base64url without padding. */
   hmacSha256(key: Uint8Array<ArrayBuffer>, text: string): string | Promise<string>;
+  /** Derives a key of 32 bytes from a secret by HKDF-SHA-256 (RFC 5869 §2), without salt. */
+  derivedKey(secret: string, use: string): Uint8Array<ArrayBuffer> | Promise<Uint8Array<ArrayBuffer>>;
   /** Returns a function that checks signatures with this key and only this algorithm. */
   verifierOf(publicJwk: JWK, algorithm: SigningAlgorithm): Verifies | Promise<Verifies>;
   /** Returns a function that signs with this key and only this algorithm. */

@@ -13,6 +13,13 @@ export const hmacSha256: CryptoPort['hmacSha256'] = async (key, text) => {
   return base64url(await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(text)));
 };
 
+export const derivedKey: CryptoPort['derivedKey'] = async (secret, use) => {
+  const text = new TextEncoder();
+  const material = await crypto.subtle.importKey('raw', text.encode(secret), 'HKDF', false, ['deriveBits']);
+  const parameters = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: text.encode(use) };
+  return new Uint8Array(await crypto.subtle.deriveBits(parameters, material, 256));
+};
+
 function base64url(bytes: ArrayBuffer): string {
   const binary = String.fromCharCode(...new Uint8Array(bytes));
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');

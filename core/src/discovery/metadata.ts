@@ -1,5 +1,6 @@
 // The server's metadata document and its public keys.
 import { METHODS, provesNothing, supportedMethods } from '../clients/authentication.ts';
+import { proofAlgorithms } from '../confirmation/dpop_proof.ts';
 import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
@@ -31,6 +32,7 @@ export type MetadataContext = Pick<
   | 'requestUriHosts'
   | 'requirePushedAuthorizationRequests'
   | 'acrValues'
+  | 'dpopAlgorithms'
 >;
 
 /** Authorization server metadata (RFC 8414 §2, OpenID Discovery §3) from the current configuration. */
@@ -70,6 +72,9 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     revocation_endpoint: at(paths.revocation),
     ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
     code_challenge_methods_supported: ['S256'],
+    ...(context.dpopAlgorithms.length > 0 && {
+      dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),
+    }),
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: true,
     request_uri_parameter_supported: context.canFetch,

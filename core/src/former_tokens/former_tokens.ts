@@ -164,10 +164,10 @@ export function withFormerTokens(
       if (outcome !== 'refused') await revokeFormer(record);
       return outcome;
     },
-    async issueBeside(record, issued) {
-      if (isFormer(record)) return upon(record, (copy) => tokens.issueBeside(copy, issued));
+    async issueFrom(record, issued) {
+      if (isFormer(record)) return upon(record, (copy) => tokens.issueFrom(copy, issued));
       await revokeFormer(record); // this is a retry, and the first exchange may have been interrupted
-      return tokens.issueBeside(record, issued);
+      return tokens.issueFrom(record, issued);
     },
   };
   // Method by method: those of a host's class are not members of its own.

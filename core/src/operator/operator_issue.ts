@@ -56,6 +56,9 @@ export async function issueByOperator(
   const client = await context.storage.clients.get(order.clientId);
   if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
   if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
+  if (client.metadata?.dpop_bound_access_tokens === true) {
+    throw new OperatorIssueError(`the tokens of the client ${client.id} are bound to a key that only it has`);
+  }
   if (order.refresh && order.subject === undefined) {
     throw new OperatorIssueError('a refresh token requires a user');
   }
@@ -88,6 +91,7 @@ export async function issueByOperator(
         client,
         scopes,
         claims,
+        confirmation: undefined,
         audience: audienceOf(context, resources),
         ...(resources !== undefined && { resources }),
         ...(person !== undefined && {

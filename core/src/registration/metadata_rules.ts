@@ -432,13 +432,16 @@ const ALONE = [
   ...['Lisu', 'Mongolian', 'Nko', 'Osage', 'Syriac', 'Tai_Le', 'Tifinagh', 'Vai', 'Yi'],
 ];
 
-const SCRIPT_SETS = [
-  ...WITH_LATIN.map((scripts) => ['Latin', scripts].flat()),
-  ...ALONE.map((one) => [one]),
-].map((scripts) => {
-  const classes = ['Common', 'Inherited', ...scripts].map((script) => `\\p{Script_Extensions=${script}}`);
-  return new RegExp(`^[${classes.join('')}]*$`, 'u');
-});
+/** Compiled at first use, because this takes several milliseconds. */
+let scriptSets: readonly RegExp[] | undefined;
+
+function newScriptSets(): readonly RegExp[] {
+  const sets = [...WITH_LATIN.map((scripts) => ['Latin', scripts].flat()), ...ALONE.map((one) => [one])];
+  return sets.map((scripts) => {
+    const classes = ['Common', 'Inherited', ...scripts].map((script) => `\\p{Script_Extensions=${script}}`);
+    return new RegExp(`^[${classes.join('')}]*$`, 'u');
+  });
+}
 
 /** Spaces of every script, and letters or symbols that show nothing. */
 const BLANK = /[\s\p{Z}\u2800]|\p{Default_Ignorable_Code_Point}/gu;
@@ -457,6 +460,7 @@ export function unreadableName(name: string): string | undefined {
   if (/^\p{M}*$/u.test(name.replaceAll(BLANK, ''))) return 'a name that can be seen';
   if (INVISIBLE.test(name) || /^\p{M}/u.test(name)) return 'a name without invisible characters';
   if (HEAPED_MARKS.test(name)) return 'a name with at most four marks on a letter';
-  if (!SCRIPT_SETS.some((set) => set.test(name.normalize('NFC')))) return 'a name in letters of one script';
+  scriptSets ??= newScriptSets();
+  if (!scriptSets.some((set) => set.test(name.normalize('NFC')))) return 'a name in letters of one script';
   return undefined;
 }

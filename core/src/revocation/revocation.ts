@@ -7,7 +7,7 @@ import type { ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
-import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
+import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { inParallel } from '../serve.ts';
 import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
@@ -33,19 +33,19 @@ export async function revocation(
 ): Promise<HttpResponse> {
   // §2.1 read the request and authenticate the client
   const form = readForm(request);
-  const asking = requireCaller(context, request, form, call);
-  const [owner, found] = await inParallel(asking, async () => {
+  const authentication = authenticateCaller(context, request, form, call);
+  const [caller, found] = await inParallel(authentication, async () => {
     const token = requireParameter(form, 'token');
-    return find(context, token, await readTokenTypeHint(context, form, asking));
+    return find(context, token, await readTokenTypeHint(context, form, authentication));
   });
 
   // §2.2 an invalid token is not an error
-  await revokeFound(context, found, owner, call);
+  await revokeFound(context, found, caller, call);
   return DONE;
 }
 
-/** @returns `undefined` if callers are not authenticated */
-async function requireCaller(
+/** @returns `undefined` if the option `authenticateRevoke` is off */
+async function authenticateCaller(
   context: RevocationContext,
   request: HttpRequest,
   form: Form,
@@ -69,9 +69,8 @@ export async function revokeToken(
   context: ClientContext,
   token: string,
   { owner, hint }: RevocationOrder,
-  call: Call = { operation: 'revocation' },
 ): Promise<RevocationResult> {
-  return revokeFound(context, await find(context, token, hint), owner, call);
+  return revokeFound(context, await find(context, token, hint), owner, { operation: 'revocation' });
 }
 
 /** A token, a code, or the reason why the text is neither. */
@@ -84,50 +83,29 @@ async function find(context: TokenContext, token: string, hint: TokenTypeHint | 
   return code ? { code } : { reason: 'code_unknown' };
 }
 
+/**
+ * Revokes a token or code, unless it belongs to another client than `owner`. Expired tokens too, because their pair may
+ * still be alive.
+ */
 async function revokeFound(
   context: ClientContext,
   found: Found,
   owner: ClientRecord | undefined,
   call: Call,
 ): Promise<RevocationResult> {
-  const result = await resultOf(context, found, owner);
-  context.onEvent({
-    ...call,
-    ...(result.revoked
-      ? { type: 'token_revoked', tokenId: result.tokenId }
-      : { type: 'revocation_ignored', reason: result.reason }),
-  });
-  return result;
+  if ('reason' in found) return ignored(context, call, found.reason);
+  const { id, clientId } = 'code' in found ? found.code : found.record;
+  if (owner !== undefined && clientId !== owner.id)
+    return ignored(context, call, 'code' in found ? 'code_foreign' : 'token_foreign');
+
+  const { authorizationCodes, tokens } = context.storage;
+  await ('code' in found ? authorizationCodes.revoke(found.code) : tokens.revoke(found.record));
+  context.onEvent({ ...call, type: 'token_revoked', tokenId: id });
+  return { revoked: true, tokenId: id };
 }
 
-async function resultOf(
-  context: ClientContext,
-  found: Found,
-  owner: ClientRecord | undefined,
-): Promise<RevocationResult> {
-  if ('reason' in found) return { revoked: false, reason: found.reason };
-  return 'code' in found
-    ? revokeCode(context, found.code, owner)
-    : revokeIssued(context, found.record, owner);
-}
-
-async function revokeCode(
-  { storage }: TokenContext,
-  code: AuthorizationCodeRecord,
-  owner: ClientRecord | undefined,
-): Promise<RevocationResult> {
-  if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'code_foreign' };
-  await storage.authorizationCodes.revoke(code);
-  return { revoked: true, tokenId: code.id };
-}
-
-/** Also revokes expired tokens, because their pair may still be alive. */
-async function revokeIssued(
-  { storage }: TokenContext,
-  record: TokenRecord,
-  owner: ClientRecord | undefined,
-): Promise<RevocationResult> {
-  if (owner !== undefined && record.clientId !== owner.id) return { revoked: false, reason: 'token_foreign' };
-  await storage.tokens.revoke(record);
-  return { revoked: true, tokenId: record.id };
+/** Only the operator learns the reason, from an event. */
+function ignored({ onEvent }: ClientContext, call: Call, reason: ReasonCode): RevocationResult {
+  onEvent({ ...call, type: 'revocation_ignored', reason });
+  return { revoked: false, reason };
 }

@@ -53,6 +53,16 @@ export interface Storage {
    * and nothing that changes later. The server then uses records without a copy.
    */
   readonly answersPlainRecords?: true;
+  /** Needed only if the store caches records in this process. */
+  readonly cache?: StorageCache;
+}
+
+/** The caches of a store. A cached record must never hide a revocation that has been answered, by any process. */
+export interface StorageCache {
+  /** Limits how many tokens are cached. The server calls it when it is made, with its option `cachedTokens`. */
+  limitTokens(most: number): void;
+  /** Empties the caches: lookups that start afterwards read the database. */
+  forgetCached(): Awaitable<void>;
 }
 
 export type Awaitable<T> = T | Promise<T>;
@@ -165,10 +175,10 @@ export interface TokenRepository {
   ): Awaitable<IssueOutcome | 'superseded'>;
 
   /**
-   * Stores access tokens beside a refresh token that stays as it is. Compare-and-set: only if the refresh
+   * Stores access tokens on the basis of a refresh token that stays as it is. Compare-and-set: only if the refresh
    * token is stored, neither expired nor revoked nor behind, and not superseded.
    */
-  issueBeside(record: TokenRecord, tokens: readonly NewToken[]): Awaitable<IssueOutcome | 'superseded'>;
+  issueFrom(record: TokenRecord, tokens: readonly NewToken[]): Awaitable<IssueOutcome | 'superseded'>;
 
   /** Revokes every token of the record's family. Atomic and idempotent. */
   revokeFamily(record: TokenRecord): Awaitable<void>;
@@ -320,7 +330,7 @@ export interface AdministrableStorage extends Storage {
 
   /**
    * Deletes rows that are no longer needed.
-   * @param limit the maximum number of rows of each kind
+   * @param limit the maximum number of rows of each kind; a grant may go with its last token or code
    * @returns how many rows were deleted; zero if none is left, and while another process sweeps
    */
   sweep(limit: number): Awaitable<number>;

@@ -106,7 +106,7 @@ function hostTokens(tokens: TokenRepository, isPlain: boolean): ReadableStorage[
     revokeFamily: (record) => tokens.revokeFamily(own.of(record)),
     issue: (issued, basis) => tokens.issue(issued, basis),
     rotate: (record, successor, issued) => tokens.rotate(own.of(record), successor, issued),
-    issueBeside: (record, issued) => tokens.issueBeside(own.of(record), issued),
+    issueFrom: (record, issued) => tokens.issueFrom(own.of(record), issued),
   };
 }
 
@@ -234,11 +234,14 @@ export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
   return { ...read(found, TOKEN, 'token'), ...standing(found), kind, expiresAt, issuedAtMs };
 }
 
-/** @throws {StorageFault} a required member is missing, or a claim has a wrong type */
+/** @throws {StorageFault} a required member is missing, or a claim is missing or has a wrong type */
 export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
   const { expiresAt, issuedAtMs } = found;
   requireClaimTypes(found.claims);
-  return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
+  const record = read(found, CODE, 'authorization code');
+  if (!isText(record.claims.sub))
+    throw new StorageFault(new TypeError('the record of an authorization code has no claim sub'));
+  return { ...record, ...standing(found), expiresAt, issuedAtMs };
 }
 
 /** @throws {StorageFault} a required member is missing */
@@ -299,7 +302,7 @@ const REPOSITORIES: {
     revoke: true,
     issue: true,
     rotate: true,
-    issueBeside: true,
+    issueFrom: true,
     revokeFamily: true,
   },
   authorizationCodes: { issue: true, get: true, redeem: true, revoke: true },

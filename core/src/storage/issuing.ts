@@ -1,17 +1,19 @@
 // Rules of issuance that all stores share.
 
 import {
+  type AuthorizationCodeRecord,
   type LifeFacts,
   LONGEST_ID_TOKEN_LIFETIME,
   type NewAuthorizationCode,
   type NewToken,
+  type Principal,
   storedLife,
   type TokenRecord,
 } from '../protocol/records.ts';
 import type { IssueOutcome } from './contract.ts';
 import { ContractBreach } from './faults.ts';
 
-/** The part of a new token or code that decides whether it may be issued. */
+/** The part of a new token or code that decides whether it may be issued upon its client. */
 interface Candidate {
   readonly clientId: string;
   readonly subject?: string;
@@ -29,11 +31,11 @@ export interface GrantBeginning extends Candidate {
 /** How tokens enter a store that reads and writes in steps. All calls run within one atomic step of the caller. */
 export interface Issuing {
   /**
-   * Whether a token or code may be issued: its client exists, its client and subject are enabled, and it is not
-   * behind the cutoff in time.
-   * @param clientGeneration the client's generation if the caller has read it before; it must be unchanged
+   * Whether a token or code may be issued upon its client alone: the client exists and its generation is unchanged,
+   * its client and subject are enabled, and it is not behind the cutoff in time.
+   * @param clientGeneration as the caller read it before
    */
-  admits(candidate: Candidate, clientGeneration?: number): boolean;
+  admits(candidate: Candidate, clientGeneration: number): boolean;
   /**
    * Stores all tokens with the current generations of their principals, or throws and stores none.
    * @throws {Error} an identifier is taken
@@ -52,25 +54,45 @@ export function canContinue(record: LifeFacts, nowMs: number): boolean {
 }
 
 /**
- * The condition of `rotate` and `issueBeside`. Call it in their atomic step.
+ * The condition of `rotate` and `issueFrom`. Call it in their atomic step.
  * @param nowMs milliseconds since 1970
  * @throws {ContractBreach} one of the tokens names another principal than the refresh token
  */
 export function outcomeUpon(
   presented: TokenRecord | undefined,
   tokens: readonly NewToken[],
-  issuing: Issuing,
   nowMs: number,
 ): IssueOutcome | 'superseded' {
   if (presented === undefined || !canContinue(presented, nowMs)) return 'refused';
   if (presented.supersededAtMs !== undefined) return 'superseded';
-  requireSamePrincipals(presented, tokens);
-  return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
+  return outcomeUponLive(presented, tokens);
+}
+
+/**
+ * The condition of `redeem`. Call it in its atomic step.
+ * @param nowMs milliseconds since 1970
+ * @throws {ContractBreach} one of the tokens names another principal than the code
+ */
+export function outcomeUponCode(
+  stored: AuthorizationCodeRecord | undefined,
+  tokens: readonly NewToken[],
+  nowMs: number,
+): IssueOutcome | 'already_redeemed' {
+  if (stored === undefined) return 'refused';
+  if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
+  return canContinue(stored, nowMs) ? outcomeUponLive(stored, tokens) : 'refused';
+}
+
+/** The basis is alive, so its client and subject exist and are enabled. The tokens have the same ones. */
+function outcomeUponLive(basis: Basis, tokens: readonly NewToken[]): IssueOutcome {
+  requireSamePrincipals(basis, tokens);
+  return tokens.some(({ issuedAtMs }) => issuedAtMs < (basis.notBeforeMs ?? 0)) ? 'refused' : 'issued';
 }
 
 const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as const;
 
-type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
+/** The part of a refresh token or code that decides what may be issued upon it. */
+type Basis = Pick<TokenRecord, (typeof PRINCIPAL_MEMBERS)[number] | 'notBeforeMs'>;
 
 /**
  * Checks the ties of new tokens. Revoking a refresh token revokes its grant, so a token that is tied to it without
@@ -96,16 +118,49 @@ function requireOneGrant(grants: Map<string, string>, tie: string, grantId: stri
  * Checks that new tokens name only the client, user, session and grant of their basis, whose generations they copy.
  * @throws {ContractBreach} one of them names another
  */
-export function requireSamePrincipals(
-  basis: Pick<TokenRecord, PrincipalMember>,
-  tokens: readonly NewToken[],
-): void {
+function requireSamePrincipals(basis: Basis, tokens: readonly NewToken[]): void {
   for (const token of tokens) {
     for (const member of PRINCIPAL_MEMBERS) {
       if (token[member] !== undefined && token[member] !== basis[member])
         throw new ContractBreach(`a token has another ${member} than its basis`);
     }
   }
+}
+
+/** The principals of a token or code, without its client, whose row is always kept. */
+export interface Dependencies {
+  readonly subject?: string;
+  readonly sessionId?: string;
+  readonly grantId?: string;
+}
+
+/** What the row of a principal must be at least. */
+export interface KeptPrincipal {
+  readonly kind: Exclude<Principal, 'client'>;
+  readonly id: string;
+  /** Seconds since 1970; `null` for subjects, which stay for ever. */
+  readonly keepUntil: number | null;
+}
+
+/**
+ * The principals that must exist and outlive tokens or codes of one issuance, each of them once. A session is kept to
+ * the end of a day, so that its row changes about once a day and not with every token. A grant is listed until its
+ * row is over, so that time is exact.
+ */
+export function principalsBehind(
+  dependents: readonly (Dependencies & { readonly keepUntil: number })[],
+): readonly KeptPrincipal[] {
+  const kept = new Map<string, KeptPrincipal>();
+  // The dependent that is kept longest comes last.
+  const sorted = dependents.toSorted((one, other) => one.keepUntil - other.keepUntil);
+  for (const { subject, sessionId: session, grantId: grant, keepUntil } of sorted) {
+    if (subject !== undefined)
+      kept.set(`subject ${subject}`, { kind: 'subject', id: subject, keepUntil: null });
+    if (session !== undefined)
+      kept.set(`session ${session}`, { kind: 'session', id: session, keepUntil: endOfDay(keepUntil) });
+    if (grant !== undefined) kept.set(`grant ${grant}`, { kind: 'grant', id: grant, keepUntil });
+  }
+  return [...kept.values()];
 }
 
 /** 30 days. */
@@ -128,11 +183,11 @@ export function keptCode(code: NewAuthorizationCode): NewAuthorizationCode & { r
 }
 
 /**
- * Returns until when a key must be kept that signed a token with this `keepUntil` (both in seconds since 1970). It
- * rounds up to the end of the day (UTC), so that the key's row changes about once a day and not with every token.
+ * Returns the end of the day (UTC); both in seconds since 1970. Rows of keys and sessions that are kept until then
+ * change about once a day and not with every token.
  */
-export function keyNeededUntil(keepUntil: number): number {
-  return Math.ceil(keepUntil / DAY) * DAY;
+export function endOfDay(seconds: number): number {
+  return Math.ceil(seconds / DAY) * DAY;
 }
 
 /** Returns the latest `keepUntil`, in seconds since 1970. */

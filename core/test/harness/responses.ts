@@ -62,6 +62,13 @@ export const CLIENT_REFUSED: TestResponse = errorOf(401, 'invalid_client', 'clie
   'www-authenticate': CLIENT_CHALLENGE,
 });
 
+export const REFRESH_REFUSED: TestResponse = errorOf(
+  400,
+  'invalid_grant',
+  'the refresh token is not valid',
+  OPEN_JSON_HEADERS,
+);
+
 export const OUTAGE_DESCRIPTION = 'the server cannot answer at the moment';
 
 /** Storage was not available. */
@@ -75,7 +82,7 @@ export function opened(response: TestResponse, origin: string): TestResponse {
   const headers = {
     ...response.headers,
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'WWW-Authenticate',
+    'access-control-expose-headers': 'WWW-Authenticate, DPoP-Nonce',
   };
   return { ...response, headers };
 }

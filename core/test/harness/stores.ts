@@ -81,14 +81,14 @@ export const STORES: readonly StoreKind[] = [
 
 /** The ways in which a host may revoke, with and without `isAccessTokenRevoked`, besides the plain memory store. */
 export const HOSTS_BY_REVOCATION: readonly StoreKind[] = [
-  memoryKind('a host that flags and answers isAccessTokenRevoked', { answersIsAccessTokenRevoked: true }),
+  memoryKind('a host that flags and has isAccessTokenRevoked', { answersIsAccessTokenRevoked: true }),
   memoryKind('a host that deletes', { revokeBy: 'deletion' }),
-  memoryKind('a host that deletes and answers isAccessTokenRevoked', {
+  memoryKind('a host that deletes and has isAccessTokenRevoked', {
     revokeBy: 'deletion',
     answersIsAccessTokenRevoked: true,
   }),
   memoryKind('a host that sets the expiry to zero', { revokeBy: 'zero_expiry' }),
-  memoryKind('a host that sets the expiry to zero and answers isAccessTokenRevoked', {
+  memoryKind('a host that sets the expiry to zero and has isAccessTokenRevoked', {
     revokeBy: 'zero_expiry',
     answersIsAccessTokenRevoked: true,
   }),

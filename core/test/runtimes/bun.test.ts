@@ -18,7 +18,7 @@ test('on Bun hashing and signatures are those of Node', (t) => assertConditions(
 
 test('on Bun a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
 
-test('behind Bun’s own server the peer is told, and a client that goes away in the middle of its body runs nothing', (t) =>
+test('behind Bun’s own server the peer is known, and a client that disconnects in the middle of its body runs nothing', (t) =>
   assertOwnServerTells(t, COMMAND));
 
 test('on Bun a protected API asks once for many requests, and follows no redirect', (t) =>

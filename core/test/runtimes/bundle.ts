@@ -10,7 +10,7 @@ const INSIDE = join(import.meta.dirname, 'inside');
 const FURTHER = /^fetch_hosts\.test\.ts$/;
 
 /** An API that checks tokens. */
-const PROTECT = ['introspection', 'protection', 'verifier'].map((name) =>
+const PROTECT = ['dpop', 'introspection', 'protection', 'verifier'].map((name) =>
   join(TESTS, '..', '..', 'protect', 'test', `${name}.test.ts`),
 );
 

@@ -19,7 +19,7 @@ test('on Deno hashing and signatures are those of Node', (t) => assertConditions
 
 test('on Deno a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
 
-test('behind Deno’s own server the peer is told, and a client that goes away in the middle of its body runs nothing', (t) =>
+test('behind Deno’s own server the peer is known, and a client that disconnects in the middle of its body runs nothing', (t) =>
   assertOwnServerTells(t, COMMAND));
 
 test('on Deno a protected API asks once for many requests, and follows no redirect', (t) =>

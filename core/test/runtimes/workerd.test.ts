@@ -105,7 +105,7 @@ test('in a Worker a protected API asks once for many requests, and follows no re
     return (await fetch(origin)).json();
   }));
 
-test('in a Worker a caller who goes away takes nothing along that others wait for', async (t) => {
+test('in a Worker a caller that disconnects does not cancel work that others wait for', async (t) => {
   const asked = await openAskedIssuer(t);
   const folder = hostFolder(t);
   const api = readFileSync(join(import.meta.dirname, 'inside', 'protected_api.mjs'), 'utf8');

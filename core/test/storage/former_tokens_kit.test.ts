@@ -15,6 +15,6 @@ function openJoined(): AdministrableStorage {
 }
 
 for (const { group, title, run } of storageKit()) {
-  test(`storage beside which there are former tokens, ${group}: ${title}`, () =>
+  test(`storage with old tokens, ${group}: ${title}`, () =>
     run({ clock, open: openJoined, breakStorage: (storage) => storage.close() }));
 }

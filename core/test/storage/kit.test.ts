@@ -28,7 +28,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
       async rotate(record, _successor, successors) {
         const stored = await tokens.getByRefreshToken(record.id);
         if (stored?.supersededAtMs !== undefined) return 'superseded';
-        return tokens.issueBeside(record, successors);
+        return tokens.issueFrom(record, successors);
       },
     }),
     foundBy: /^100 parallel rotations of one token leave one successor$/,
@@ -55,7 +55,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
   {
     name: 'that looks whether a refresh token is alive, and issues beside it in a second step',
     spoil: ({ tokens, clients }) => ({
-      async issueBeside(record, issued) {
+      async issueFrom(record, issued) {
         const stored = await tokens.getByRefreshToken(record.id);
         if (stored?.revokedAtMs !== undefined) return 'refused';
         if (stored?.supersededAtMs !== undefined) return 'superseded';
@@ -103,7 +103,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
     foundBy: /^a token of one kind is not found as the other$/,
   },
   {
-    name: 'that answers absence when it cannot be asked',
+    name: 'that returns absence when it is unavailable',
     spoil: ({ tokens }) => ({
       async getByAccessToken(id) {
         try {
@@ -113,7 +113,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
         }
       },
     }),
-    foundBy: /^a store that cannot be asked rejects every look-up/,
+    foundBy: /^a store that is unavailable rejects every lookup/,
   },
   {
     name: 'that issues whatever has become of the client since',
@@ -128,7 +128,7 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
   {
     name: 'that looks at a refresh token, and issues beside it in a second step',
     spoil: ({ tokens, clients }) => ({
-      async issueBeside(record, issued) {
+      async issueFrom(record, issued) {
         const stored = await tokens.getByRefreshToken(record.id);
         const standings = Object.values(stored?.standing ?? {});
         if (standings.some(({ copied, current }) => copied < current)) return 'refused';
@@ -291,7 +291,7 @@ const FAULTY_ADMINISTRATION: readonly {
         return grants.length;
       },
     }),
-    foundBy: /^ending what a person granted to a client ends its tokens and codes, and no others$/,
+    foundBy: /^ending what a user granted to a client ends its tokens and codes, and no others$/,
   },
 ];
 
@@ -349,10 +349,10 @@ const NOT_PLAIN: Readonly<Record<string, (record: TokenRecord) => unknown>> = {
   }),
 };
 
-const TAKEN_AS_THEY_ARE = 'a store that says that its records are plain answers what the types say';
+const TAKEN_AS_THEY_ARE = 'a store that says that its records are plain returns what the types say';
 
 for (const [how, spoilt] of Object.entries(NOT_PLAIN)) {
-  test(`the kit finds a store that says that its records are plain, and answers one ${how}`, async () => {
+  test(`the kit finds a store that says that its records are plain, and returns one ${how}`, async () => {
     const failures = await failuresOf(({ tokens }) => ({
       answersPlainRecords: true,
       tokens: {
@@ -367,7 +367,7 @@ for (const [how, spoilt] of Object.entries(NOT_PLAIN)) {
   });
 }
 
-test('the kit finds a store that says that its records are plain, and answers null for absence', async () => {
+test('the kit finds a store that says that its records are plain, and returns null for absence', async () => {
   const failures = await failuresOf(({ clients }) => ({
     answersPlainRecords: true,
     clients: { ...clients, get: async (id) => (await clients.get(id)) ?? null },
@@ -423,7 +423,7 @@ test('the kit finds a store that says that it needs no guard, and rejects with w
     await run({ clock, open, breakStorage }).catch((error: unknown) => failures.push(`${title}: ${error}`));
   }
   assert.equal(failures.length, 1, failures.join('; '));
-  assert.match(failures.join(), /every look-up.*the connection is lost instead of a StorageFault/);
+  assert.match(failures.join(), /every lookup.*the connection is lost instead of a StorageFault/);
 });
 
 test('the kit has no complaint about a sound store', async () => {
@@ -469,7 +469,7 @@ test('a repository that is declared unguarded is guarded once a method is replac
   await assert.rejects(async () => changed.getByAccessToken(), StorageFault);
 });
 
-test('a guard tells a broken contract from an outage', async () => {
+test('a guard distinguishes a broken contract from an outage', async () => {
   const storage = memoryStorage();
   await storage.clients.add(newClient('app'));
   const tied = newToken('app', { pairId: 'pair' });

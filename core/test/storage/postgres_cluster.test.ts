@@ -79,7 +79,7 @@ describe('a PostgreSQL server of the tests', options, () => {
     });
   }
 
-  test('a PostgreSQL server that is paused answers nobody until it is resumed', async () => {
+  test('a paused PostgreSQL server answers no query until it is resumed', async () => {
     const client = new Client({ connectionString: cluster.url });
     await client.connect();
     await cluster.pause();

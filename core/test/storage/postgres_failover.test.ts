@@ -10,6 +10,7 @@ import { until } from '../harness/postgres_processes.ts';
 import { throughPort } from '../harness/postgres_server.ts';
 import { type PostgresStandby, startStandby } from '../harness/postgres_standby.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
+import { faultBy } from '../harness/storage_fault.ts';
 import { newToken } from './samples.ts';
 
 const ISSUER = 'https://issuer.example';
@@ -66,7 +67,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     assert.equal(newStores.pool.totalCount, Math.max(0, totalCount - 1));
 
     leadsTo.push(newStores, newStores, newStores);
-    await assert.rejects(async () => mixed.tokens.getByAccessToken(token.id), /is a standby here/);
+    await assert.rejects(async () => mixed.tokens.getByAccessToken(token.id), faultBy(/is a standby here/));
   });
 
   test('a write that its standby does not confirm is rejected in time, and is not answered as done', async () => {
@@ -74,7 +75,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await standby.pause();
     try {
       const begun = performance.now();
-      await assert.rejects(async () => onFormer.tokens.issue([token], {}), /did not answer within 1000 ms/);
+      await assert.rejects(
+        async () => onFormer.tokens.issue([token], {}),
+        faultBy(/did not answer within 1000 ms/),
+      );
       assert.ok(performance.now() - begun < 2500);
     } finally {
       await standby.resume();
@@ -92,7 +96,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
       await primary.ask("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
       await assert.rejects(
         issuing,
-        /PostgreSQL warned during a write: canceling wait for synchronous replication/,
+        faultBy(/PostgreSQL warned during a write: canceling wait for synchronous replication/),
       );
     } finally {
       await standby.resume();
@@ -113,8 +117,11 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
         async () => (await primary.ask(`SELECT ${waiting}`)).length > 0,
       );
       await primary.ask(`SELECT pg_terminate_backend(pid) ${waiting}`);
-      await assert.rejects(first);
-      await assert.rejects(async () => onFormer.tokens.revoke({ ...token }), /did not answer within 1000 ms/);
+      await assert.rejects(first, faultBy(/./));
+      await assert.rejects(
+        async () => onFormer.tokens.revoke({ ...token }),
+        faultBy(/did not answer within 1000 ms/),
+      );
     } finally {
       await standby.resume();
     }
@@ -129,10 +136,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await standby.pause();
     try {
       const takingAgain = async () => onFormer.oneTimeIdentifiers.take('taken', until);
-      await assert.rejects(takingAgain, /did not answer within 1000 ms/);
+      await assert.rejects(takingAgain, faultBy(/did not answer within 1000 ms/));
       await assert.rejects(
         async () => onFormer.pushedRequests.remove('pushed'),
-        /did not answer within 1000 ms/,
+        faultBy(/did not answer within 1000 ms/),
       );
     } finally {
       await standby.resume();
@@ -159,7 +166,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
           async () => (await primary.ask(`SELECT ${waiting}`)).length > 0,
         );
         await primary.ask(`SELECT pg_cancel_backend(pid) ${waiting}`);
-        await assert.rejects(issuing, /PostgreSQL warned during a write/);
+        await assert.rejects(issuing, faultBy(/PostgreSQL warned during a write/));
       } finally {
         await standby.resume();
         await stores.end();
@@ -168,7 +175,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     });
   }
 
-  test('a deposed primary that still answers is not believed, and nothing that was acknowledged is lost', async () => {
+  test('a deposed primary that still answers is not trusted, and no acknowledged write is lost', async () => {
     const kept = newToken('client', { id: 'kept' });
     const revoked = newToken('client', { id: 'revoked' });
     const revokedLater = newToken('client', { id: 'revoked-later' });
@@ -185,33 +192,42 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     // Acknowledged only when no process trusts the previous primary any more.
     await onNew.tokens.revoke({ ...revokedLater });
     assert.ok(performance.now() - promotedAt >= LEASE_MS - 100);
-    await assert.rejects(async () => onFormer.tokens.getByAccessToken('revoked-later'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.tokens.getByAccessToken('never-issued'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.clients.get('client'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.keys.get('made-since'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.authorizationCodes.get('made-since'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.getPrincipalState('subject', 'somebody'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.tokens.revoke({ ...revoked }), /PostgreSQL/);
+    await assert.rejects(
+      async () => onFormer.tokens.getByAccessToken('revoked-later'),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onFormer.tokens.getByAccessToken('never-issued'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onFormer.clients.get('client'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onFormer.keys.get('made-since'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onFormer.authorizationCodes.get('made-since'), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onFormer.getPrincipalState('subject', 'somebody'),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onFormer.tokens.revoke({ ...revoked }), faultBy(/PostgreSQL/));
     await assert.rejects(
       async () => onFormer.revokeAll({ principal: 'subject', id: 'nobody' }),
-      /PostgreSQL/,
+      faultBy(/PostgreSQL/),
     );
     await assert.rejects(
       async () => onFormer.tokens.issue([newToken('client', { id: 'lost' })], {}),
-      /PostgreSQL/,
+      faultBy(/PostgreSQL/),
     );
     assert.notEqual((await onNew.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
 
     const until = Math.floor(Date.now() / 1000) + 3600;
-    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('taken', until), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('another', until), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.pushedRequests.get('unknown'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('taken', until), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onFormer.oneTimeIdentifiers.take('another', until),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onFormer.pushedRequests.get('unknown'), faultBy(/PostgreSQL/));
     await assert.rejects(
       async () => onFormer.clients.findApis?.({ resources: ['https://unknown'], scopes: [] }),
-      /PostgreSQL/,
+      faultBy(/PostgreSQL/),
     );
-    await assert.rejects(async () => onFormer.clients.remove('unknown'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.clients.remove('unknown'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), faultBy(/PostgreSQL/));
     assert.equal(await onNew.oneTimeIdentifiers.take('taken', until), false);
 
     // From then on, writes do not wait.

@@ -12,6 +12,7 @@ import { disposableDatabase } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { pgBouncerAbsence, startPgBouncer } from '../harness/postgres_pgbouncer.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
+import { faultBy } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 
 const DEADLINES = { connectionTimeoutMs: 500, statementTimeoutMs: 700 };
@@ -19,7 +20,7 @@ const DEADLINES = { connectionTimeoutMs: 500, statementTimeoutMs: 700 };
 /** The maximum milliseconds until an expected failure. */
 async function timeToFail(attempt: () => unknown, reason: RegExp): Promise<number> {
   const begun = performance.now();
-  await assert.rejects(async () => attempt(), reason);
+  await assert.rejects(async () => attempt(), faultBy(reason));
   return performance.now() - begun;
 }
 
@@ -91,7 +92,7 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
     }
   });
 
-  test('a connection that is lost in the very moment in which it is handed over ends no process', async () => {
+  test('a connection that is lost at the moment it is passed to a caller ends no process', async () => {
     const pool: PostgresPool = {
       connect: (callback) =>
         stores.pool.connect((error, client) => {
@@ -104,7 +105,7 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
     assert.deepEqual((await connections.read([sql.one])).rows, [{ one: 1 }]);
   });
 
-  test('more callers than connections wait their turn, and are rejected in time where none comes free', async () => {
+  test('if there are more callers than connections, callers wait, and are rejected at the time limit', async () => {
     const blocker = await stores.pool.connect();
     const others = await Promise.all(Array.from({ length: 3 }, () => stores.pool.connect()));
     try {
@@ -193,7 +194,7 @@ describe('a pooler that gives each transaction another connection', {
   skip: POSTGRES_ABSENCE || pgBouncerAbsence(),
   timeout: 60_000,
 }, () => {
-  test('is used without prepared statements where it knows none', async () => {
+  test('is used without prepared statements if it supports none', async () => {
     const cluster = await startPostgres();
     const bouncer = await startPgBouncer(cluster, { poolMode: 'transaction', poolSize: 3 });
     const url = bouncer.through(await disposableDatabase(cluster));

@@ -40,7 +40,7 @@ describe('tables that a host keeps beside the store', { skip: POSTGRES_ABSENCE, 
   });
   after(() => Promise.all(pools.map((pool) => pool.end())));
 
-  test('are made once by many processes that start together, and again by nobody', async () => {
+  test('are created once by many processes that start together, and never again', async () => {
     const all = Array.from({ length: 6 }, (_, index) => connectionsTo(url, index % 2 === 0));
     await Promise.all(all.map((each) => migratePostgres(each, TABLES)));
     await migratePostgres(connections, TABLES);
@@ -78,7 +78,7 @@ describe('tables that a host keeps beside the store', { skip: POSTGRES_ABSENCE, 
     assert.deepEqual((await connections.read([sql.all])).rows, []);
   });
 
-  test('stay as they are where a script fails, and where a newer program has been at them', async () => {
+  test('stay as they are if a script fails or a newer program has migrated them', async () => {
     const broken = {
       versions: 'broken.versions',
       migrations: ['CREATE TABLE broken.a (id integer)', 'nonsense'],

@@ -174,7 +174,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     }
   });
 
-  test('numbers events on where the last ones have been swept already', async () => {
+  test('continues the numbers of events even if the last ones have been swept', async () => {
     const clock = { nowMs: 0 };
     const swept = join(temporaryFolder(), 'swept.db');
     const file = openSqliteStorage({ path: swept, issuer: ISSUER, clock: () => clock.nowMs });
@@ -250,7 +250,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     assert.equal(existsSync(none), false);
   });
 
-  test('is refused while somebody has the file open, and keeps them out meanwhile', async () => {
+  test('is refused while another process has the file open, and locks the file meanwhile', async () => {
     const file = openSqliteStorage({ path, issuer: ISSUER, busyTimeoutMs: 50 });
     assert.throws(() => exportSqlite({ path, busyTimeoutMs: 50 }).next(), {
       message: `${path} is in use: stop what serves from it first`,

@@ -15,7 +15,7 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
   });
   after(() => stores.end());
 
-  test('is done by one process at a time, and leaves what somebody is just changing', async () => {
+  test('is done by one process at a time, and skips rows that another transaction is changing', async () => {
     const clock = { nowMs: Date.now() };
     const goingBy = { clock: () => clock.nowMs };
     const storage = await stores.open(goingBy);

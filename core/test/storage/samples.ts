@@ -39,7 +39,7 @@ export function newCode(clientId: string, id: string): NewAuthorizationCode {
     scopes: ['openid'],
     subject: 'subject',
     grantId: `grant of ${id}`,
-    claims: {},
+    claims: { sub: 'subject' },
     issuedAtMs,
     expiresAt: Math.floor(issuedAtMs / 1000) + 3600,
   };

@@ -21,9 +21,9 @@ const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => A
     return tokens.rotate(record, successor, [successor, beside(record)]);
   },
 
-  async issue_beside({ tokens }, name) {
+  async issue_from({ tokens }, name) {
     const record = await refreshToken(tokens, name);
-    return tokens.issueBeside(record, [beside(record)]);
+    return tokens.issueFrom(record, [beside(record)]);
   },
 
   async revoke({ tokens }, name) {

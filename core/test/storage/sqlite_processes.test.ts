@@ -173,7 +173,7 @@ test('several processes that redeem one code give tokens for it once', { timeout
   storage.close();
 });
 
-for (const task of ['issue_beside', 'rotate']) {
+for (const task of ['issue_from', 'rotate']) {
   const title = `processes that ${task} upon tokens while another revokes them leave nothing alive`;
   test(title, { timeout: 60_000 }, async () => {
     const ids = numbered('refresh', 200);
@@ -213,7 +213,7 @@ test('processes that issue, rotate and issue beside while another revokes all of
   const calls: readonly (readonly [string, readonly string[]])[] = [
     ['issue_as_at_first', clients],
     ['rotate', refreshTokens],
-    ['issue_beside', refreshTokens],
+    ['issue_from', refreshTokens],
     ['revoke_all', clients],
   ];
   await inProcesses(...calls.map(([task, names]) => [task, storage.path, issuer, ...names]));

@@ -113,7 +113,7 @@ test('a look-up that throws is rejected alone', async (t) => {
   assert.equal(await one.reads.read(one.count), 0);
 });
 
-test('where the transaction ends before its time, look-ups are answered or rejected, and the next turn is as ever', async (t) => {
+test('if the transaction ends early, lookups are answered or rejected, and the next batch works as usual', async (t) => {
   const { one, other } = openTwo(t);
   const outcomes = await Promise.allSettled([
     one.reads.read(one.count),

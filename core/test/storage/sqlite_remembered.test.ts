@@ -19,7 +19,7 @@ const issuer = 'https://issuer.example';
 async function openTwo(
   t: TestContext,
   name: string,
-  options: Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'clock' | 'cachedTokens'> = {},
+  options: Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'clock'> = {},
 ) {
   const path = join(folder, `${name}.db`);
   const open = () => {
@@ -137,7 +137,7 @@ const ENDINGS: Readonly<Record<string, (storage: SqliteStorage, issued: Issued) 
 
 for (const [ending, end] of Object.entries(ENDINGS)) {
   for (const by of ['another handle', 'the same handle'] as const) {
-    test(`a remembered access token is dead at the next look-up once ${ending} by ${by}`, async (t) => {
+    test(`a cached access token is dead at the next lookup once ${ending} by ${by}`, async (t) => {
       const { one, other } = await openTwo(t, `${ending} ${by}`);
       const issued = await issue(other);
       assert.equal(isAlive(await lookUp(one, issued.access)), true);
@@ -155,7 +155,7 @@ const ENDINGS_OF_EVERYTHING = ['all that was issued before is revoked'];
 
 for (const [ending, end] of Object.entries(ENDINGS)) {
   const isOfEverything = ENDINGS_OF_EVERYTHING.includes(ending);
-  test(`tokens of others are ${isOfEverything ? 'read again' : 'still remembered'} once ${ending}`, async (t) => {
+  test(`tokens of others are ${isOfEverything ? 'read again' : 'still cached'} once ${ending}`, async (t) => {
     const { one, other } = await openTwo(t, `others: ${ending}`);
     const issued = await issue(other);
     await other.clients.add(newClient('another'));
@@ -177,7 +177,7 @@ for (const [ending, end] of Object.entries(ENDINGS)) {
 }
 
 for (const principal of ['subject', 'client'] as const) {
-  test(`a token that was read since its ${principal} was disabled and enabled is remembered, until that happens again`, async (t) => {
+  test(`a token that was read after its ${principal} was disabled and enabled is cached, until that happens again`, async (t) => {
     const { one, other } = await openTwo(t, `twice ${principal}`);
     const id = principal === 'client' ? 'app' : 'person';
     const issueTied = async () => {
@@ -205,7 +205,7 @@ for (const principal of ['subject', 'client'] as const) {
   });
 }
 
-test('where an event names a row that is gone, everything is read again', async (t) => {
+test('if an event names a deleted row, everything is read again', async (t) => {
   const { one, other } = await openTwo(t, 'gone');
   const ended = newToken('app', { keepUntil: Math.floor(Date.now() / 1000) - 10, expiresAt: 1 });
   const token = newToken('app');
@@ -291,7 +291,7 @@ test('what another issuer of the same file ends is not forgotten here, and the o
   assert.equal(isAlive(await lookUp(one, token)), false);
 });
 
-test('a remembered access token is dead also where the event that tells of it has been swept', async (t) => {
+test('a cached access token is dead even if the event that ended it has been swept', async (t) => {
   const { one, other } = await openTwo(t, 'swept events', { eventRetentionSeconds: 0 });
   const { access } = await issue(other);
   assert.equal(isAlive(await lookUp(one, access)), true);
@@ -301,7 +301,7 @@ test('a remembered access token is dead also where the event that tells of it ha
   assert.equal(isAlive(await lookUp(one, access)), false);
 });
 
-test('what is issued and registered elsewhere leaves access tokens remembered, and clients are read again', async (t) => {
+test('after tokens are issued and clients registered elsewhere, access tokens stay cached, and clients are read again', async (t) => {
   const { one, other } = await openTwo(t, 'issuance');
   const { access } = await issue(other);
   await lookUp(one, access);
@@ -335,7 +335,7 @@ test('refresh tokens are read each time: their successors are no events', async 
   assert.equal(again?.successorId, successor.id);
 });
 
-test('a remembered client is as it was stored last, whoever has changed it', async (t) => {
+test('a cached client is as it was stored last, whichever process changed it', async (t) => {
   const { one, other } = await openTwo(t, 'clients');
   const { access } = await issue(other);
   await other.clients.add({ ...newClient('confidential'), secrets: [{ hash: 'first' }] });
@@ -374,7 +374,7 @@ test('a token with so much in it that memory could not hold as many of them is r
   }
 });
 
-test('nobody can change what is remembered', async (t) => {
+test('callers cannot change cached records', async (t) => {
   const { one, other } = await openTwo(t, 'frozen');
   const { access } = await issue(other);
   await lookUp(one, access);
@@ -437,7 +437,8 @@ test('findings D8: as many tokens are cached as the option says, and with 0 none
     [2, 3],
     [100, 0],
   ] as const) {
-    const { one } = await openTwo(t, `limit ${cachedTokens}`, { cachedTokens });
+    const { one } = await openTwo(t, `limit ${cachedTokens}`);
+    one.cache?.limitTokens(cachedTokens);
     const tokens = Array.from({ length: 3 }, () => newToken('app'));
     await one.tokens.issue(tokens, {});
     const lookUpAll = async () => {
@@ -446,4 +447,61 @@ test('findings D8: as many tokens are cached as the option says, and with 0 none
     await lookUpAll();
     assert.equal(ofTokens(await statementsOf(t, lookUpAll)).length, read, `${cachedTokens}`);
   }
+});
+
+test('no more tokens are cached than the limit, and those that were used last are among them', async (t) => {
+  const { one } = await openTwo(t, 'limit kept');
+  one.cache?.limitTokens(100);
+  const tokens = Array.from({ length: 300 }, () => newToken('app'));
+  await one.tokens.issue(tokens, {});
+  const readsOf = async (token: NewToken) => ofTokens(await statementsOf(t, () => lookUp(one, token))).length;
+  for (const token of tokens) assert.equal(await readsOf(token), 1);
+  for (const token of tokens.slice(-50)) assert.equal(await readsOf(token), 0);
+  let cached = 0;
+  for (const token of tokens.toReversed()) cached += 1 - (await readsOf(token));
+  assert.ok(cached >= 50 && cached <= 100, `${cached}`);
+});
+
+test('the principals that are kept in mind follow from the limit: one for 40 tokens', async (t) => {
+  const { one, other } = await openTwo(t, 'limit of principals');
+  one.cache?.limitTokens(80);
+  const [kept, ...tokens] = ['others', 'one', 'two', 'three'].map((name) =>
+    newToken('app', { subject: name, grantId: `grant of ${name}` }),
+  );
+  assert.ok(kept);
+  assert.equal(await other.tokens.issue([kept, ...tokens], {}), 'issued');
+  await lookUp(one, kept);
+  const reads = [];
+  for (const { grantId = '' } of tokens) {
+    await other.revokeAll({ principal: 'grant', id: grantId });
+    reads.push(ofTokens(await statementsOf(t, () => lookUp(one, kept))).length);
+  }
+  assert.deepEqual(reads, [0, 0, 1]);
+});
+
+test('what is forgotten is read again, tokens and clients, and what ended stays dead', async (t) => {
+  const { one, other } = await openTwo(t, 'emptied');
+  const { access } = await issue(other);
+  const reads = async () => {
+    const statements = await statementsOf(t, () => lookUp(one, access));
+    return [ofTokens(statements).length, ofClients(statements).length];
+  };
+  assert.deepEqual(
+    [await reads(), await reads()],
+    [
+      [1, 1],
+      [0, 0],
+    ],
+  );
+  await one.cache?.forgetCached();
+  assert.deepEqual(
+    [await reads(), await reads()],
+    [
+      [1, 1],
+      [0, 0],
+    ],
+  );
+  await other.tokens.revoke(await recordOf(other, access));
+  await one.cache?.forgetCached();
+  assert.equal(isAlive(await lookUp(one, access)), false);
 });

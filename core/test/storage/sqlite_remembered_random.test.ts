@@ -62,7 +62,7 @@ class Scene {
     this.#path = join(folder, `${seed}.db`);
     this.#handles = [this.#open(), this.#open()];
     this.#file = new DatabaseSync(this.#path);
-    this.#row = lookUpList(this.#file.prepare(TOKENS_SQL.accessToken));
+    this.#row = lookUpList(this.#file.prepare(TOKENS_SQL.getAccessToken));
     t.after(async () => {
       this.#file.close();
       for (const handle of this.#handles) await handle.close();
@@ -237,7 +237,7 @@ const STEPS_TAKEN: readonly Step[] = [
 ];
 
 for (const seed of [1, 22, 333]) {
-  test(`whatever two processes do, a remembered access token is as alive as its row says (seed ${seed})`, async (t) => {
+  test(`whatever two processes do, a cached access token is as alive as its row says (seed ${seed})`, async (t) => {
     const scene = new Scene(t, seed);
     const { chance } = scene;
     for (const id of CLIENTS) await chance.of(scene.handles).clients.add(newClient(id));

@@ -24,7 +24,7 @@ import {
   rowsBeforeApis,
   rowsBeforeGrants,
 } from './rows_before_grants.ts';
-import { newClient, newToken } from './samples.ts';
+import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
@@ -81,8 +81,8 @@ for (const { file, name, sql } of STATEMENTS) {
 }
 
 for (const [name, sql] of Object.entries({
-  accessToken: TOKENS_SQL.accessToken,
-  refreshToken: TOKENS_SQL.refreshToken,
+  accessToken: TOKENS_SQL.getAccessToken,
+  refreshToken: TOKENS_SQL.getRefreshToken,
   authorizationCode: AUTHORIZATION_CODES_SQL.get,
 })) {
   test(`the look-up ${name} reads six rows, each by its whole primary key`, () => {
@@ -106,7 +106,7 @@ for (const [name, sql] of Object.entries({
   });
 }
 
-test('the grants of a person are found by an index, and what their life depends on by primary key', () => {
+test('the grants of a user are found by an index, and what they depend on by primary key', () => {
   const [sorting, grants, ...principals] = planOf(GRANTS_SQL.ofSubject).sort().reverse();
   assert.equal(sorting, 'USE TEMP B-TREE FOR ORDER BY');
   assert.equal(grants, 'SEARCH t USING INDEX grants_by_subject (issuer_id=? AND subject=?)');
@@ -239,7 +239,7 @@ test('a file of version 2 is brought up to date, and what was alive in it lives 
   await storage.close();
 });
 
-test('a file of version 3 is brought up to date, and its events are numbered on from where they were', async () => {
+test('a file of version 3 is migrated, and the numbers of its events continue', async () => {
   const path = join(folder, 'version-3.db');
   const old = new DatabaseSync(path);
   old.exec('PRAGMA journal_mode = WAL');
@@ -286,6 +286,83 @@ test('findings A6: clients in a file of version 4 keep the APIs that they could 
   await openSqliteStorage(options).close();
   await openSqliteStorage({ ...options, path: join(folder, 'new-without-assumption.db') }).close();
   assert.deepEqual(assumed, ['clients_allowed_every_api']);
+});
+
+test('a file of version 5 is brought up to date, and only grants that were over at a sweep are gone', async () => {
+  const path = join(folder, 'version-5.db');
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA journal_mode = WAL');
+  for (const migration of MIGRATIONS.slice(0, 2)) old.exec(migration);
+  old.exec(rowsBeforeGrants(''));
+  for (const migration of MIGRATIONS.slice(2, 5)) old.exec(migration);
+  old.exec(`
+    PRAGMA user_version = 5;
+    INSERT INTO sweeps (issuer_id, swept_until) VALUES (1, 5);
+    INSERT INTO principals (issuer_id, kind, id, generation, keep_until) VALUES (1, 'grant', 'left', 9, 5);
+    INSERT INTO grants (issuer_id, grant_id, client_id, subject, scopes, created_at_ms, client_generation,
+      subject_generation, grant_generation)
+    VALUES (1, 'grant', 'app', 'alice', '[]', 1, 3, 5, 7), (1, 'left', 'app', 'alice', '[]', 1, 3, 5, 9)`);
+  old.close();
+
+  const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => NOW_MS });
+  const migrated = new DatabaseSync(path, { readOnly: true });
+  const idsOf = (sql: string) =>
+    migrated
+      .prepare(sql)
+      .all()
+      .map(({ id }) => id);
+  assert.deepEqual(idsOf('SELECT id FROM principals ORDER BY id'), ['alice', 'grant', 'session', 'waiting']);
+  assert.deepEqual(idsOf('SELECT grant_id AS id FROM grants'), ['grant']);
+  assert.notEqual(await storage.tokens.getByRefreshToken('refresh'), undefined);
+  migrated.close();
+  await storage.close();
+});
+
+test('sweeping takes a grant along with its last token or code, and sessions a few a call', async () => {
+  const path = join(folder, 'swept-grants.db');
+  const clock = { nowMs: 1000 * DAY };
+  const storage = openSqliteStorage({ path, issuer, clock: () => clock.nowMs });
+  await storage.clients.add(newClient('app'));
+  const tokenOf = (grantId: string, keepUntil: number) => {
+    const tied = { subject: 'user', grantId, sessionId: `of-${grantId}` };
+    return newToken('app', { ...tied, expiresAt: keepUntil, keepUntil, issuedAtMs: clock.nowMs });
+  };
+  const until = 2 * DAY - 10;
+  const tokens = [
+    tokenOf('two', until),
+    tokenOf('two', until + 1),
+    tokenOf('one', until),
+    tokenOf('third', until + 5),
+  ];
+  assert.equal(await storage.tokens.issue(tokens, {}), 'issued');
+  const code = { ...newCode('app', 'code'), issuedAtMs: clock.nowMs, expiresAt: until };
+  assert.equal(await storage.authorizationCodes.issue(code, {}), 'issued');
+  const observer = new DatabaseSync(path, { readOnly: true });
+  const left = () => {
+    const idsOf = (sql: string) =>
+      observer
+        .prepare(sql)
+        .all()
+        .map(({ id }) => id);
+    const grants = idsOf('SELECT grant_id AS id FROM grants ORDER BY id');
+    assert.deepEqual(idsOf("SELECT id FROM principals WHERE kind = 'grant' ORDER BY id"), grants);
+    return [grants, idsOf("SELECT id FROM principals WHERE kind = 'session' ORDER BY id")];
+  };
+
+  clock.nowMs = until * 1000;
+  assert.equal(await storage.sweep(10), 2 + 2);
+  assert.deepEqual(left(), [[code.grantId, 'third', 'two'].toSorted(), ['of-one', 'of-third', 'of-two']]);
+  clock.nowMs += 5000;
+  assert.equal(await storage.sweep(10), 2 + 2 + 2);
+  assert.deepEqual(left(), [[code.grantId], ['of-one', 'of-third', 'of-two']]);
+  clock.nowMs = (until + DAY) * 1000;
+  assert.deepEqual(
+    [await storage.sweep(2), await storage.sweep(2), await storage.sweep(2)],
+    [1 + 2 + 2, 1, 0],
+  );
+  assert.deepEqual(left(), [[], []]);
+  observer.close();
+  await storage.close();
 });
 
 test('sweeping takes the oldest events first, and leaves those that a clock wrote which was ahead', async () => {
@@ -336,6 +413,33 @@ test('a key’s row is written when the day changes until which it is needed, an
     written.map(({ needed_until }) => needed_until),
     [DAY, 2 * DAY],
   );
+  observer.close();
+  await storage.close();
+});
+
+test('a session’s row is written when the day changes until which it is kept, and not with each token', async () => {
+  const path = join(folder, 'sessions.db');
+  const storage = openSqliteStorage({ path, issuer });
+  await storage.clients.add(newClient('app'));
+  const observer = new DatabaseSync(path);
+  observer.exec(`
+    CREATE TABLE written (kind TEXT, keep_until INTEGER) STRICT;
+    CREATE TRIGGER written_principal AFTER UPDATE ON principals BEGIN
+      INSERT INTO written (kind, keep_until) VALUES (new.kind, new.keep_until);
+    END`);
+  for (const keepUntil of [100, 200, DAY, DAY + 1, 5, 2 * DAY - 1]) {
+    const tied = { subject: 'user', sessionId: 'session', grantId: 'grant' };
+    const token = newToken('app', { ...tied, expiresAt: keepUntil, keepUntil });
+    assert.equal(await storage.tokens.issue([token], {}), 'issued');
+  }
+  const writtenOf = (kind: string) =>
+    observer
+      .prepare('SELECT keep_until FROM written WHERE kind = ?')
+      .all(kind)
+      .map(({ keep_until }) => keep_until);
+  assert.deepEqual(writtenOf('session'), [2 * DAY]);
+  assert.deepEqual(writtenOf('grant'), [200, DAY, DAY + 1, 2 * DAY - 1]);
+  assert.deepEqual(writtenOf('subject'), []);
   observer.close();
   await storage.close();
 });

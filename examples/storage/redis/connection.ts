@@ -11,7 +11,7 @@ const operation = defineScript({
 export interface Redis {
   /**
    * Runs an operation of `operations.lua`, all of it or nothing.
-   * @throws Error where Redis cannot be asked or does not answer in time; what was to be written may be or not
+   * @throws Error if Redis is unavailable or does not answer in time; what was to be written may be or not
    */
   run(name: string, argument: object): Promise<unknown>;
   end(): void;

@@ -17,7 +17,7 @@ import { redisKeys } from './keys.ts';
 export function redisStorage(
   redis: Redis,
   clock: () => number = Date.now,
-): Required<Omit<Storage, 'getPrincipalState'>> {
+): Required<Omit<Storage, 'getPrincipalState' | 'cache'>> {
   const run = (name: string, argument: object): Promise<unknown> =>
     redis.run(name, { ...argument, now: clock(), nowText: String(clock()) });
   const issue = async <Outcome>(name: string, argument: object): Promise<Outcome> =>
@@ -63,7 +63,7 @@ export function redisStorage(
       issue: (tokens) => issue('issue', { tokens: tokens.map(tokenRow) }),
       rotate: ({ id }, { id: successorId }, tokens) =>
         issue('issueUpon', { id, successorId, tokens: tokens.map(tokenRow) }),
-      issueBeside: ({ id }, tokens) => issue('issueUpon', { id, tokens: tokens.map(tokenRow) }),
+      issueFrom: ({ id }, tokens) => issue('issueUpon', { id, tokens: tokens.map(tokenRow) }),
       revoke(record) {
         if (record.kind === 'access_token') return revokeTokens(record, false);
         return record.grantId === undefined ? revokeTokens(record, true) : revokeGrant(record.grantId);

@@ -16,7 +16,9 @@ interface DropFlags extends GivenFlags {
 }
 
 export function secretsCommands(): Command {
-  const group = new Command('secrets').description("manage the server's secret, from which all keys derive");
+  const group = new Command('secrets').description(
+    "manage the server's secret, which protects client secrets and signing keys",
+  );
   databaseFlags(
     group
       .command('status')

@@ -78,6 +78,7 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
     person: person === undefined ? subject : `${person.name} (sub ${subject})`,
     scopes: record?.scopes.join(' '),
     ...(isOther && { client: String(claims?.aud), person: String(claims?.sub) }),
+    'bound to': boundTo(token),
     audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
     issued: timeOf(record?.issuedAtMs),
     expires: timeOf(record ? record.expiresAt * 1000 : isOther ? Number(claims?.exp) * 1000 : undefined),
@@ -85,6 +86,12 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
     grant: record?.grantId,
     session: record?.sessionId,
   });
+}
+
+/** What the token is bound to, by its record or its claims. */
+function boundTo({ record, claims }: Explanation): string | undefined {
+  const cnf = record?.confirmation ?? claims?.cnf;
+  return cnf === undefined ? undefined : JSON.stringify(cnf);
 }
 
 /** Tokens per transaction. */

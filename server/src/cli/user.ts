@@ -60,7 +60,7 @@ export function userCommands(): Command {
     group
       .command('update <NAME>')
       .description(
-        'change a user’s claims or username. UserInfo shows the change at once, tokens from the next one on',
+        'change a user’s claims or username. UserInfo shows the change at once, and new tokens contain it',
       ),
   )
     .option('--username <NEW>', 'the new username')

@@ -138,7 +138,7 @@ export const OPTIONS = {
       'a text of at least 32 characters, or a JSON array of such texts, newest first',
       isSecret,
     ),
-    'Secret from which all keys derive. To rotate it, set an array: the server uses the first secret and accepts all of them (docs/secrets.md).',
+    'Secret from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, set an array: the server uses the first secret for new values, and accepts values made with any of them (docs/secrets.md).',
     'with SQLite, the file PATH.secret next to the database, created at the first start; required with PostgreSQL',
     { isSecret: true },
   ),
@@ -194,12 +194,6 @@ export const OPTIONS = {
     seconds(1),
     'Seconds for which events, such as revocations, are kept.',
     30 * 24 * 60 * 60,
-  ),
-  cachedTokens: option(
-    'Server',
-    wholeNumber(0, 10_000_000),
-    'Maximum access tokens that each process caches with SQLite, at less than 1 kB each. 0 turns the cache off.',
-    200_000,
   ),
   sessionLifetime: option(
     'Server',

@@ -14,9 +14,8 @@ export async function databaseOf(
   environment: NodeJS.ProcessEnv,
   onConnectionLost: (error: Error) => void = () => {},
 ): Promise<Database> {
-  const { database: url, eventRetention: eventRetentionSeconds, cachedTokens } = settings;
-  if (!isPostgresUrl(url))
-    return sqliteDatabase(databasePath(url, environment), { eventRetentionSeconds, cachedTokens });
+  const { database: url, eventRetention: eventRetentionSeconds } = settings;
+  if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment), { eventRetentionSeconds });
   // Loaded on demand, so that commands on SQLite start faster.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {

@@ -22,7 +22,7 @@ import { openSqliteTables, requireSameTables } from './sqlite_tables.ts';
 import type { ProgramTables, TableCall, TableRow } from './tables.ts';
 
 /** Passed to the library’s store. */
-type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'cachedTokens'>;
+type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds'>;
 
 /** An SQLite database file, with the server’s secret in a second file next to it. */
 export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {

@@ -26,8 +26,10 @@ export async function openLog(
     timestamp: timeOfLines(),
     formatters: { level: (label: string) => ({ level: label }) },
   };
+  // A log that is off writes nothing at the exit either.
+  if (form === 'off') return pino(options, { write: () => {} });
   const output = new LogOutput(isShared);
-  if (form !== 'pretty') return pino(options, output);
+  if (form === 'json') return pino(options, output);
   const { readableLines } = await import('./readable_lines.ts');
   return pino(options, readableLines(output));
 }
@@ -311,7 +313,13 @@ export const PAGE_REASONS = {
 
 export type PageReason = keyof typeof PAGE_REASONS;
 
-export type PageName = 'authorize' | 'login' | 'select' | 'consent' | 'logout' | 'account';
+/** The library’s name if the library also reports the page, otherwise the path. */
+export type PageName =
+  | Extract<ServerEvent['operation'], 'authorization' | 'logout'>
+  | 'login'
+  | 'select'
+  | 'consent'
+  | 'account';
 
 /** An event of a page. It never contains a password, a cookie or a code. */
 interface PageEvent {

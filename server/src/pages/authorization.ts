@@ -14,7 +14,7 @@ import { type AuthorizationPage, openAuthorizationPage, redirectToPage } from '.
 export function authorizePage(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     if (c.req.query('pending') !== undefined && c.req.method === 'GET') {
-      const page = await openAuthorizationPage(c, parts, 'authorize');
+      const page = await openAuthorizationPage(c, parts, 'authorization');
       return proceed(c, parts, page, await parts.browserSessions.current(c));
     }
     const authorization = await parts.server.authorization.validate(c.get('plain'));
@@ -22,7 +22,7 @@ export function authorizePage(parts: PageParts) {
     const pending: PendingAuthorization = { kind: 'authorization', parameters, begunAtMs: parts.clock() };
 
     // A form of another site arrives without cookies. After a redirect, the browser sends them.
-    if (c.req.method === 'POST') return redirectToPage(c, parts, 'authorize', pending);
+    if (c.req.method === 'POST') return redirectToPage(c, parts, 'authorization', pending);
     return proceed(c, parts, { pending, authorization }, await parts.browserSessions.current(c));
   };
 }
@@ -136,7 +136,7 @@ export async function answerWithCode(
   const { subject, name } = session.person;
   const parties = { subject, clientId: authorization.client.id };
   const requestId = requestIdOf(c);
-  const event = { type: 'refused', page: 'authorize', requestId, ...parties } as const;
+  const event = { type: 'refused', page: 'authorization', requestId, ...parties } as const;
 
   const isStillApproved = async () => {
     const isAgreed = covers(await consents.get(parties), requiredConsent(authorization));

@@ -150,7 +150,7 @@ export function consentPage(view: ConsentView, setting: PageSetting): Page {
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
 ${applicationMark(application, setting.operator)}
-<h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
+<h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.title(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
 ${uncheckedNote(application, setting, texts)}

@@ -25,7 +25,7 @@ export async function renderPage(c: Context, page: Page): Promise<Response> {
 export function documentOf(page: Page, style = styleOf(page)): Html {
   const { language, title, operator, width = 'narrow', body } = page;
   const namesOperator = page.namesOperator ?? title === operator.name;
-  const whole = title === operator.name ? title : `${title} – ${operator.name}`;
+  const whole = title === operator.name ? title : html`${title} – ${operator.name}`;
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -77,8 +77,8 @@ export interface PageSetting {
 
 /** A page to render and send. */
 export interface Page extends PageSetting {
-  /** The purpose of the page, preceded by any problem. */
-  readonly title: string;
+  /** The purpose of the page, preceded by any problem. Without markup. */
+  readonly title: string | Html;
   readonly body: Html;
   /** The page’s colour, if it differs from the operator’s. */
   readonly color?: string;

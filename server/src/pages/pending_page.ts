@@ -55,7 +55,8 @@ export async function redirectToPage(
 ): Promise<Response> {
   const sealed = await pendingRequests.seal(pending);
   if (sealed === undefined) throw new PageProblem(page, 'request_too_long');
-  return c.redirect(`${basePath}/${page}?pending=${sealed}`, 303);
+  const path = page === 'authorization' ? 'authorize' : page;
+  return c.redirect(`${basePath}/${path}?pending=${sealed}`, 303);
 }
 
 /**

@@ -29,7 +29,7 @@ const log = {
   info: (line: object) => send({ level: 'info', line }),
   error: (line: object) => send({ level: 'error', line }),
 };
-const database = sqliteDatabase(path, { eventRetentionSeconds, cachedTokens: 0 });
+const database = sqliteDatabase(path, { eventRetentionSeconds });
 try {
   if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);

@@ -47,8 +47,7 @@ export const DE: Texts = {
   },
 
   consent: {
-    title: (application) => `${application} bittet um Zugriff`,
-    heading: (application) => html`${application} bittet um Zugriff`,
+    title: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
     allowed: 'Was Sie damit erlauben',

@@ -55,8 +55,8 @@ export const EN = {
   },
 
   consent: {
-    title: (application: string) => `${application} requests access`,
-    heading: (application: Name) => html`${application} requests access`,
+    /** @param application in the document title, which has no markup, a text */
+    title: (application: Name | string) => html`${application} requests access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
     allowed: 'What you allow',

@@ -10,7 +10,7 @@ describe('forged forms in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
 
   for (const { where, host } of NEIGHBOURHOODS) {
     for (const who of ['a stranger', 'someone who has seen the form']) {
-      test(`from ${where}, ${who} is not signed in as somebody else`, async () => {
+      test(`from ${where}, ${who} is not signed in as another user`, async () => {
         const { server, visitor } = set();
         const visit = await visitor();
         if (who !== 'a stranger') await visit.authorize();
@@ -26,7 +26,7 @@ describe('forged forms in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
       });
     }
 
-    test(`from ${where}, consent is given for nobody`, async () => {
+    test(`from ${where}, no consent is given`, async () => {
       const { server, visitor, application, redirectUri } = set();
       const visit = await visitor();
       await visit.authorizeAndSignIn();

@@ -32,7 +32,7 @@ describe('an https issuer in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await workbench.clear();
   });
 
-  test('a person signs in and consents, with cookies that are bound to the host and to TLS', async () => {
+  test('a user signs in and consents, with cookies that are bound to the host and to TLS', async () => {
     const redirectUri = `${application.origin}/callback`;
     const page = await chromium.page({ ignoreHTTPSErrors: true, javaScriptEnabled: false });
     const visit = new Visit(page, proxy.origin, { client_id: 'shop', redirect_uri: redirectUri });

@@ -35,7 +35,7 @@ describe('applications that lead on, in Chromium', { skip: CHROMIUM_ABSENCE }, (
       ['consented', 'consent-allow'],
       ['denied', 'consent-deny'],
     ]) {
-      test(`${responseMode}: whoever has ${decision} arrives where the application leads on to, on another site`, async () => {
+      test(`${responseMode}: a user who has ${decision} arrives at the application’s next page on another site`, async () => {
         const visit = await set().visitor();
         await visit.authorizeAndSignIn({ ...comesFrom(), response_mode: responseMode });
         await visit.page.click(`#${id}`);

@@ -11,7 +11,7 @@ describe('logout by oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () 
   const application = singlePageApplication(set);
 
   for (const site of ['sameSite', 'otherSite'] as const) {
-    test(`${site}: whoever signs out at the application is signed out here, and comes back`, async () => {
+    test(`${site}: a user who signs out at the application is signed out here, and returns`, async () => {
       const url = application()[site];
       const opened = await application().open(url);
       await opened.signIn();
@@ -31,7 +31,7 @@ describe('logout by oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () 
     });
   }
 
-  test('without id_token_hint a person is asked, and the keyboard is enough to answer', async () => {
+  test('without id_token_hint the user is asked, and the keyboard is enough to answer', async () => {
     const { server, visitor } = set();
     const visit = await visitor({ javaScriptEnabled: false });
     await visit.authorizeAndSignIn();

@@ -51,7 +51,7 @@ describe('oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
       assert.equal(await opened.state(), 'signed out');
     });
 
-    test(`${where}: a frame learns that nobody is signed in`, async () => {
+    test(`${where}: a frame learns that no user is signed in`, async () => {
       const opened = await application().open(application()[site], 'no refresh tokens');
       assert.equal(await opened.press('renew'), 'login_required');
     });

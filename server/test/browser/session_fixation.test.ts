@@ -8,7 +8,7 @@ describe('session fixation in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene();
   hostileSite(set);
 
-  test('each sign-in begins a session of its own, also of the same person in the same browser', async () => {
+  test('each sign-in sets a new cookie, also for the same user in the same browser', async () => {
     const visit = await set().visitor();
     await visit.authorizeAndSignIn();
     const first = await visit.session();
@@ -33,7 +33,7 @@ describe('session fixation in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.doesNotMatch(await mallory.page.innerText('main'), /alice/i);
   });
 
-  test('an identifier that nobody gave out becomes no session', async () => {
+  test('an identifier that the server did not create becomes no session', async () => {
     const { visitor, server } = set();
     const invented = 'invented-by-an-attacker';
     const victim = await visitor();

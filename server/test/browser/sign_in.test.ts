@@ -9,7 +9,7 @@ import { scene } from './scene.ts';
 describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene();
 
-  test('a person signs in and consents without JavaScript', async () => {
+  test('a user signs in and consents without JavaScript', async () => {
     const { visitor, redirectUri, server } = set();
     const visit = await visitor({ javaScriptEnabled: false });
     await visit.authorizeAndSignIn();
@@ -47,7 +47,7 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     ['consents', 'consent-allow', 'code'],
     ['denies', 'consent-deny', 'error'],
   ] as const) {
-    test(`a person signs in and ${decision} with the keyboard alone`, async () => {
+    test(`a user signs in and ${decision} with the keyboard alone`, async () => {
       const { visitor, redirectUri } = set();
       const visit = await visitor({ javaScriptEnabled: false });
       const { keyboard } = visit.page;
@@ -64,7 +64,7 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     });
   }
 
-  test('the cursor waits where there is something to type', async () => {
+  test('the cursor is in the first field to fill in', async () => {
     const { visitor } = set();
     const visit = await visitor();
     const focused = () => visit.page.evaluate(() => document.activeElement?.id);

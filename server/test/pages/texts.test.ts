@@ -43,7 +43,7 @@ describe('numbers and times', () => {
   const said = (passedSeconds: number) =>
     LANGUAGES.map((language) => textsIn(language).formats.past(NOW_MS - passedSeconds * 1000, NOW_MS));
 
-  test('what is past is told from now for a week, then by its date', () => {
+  test('past times are relative for a week, then dates', () => {
     assert.deepEqual(said(0), ['just now', 'gerade eben']);
     assert.deepEqual(said(-5), ['just now', 'gerade eben']);
     assert.deepEqual(said(60), ['1 minute ago', 'vor 1 Minute']);
@@ -53,7 +53,7 @@ describe('numbers and times', () => {
     assert.deepEqual(said(7 * 86_400), ['on 5 March 2026', 'am 5. März 2026']);
   });
 
-  test('a time to wait is never told shorter than it is', () => {
+  test('a waiting time is never rounded down', () => {
     const waits = (seconds: number) =>
       LANGUAGES.map((language) => textsIn(language).formats.duration(seconds));
     assert.deepEqual(waits(0), ['1 second', '1 Sekunde']);

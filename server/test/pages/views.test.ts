@@ -137,7 +137,7 @@ describe('a monogram', () => {
   });
 });
 
-describe('ids by which people’s tools and tests find things', () => {
+describe('ids by which users’ tools and tests find elements', () => {
   const idsOf = (html: string) =>
     all(html, /<(?:a|button|input) [^>]*?\bid="([^"]*)"|<(?:a|button|input) id="([^"]*)"/g);
   const cases: Readonly<Record<string, readonly string[]>> = {
@@ -225,7 +225,7 @@ describe('consent', () => {
     assert.match(html, /<li class="offline">/);
   });
 
-  test('says of an application that registered itself, and of no other, that nobody has checked it', async () => {
+  test('says of an application that registered itself, and of no other, that it is unchecked', async () => {
     const html = await draw(
       consentPage({ ...view, application: { ...view.application, isUnchecked: true } }, setting),
     );

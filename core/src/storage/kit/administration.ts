@@ -54,7 +54,7 @@ async function expectNothingRestsOn(
   expect(code !== undefined && code !== null, 'a code that was not swept is found');
   expectEqual(await authorizationCodes.redeem(code, [next.refresh, next.access]), 'refused', 'redeeming');
   expectEqual(await tokens.rotate(refresh, next.refresh, [next.refresh, next.access]), 'refused', 'rotating');
-  expectEqual(await tokens.issueBeside(refresh, [next.access]), 'refused', 'issuing beside it');
+  expectEqual(await tokens.issueFrom(refresh, [next.access]), 'refused', 'issuing from it');
   await stage.expectAbsent(next.refresh, next.access);
 }
 
@@ -116,7 +116,7 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
 const ANSWERS = (['client', 'subject', 'session', 'grant'] as const).map((principal: Principal) =>
   kitCase(
     'administration',
-    `revoking all of a ${principal} tells whether there is one, also when it is done again`,
+    `revoking all of a ${principal} returns whether there is one, also when it is repeated`,
     async (stage) => {
       const store = stage.administration;
       const grant = await stage.grant();
@@ -295,6 +295,25 @@ export const administration: readonly KitCase[] = [
     await store.setDisabled('subject', grant.subject, true);
     expectEqual((await store.eventsAfter(0, 10)).length, 1, 'events after disabling twice');
   }),
+
+  kitCase(
+    'administration',
+    'tokens from before a cutoff in time are refused upon a basis from after it',
+    async (stage) => {
+      const grant = await stage.grant();
+      const { refresh } = await stage.redeemed(grant);
+      const code = await stage.code(grant);
+      await stage.administration.revokeAll({ issuedBeforeMs: stage.clock.nowMs });
+      const late = stage.pair(grant, { issuedAtMs: stage.clock.nowMs - 1 });
+      const both = [late.refresh, late.access];
+      const { tokens, authorizationCodes } = stage.storage;
+      expectEqual(await tokens.rotate(refresh, late.refresh, both), 'refused', 'rotating');
+      expectEqual(await tokens.issueFrom(refresh, [late.access]), 'refused', 'issuing from it');
+      expectEqual(await authorizationCodes.redeem(code, both), 'refused', 'redeeming');
+      await stage.expectAbsent(...both);
+      await stage.rotated(grant, refresh);
+    },
+  ),
 
   kitCase(
     'administration',

@@ -156,7 +156,7 @@ export const atomicity: readonly KitCase[] = [
         'superseded',
         'again',
       );
-      expectEqual(await tokens.issueBeside(first.refresh, [again.access]), 'superseded', 'issuing beside it');
+      expectEqual(await tokens.issueFrom(first.refresh, [again.access]), 'superseded', 'issuing from it');
       await stage.expectAbsent(again.refresh, again.access);
       expectEqual(
         (await stage.find(first.refresh))?.successorId,
@@ -170,7 +170,7 @@ export const atomicity: readonly KitCase[] = [
     const grant = await stage.grant();
     const { refresh } = await stage.redeemed(grant);
     const beside = stage.accessToken({ ...grant, pairId: refresh.pairId ?? 'pair' });
-    expectEqual(await stage.storage.tokens.issueBeside(refresh, [beside]), 'issued', 'issuing beside it');
+    expectEqual(await stage.storage.tokens.issueFrom(refresh, [beside]), 'issued', 'issuing from it');
     await stage.expectAlive(refresh, beside);
     await stage.storage.tokens.revoke(beside);
     await stage.expectDead(refresh, beside);
@@ -188,7 +188,7 @@ export const atomicity: readonly KitCase[] = [
         'refused',
         'rotating',
       );
-      expectEqual(await tokens.issueBeside(dead, [next.access]), 'refused', 'issuing beside it');
+      expectEqual(await tokens.issueFrom(dead, [next.access]), 'refused', 'issuing from it');
     }
     await stage.expectAbsent(next.refresh, next.access);
   }),

@@ -81,7 +81,7 @@ async function expectAllDead(stage: Stage, of: Awaited<ReturnType<typeof inUse>>
   await stage.expectDead(of.refresh, of.access);
   expectEqual(await authorizationCodes.redeem(of.code, [next.refresh]), 'refused', 'redeeming');
   expectEqual(await tokens.rotate(of.refresh, next.refresh, [next.refresh]), 'refused', 'rotating');
-  expectEqual(await tokens.issueBeside(of.refresh, [next.access]), 'refused', 'issuing beside it');
+  expectEqual(await tokens.issueFrom(of.refresh, [next.access]), 'refused', 'issuing from it');
   expectEqual(await tokens.issue([next.access], basisOf(of.client)), 'refused', 'issuing upon the client');
   const code = { ...of.code, id: `${of.code.id}-2` };
   expectEqual(await authorizationCodes.issue(code, basisOf(of.client)), 'refused', 'issuing a code');
@@ -400,7 +400,7 @@ export const clientRegistry: readonly KitCase[] = [
       const issuances = pairs.map((pair, index): Attempt<unknown> => {
         const both = [pair.refresh, pair.access];
         if (index % 4 === 0) return ({ authorizationCodes }) => authorizationCodes.redeem(code, both);
-        if (index % 4 === 1) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [pair.access]);
+        if (index % 4 === 1) return ({ tokens }) => tokens.issueFrom(waiting.refresh, [pair.access]);
         if (index % 4 === 2) return ({ tokens }) => tokens.issue([pair.access], basis);
         return ({ tokens }) => tokens.rotate(refresh, pair.refresh, both);
       });

@@ -62,7 +62,7 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
         stage.accessToken(restsOnWaiting(index) ? another : grant),
       );
       const issuances = issued.map((token, index): Attempt<unknown> => {
-        if (restsOnWaiting(index)) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [token]);
+        if (restsOnWaiting(index)) return ({ tokens }) => tokens.issueFrom(waiting.refresh, [token]);
         if (index === 2) return ({ authorizationCodes }) => authorizationCodes.redeem(code, [token]);
         return ({ tokens }) => tokens.issue([token], basis);
       });
@@ -91,7 +91,7 @@ const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
       const issuances = pairs.map(({ refresh, access }, index): Attempt<unknown> => {
         if (index % 4 === 0)
           return ({ authorizationCodes }) => authorizationCodes.redeem(code, [refresh, access]);
-        if (index % 4 === 1) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [access]);
+        if (index % 4 === 1) return ({ tokens }) => tokens.issueFrom(waiting.refresh, [access]);
         // Upon a client alone: what else it rests on may have been read after the revocation.
         if (index % 4 === 2 && principal === 'client') return ({ tokens }) => tokens.issue([access], basis);
         return ({ tokens }) => tokens.rotate(rotated.refresh, refresh, [refresh, access]);
@@ -172,7 +172,7 @@ async function contested(stage: Stage, clientId: string, { what, extent, act }: 
       )
     : [];
   const attempts: readonly Attempt<unknown>[] = [
-    ({ tokens }) => tokens.issueBeside(first.refresh, [beside]),
+    ({ tokens }) => tokens.issueFrom(first.refresh, [beside]),
     ...ofFirst.attempts.slice(0, ROTATIONS / 2),
     ...ends,
     ...ofFirst.attempts.slice(ROTATIONS / 2),
@@ -300,7 +300,7 @@ export const concurrency: readonly KitCase[] = [
       const issuances = beside.map(
         (token): Attempt<unknown> =>
           ({ tokens }) =>
-            tokens.issueBeside(refresh, [token]),
+            tokens.issueFrom(refresh, [token]),
       );
       await race(stage, issuances, ({ tokens }) => tokens.revoke(refresh));
       await stage.expectDead(refresh, access, ...beside);

@@ -22,7 +22,7 @@ export const expiry: readonly KitCase[] = [
 
       stage.clock.nowMs = refresh.expiresAt * 1000 - 1;
       const beside = stage.accessToken(grant);
-      expectEqual(await tokens.issueBeside(refresh, [beside]), 'issued', 'a millisecond before');
+      expectEqual(await tokens.issueFrom(refresh, [beside]), 'issued', 'a millisecond before');
 
       stage.clock.nowMs = refresh.expiresAt * 1000;
       const late = stage.pair(grant);
@@ -31,7 +31,7 @@ export const expiry: readonly KitCase[] = [
         'refused',
         'rotating',
       );
-      expectEqual(await tokens.issueBeside(refresh, [late.access]), 'refused', 'issuing beside it');
+      expectEqual(await tokens.issueFrom(refresh, [late.access]), 'refused', 'issuing from it');
       await stage.expectAbsent(late.refresh, late.access);
     },
   ),

@@ -4,7 +4,7 @@ import { caseOfPart, expect, expectFault, type KitCase, kitCase, ONE_TIME_SECOND
 export const faults: readonly KitCase[] = [
   kitCase(
     'faults',
-    'a store that cannot be asked rejects every look-up, and never answers absence',
+    'a store that is unavailable rejects every lookup, and never returns absence',
     async (stage) => {
       const { code, refresh, access } = await stage.redeemed(await stage.grant());
       const { clients, tokens, authorizationCodes, keys } = stage.storage;
@@ -29,7 +29,7 @@ export const faults: readonly KitCase[] = [
 
   kitCase(
     'faults',
-    'a store that cannot be asked rejects every write, and never reports success',
+    'a store that is unavailable rejects every write, and never reports success',
     async (stage) => {
       const grant = await stage.grant();
       const { code, refresh, access } = await stage.redeemed(grant);
@@ -41,7 +41,7 @@ export const faults: readonly KitCase[] = [
       await expectFault(tokens, () => tokens.revokeFamily(refresh), 'revokeFamily');
       await expectFault(tokens, () => tokens.issue([next.access], {}), 'issue');
       await expectFault(tokens, () => tokens.rotate(refresh, next.refresh, [next.refresh]), 'rotate');
-      await expectFault(tokens, () => tokens.issueBeside(refresh, [next.access]), 'issueBeside');
+      await expectFault(tokens, () => tokens.issueFrom(refresh, [next.access]), 'issueFrom');
       await expectFault(
         authorizationCodes,
         () => authorizationCodes.issue({ ...code, id: 'another' }, {}),
@@ -59,7 +59,7 @@ export const faults: readonly KitCase[] = [
   caseOfPart(
     'pushedRequests',
     'faults',
-    'a store that cannot be asked neither takes pushed requests nor gives or removes them',
+    'a store that is unavailable neither takes pushed requests nor gives or removes them',
     async (stage, requests) => {
       await requests.add(stage.pushedRequest('one'));
       await stage.break();
@@ -73,7 +73,7 @@ export const faults: readonly KitCase[] = [
   caseOfPart(
     'oneTimeIdentifiers',
     'faults',
-    'a store that cannot be asked says of no identifier whether it was taken',
+    'a store that is unavailable says of no identifier whether it was used',
     async (stage, identifiers) => {
       const until = stage.now + ONE_TIME_SECONDS;
       expect((await identifiers.take('one', until)) === true, 'taking it');

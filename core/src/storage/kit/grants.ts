@@ -126,7 +126,7 @@ export const grants: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'a grant whose code nobody redeems is listed until that is over',
+    'a grant whose code is not redeemed is listed until the code expires',
     async (stage) => {
       const grant = await stage.grant();
       await stage.code(grant);
@@ -157,7 +157,7 @@ export const grants: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'ending what a person granted to a client ends its tokens and codes, and no others',
+    'ending what a user granted to a client ends its tokens and codes, and no others',
     async (stage) => {
       const store = stage.administration;
       const grant = await stage.grant();
@@ -201,7 +201,7 @@ export const grants: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'an issuance that races the end of what a person granted leaves nothing of before alive',
+    'an issuance that races the end of what a user granted leaves nothing of before alive',
     async (stage) => {
       const { subject, clientId } = await stage.grant();
       const sources = await Promise.all(
@@ -216,7 +216,7 @@ export const grants: readonly KitCase[] = [
       const issuances = pairs.map(({ source, pair }, index): Attempt<unknown> => {
         const both = [pair.refresh, pair.access];
         if (index % 3 === 0) return ({ authorizationCodes }) => authorizationCodes.redeem(source.code, both);
-        if (index % 3 === 1) return ({ tokens }) => tokens.issueBeside(source.refresh, [pair.access]);
+        if (index % 3 === 1) return ({ tokens }) => tokens.issueFrom(source.refresh, [pair.access]);
         return ({ tokens }) => tokens.rotate(source.refresh, pair.refresh, both);
       });
       const store = stage.administration;

@@ -28,6 +28,8 @@ const CLAIMS_REQUEST = {
   id_token: { auth_time: { essential: false }, acr: { values: ['b', 'a', 1], value: { z: 1, a: null } } },
 };
 
+const CONFIRMATION = { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' };
+
 /** Every member, so that the compiler notices a missing one. */
 const METADATA: Required<ClientMetadata> = {
   token_endpoint_auth_method: 'private_key_jwt',
@@ -58,6 +60,7 @@ const METADATA: Required<ClientMetadata> = {
   initiate_login_uri: 'https://client.example/login',
   require_pushed_authorization_requests: true,
   require_signed_request_object: false,
+  dpop_bound_access_tokens: true,
   introspection_signed_response_alg: 'ES256',
   introspection_encrypted_response_alg: 'RSA-OAEP-256',
   introspection_encrypted_response_enc: 'A128CBC-HS256',
@@ -161,6 +164,7 @@ export const records: readonly KitCase[] = [
       claimsRequest: CLAIMS_REQUEST,
       resources: ['https://api.example/z', 'https://api.example/a'],
       keyId: 'k1',
+      confirmation: CONFIRMATION,
       scopes: ['openid', 'a:b/c'],
     });
     const code = await stage.code(grant);
@@ -196,6 +200,20 @@ export const records: readonly KitCase[] = [
     expectEqual((await stage.find(token))?.claims, { sub: 'one', roles: ['reader'] }, 'claims');
   }),
 
+  kitCase('records', 'a token that is bound to a key stays bound, and so does its code', async (stage) => {
+    const grant = await stage.grant();
+    const confirmation = CONFIRMATION;
+    const code = await stage.code(grant, { confirmation });
+    const { authorizationCodes } = stage.storage;
+    expectEqual((await authorizationCodes.get(code.id))?.confirmation, confirmation, 'of the code');
+    const { refresh, access } = stage.pair(grant, { confirmation });
+    const bound = { ...access, tokenType: 'DPoP' };
+    expectEqual(await authorizationCodes.redeem(code, [refresh, bound]), 'issued', 'redeeming');
+    const found = await stage.find(bound);
+    expectEqual([found?.tokenType, found?.confirmation], ['DPoP', confirmation], 'of the access token');
+    expectEqual((await stage.find(refresh))?.confirmation, confirmation, 'of the refresh token');
+  }),
+
   kitCase('records', 'a token of one kind is not found as the other', async (stage) => {
     const { refresh, access } = await stage.redeemed(await stage.grant());
     const { tokens } = stage.storage;
@@ -208,6 +226,7 @@ export const records: readonly KitCase[] = [
     const fields: Partial<NewAuthorizationCode> = {
       redirectUriGiven: false,
       codeChallenge: 'challenge',
+      confirmation: CONFIRMATION,
       nonce: 'nonce',
       scopes: ['openid', 'email'],
       claims: CLAIMS,
@@ -255,7 +274,7 @@ export const records: readonly KitCase[] = [
       for (const name of ['metadata', 'registrationTokenDigest', 'registeredAt'] as const)
         expect(client?.[name] === undefined, `${name} must be absent`);
       const record = await stage.storage.authorizationCodes.get(code.id);
-      for (const name of ['claimsRequest', 'resources'] as const)
+      for (const name of ['claimsRequest', 'resources', 'confirmation'] as const)
         expect(record?.[name] === undefined, `${name} must be absent`);
     },
   ),
@@ -280,7 +299,7 @@ export const records: readonly KitCase[] = [
 
   kitCase(
     'records',
-    'a store that says that its records are plain answers what the types say',
+    'a store that says that its records are plain returns what the types say',
     async (stage) => {
       const { storage } = stage;
       const parts = [storage.clients, storage.tokens, storage.authorizationCodes];
@@ -299,7 +318,10 @@ export const records: readonly KitCase[] = [
         metadata: { contacts: ['a@b.example'] },
       });
       const grant = await stage.grant({ clientId: client.id });
-      const code = await stage.code(grant, { nonce: 'nonce', claims: { acr: null, amr: ['pwd'] } });
+      const code = await stage.code(grant, {
+        nonce: 'nonce',
+        claims: { sub: 'sub', acr: null, amr: ['pwd'] },
+      });
       const { refresh, access } = stage.pair(grant, { claims: { act: { sub: 'other' }, aud: ['a', 'b'] } });
       const ids = { clientId: client.id, access: access.id, refresh: refresh.id, code: code.id };
       expectEqual(await storage.authorizationCodes.redeem(code, [refresh, access]), 'issued', 'redeeming');

@@ -66,7 +66,7 @@ export async function expectRejection(attempt: () => unknown, what: string): Pro
 }
 
 /**
- * Whether a repository that cannot be asked rejects. One that was declared to report faults itself rejects with a
+ * Whether a repository that is unavailable rejects. One that was declared to report faults itself rejects with a
  * `StorageFault`.
  * @throws KitFailure
  */
@@ -251,7 +251,7 @@ export class Stage<S extends Storage = Storage> {
       redirectUri: 'https://app.example/callback',
       redirectUriGiven: true,
       scopes: ['openid'],
-      claims: {},
+      claims: { sub: rest.subject },
       issuedAtMs: this.clock.nowMs,
       expiresAt: this.now + CODE_SECONDS,
       ...rest,

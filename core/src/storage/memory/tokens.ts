@@ -17,14 +17,13 @@ import {
 import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
 import { asFault } from '../faults.ts';
 import {
-  canContinue,
   type GrantBeginning,
   type Issuing,
   keptCode,
   latest,
   outcomeUpon,
+  outcomeUponCode,
   requireGrantsBehindTies,
-  requireSamePrincipals,
 } from '../issuing.ts';
 
 /** A stored record with the generations that it copied. Rows are never changed, only replaced. */
@@ -183,7 +182,7 @@ export function memoryTokens(
       .flatMap(({ record }) => pairOf(record));
 
   const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
-    outcomeUpon(find(id, 'refresh_token'), tokens, issuing, clock());
+    outcomeUpon(find(id, 'refresh_token'), tokens, clock());
 
   const repository: TokenRepository = {
     getByAccessToken: (id) => show(find(id, 'access_token')),
@@ -220,7 +219,7 @@ export function memoryTokens(
       return outcome;
     },
 
-    issueBeside({ id }, tokens) {
+    issueFrom({ id }, tokens) {
       const outcome = outcomeFor(id, tokens);
       if (outcome === 'issued') issuing.insert(tokens);
       return outcome;
@@ -244,7 +243,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
       return (
         client !== undefined &&
         client.disabledAtMs === undefined &&
-        (clientGeneration === undefined || client.generation === clientGeneration) &&
+        client.generation === clientGeneration &&
         (subject === undefined || principals.find('subject', subject)?.disabledAtMs === undefined) &&
         issuedAtMs >= (tables().notBeforeMs ?? 0)
       );
@@ -358,18 +357,14 @@ export function memoryAuthorizationCodes(
     },
 
     redeem({ id }, tokens) {
-      const stored = find(id);
       const row = tables().authorizationCodes.get(id);
-      if (stored === undefined || row === undefined) return 'refused';
-      if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
-      if (!canContinue(stored, clock())) return 'refused';
-      requireSamePrincipals(stored, tokens);
-      if (!tokens.every((token) => issuing.admits(token))) return 'refused';
+      const outcome = outcomeUponCode(find(id), tokens, clock());
+      if (row === undefined || outcome !== 'issued') return outcome;
       issuing.insert(tokens);
       const record = { ...row.record, redeemedAtMs: clock() };
       const keepUntil = Math.max(row.keepUntil, latest(tokens));
       tables().authorizationCodes.set(id, { ...row, record, keepUntil });
-      return 'issued';
+      return outcome;
     },
 
     revoke({ id, grantId }) {

@@ -105,6 +105,8 @@ export const CLIENTS_SQL = {
     SELECT $1, $3::bigint, 'client_revoked', $2 FROM removed`,
 };
 
+type ApisRow = { readonly apis: string };
+
 /** `$2` to `$4` of what stores a client. */
 function asParameters(client: NewClient): readonly [client: string, origins: string, apiScopes: string] {
   const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
@@ -127,54 +129,54 @@ export async function postgresClients({
     get: (id) => lookUps.client(id),
     async hasRedirectOrigin(origin) {
       if (!isStorable(origin)) return false;
-      return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
+      return primary.read([sql.hasRedirectOrigin, issuerId, origin], (found) => changesOf(found) > 0);
     },
     async findApis({ resources, scopes }) {
       const named = [resources, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
-      const row = await primary.readUnderLease<Found<{ apis: string }, 'apis'>>([
-        sql.findApis,
-        issuerId,
-        ...named,
-      ]);
-      return row.apis === null ? [] : (JSON.parse(row.apis) as ApiRow[]).map(toApiRecord);
+      return primary.readUnderLease([sql.findApis, issuerId, ...named], ({ apis }: Found<ApisRow, 'apis'>) =>
+        apis === null ? [] : (JSON.parse(apis) as ApiRow[]).map(toApiRecord),
+      );
     },
     async add(client, mostRegistered) {
       requireClientRecord(client);
       // Registrations that are counted run one after another, so that each counts those before it.
       const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
-      const added = await primary.write([
-        ...alone,
-        [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null],
-      ]);
-      return rowsOf(added.at(-1)).length === 1;
+      return primary.write(
+        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null]],
+        (results) => rowsOf(results.at(-1)).length === 1,
+      );
     },
     async list() {
-      return rowsOf<RowObject>(await primary.read([sql.list, issuerId])).map(toClientRecord);
+      return primary.read([sql.list, issuerId], (found) => rowsOf<RowObject>(found).map(toClientRecord));
     },
     async replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       if (!isStorable(id)) return false;
-      const [replaced] = await primary.write([
-        [sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision],
-      ]);
-      return changesOf(replaced) === 1;
+      return primary.write(
+        [[sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision]],
+        ([replaced]) => changesOf(replaced) === 1,
+      );
     },
     async replace(client, { generation = 0, revision = 0 }) {
       requireClientRecord(client);
       if (!isStorable(client.id)) return false;
-      const [, replaced] = await primary.write([
-        [sql.lock, issuerId, client.id],
-        [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision],
-      ]);
-      return rowsOf(replaced).length === 1;
+      return primary.write(
+        [
+          [sql.lock, issuerId, client.id],
+          [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision],
+        ],
+        ([, replaced]) => rowsOf(replaced).length === 1,
+      );
     },
     async remove(id) {
       if (!isStorable(id)) return false;
-      const [, , removed] = await primary.write([
-        [sql.lockIssuer, issuerId],
-        [sql.lock, issuerId, id],
-        [sql.remove, issuerId, id, clock()],
-      ]);
-      return changesOf(removed) === 1;
+      return primary.write(
+        [
+          [sql.lockIssuer, issuerId],
+          [sql.lock, issuerId, id],
+          [sql.remove, issuerId, id, clock()],
+        ],
+        ([, , removed]) => changesOf(removed) === 1,
+      );
     },
   };
 }

@@ -40,16 +40,19 @@ export async function postgresEvents({
   const sql = await namedStatements(EVENTS_SQL);
   return {
     async eventsAfter(sequence, limit): Promise<readonly EventRecord[]> {
-      const [, , found] = await primary.write([
-        [sql.lockNumbering, issuerId],
-        [sql.number, issuerId, limit],
-        [sql.after, issuerId, sequence, limit],
-      ]);
-      return rowsOf<EventRow>(found).map(({ at_ms: atMs, actor, ...row }) => ({
-        ...row,
-        atMs,
-        ...(actor !== null && { actor }),
-      }));
+      return primary.write(
+        [
+          [sql.lockNumbering, issuerId],
+          [sql.number, issuerId, limit],
+          [sql.after, issuerId, sequence, limit],
+        ],
+        ([, , found]) =>
+          rowsOf<EventRow>(found).map(({ at_ms: atMs, actor, ...row }) => ({
+            ...row,
+            atMs,
+            ...(actor !== null && { actor }),
+          })),
+      );
     },
   };
 }

@@ -57,15 +57,18 @@ export async function postgresKeys({
   return {
     async get(kid) {
       if (!isStorable(kid)) return undefined;
-      const row = await primary.readUnderLease<Found<RowObject, 'kid'>>([sql.get, issuerId, kid]);
-      return row.kid === null ? undefined : toKeyRecord(row);
+      return primary.readUnderLease([sql.get, issuerId, kid], (row: Found<RowObject, 'kid'>) =>
+        row.kid === null ? undefined : toKeyRecord(row),
+      );
     },
     async list() {
-      return rowsOf<RowObject>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
+      return primary.read([sql.list, issuerId], (found) => rowsOf<RowObject>(found).map(toKeyRecord));
     },
     async currentKeyId(algorithm) {
-      return rowsOf<{ readonly kid: string }>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]
-        ?.kid;
+      return primary.read(
+        [sql.currentKeyId, issuerId, algorithm],
+        (found) => rowsOf<{ readonly kid: string }>(found)[0]?.kid,
+      );
     },
     async initialize(keys) {
       await primary.write([[sql.add, issuerId, asParameter(keys)]]);
@@ -97,8 +100,10 @@ export async function postgresKeys({
       });
     },
     async reseal(kid, sealed, resealed) {
-      const [replaced] = await primary.write([[sql.reseal, issuerId, kid, sealed, resealed]]);
-      return changesOf(replaced) === 1;
+      return primary.write(
+        [[sql.reseal, issuerId, kid, sealed, resealed]],
+        ([replaced]) => changesOf(replaced) === 1,
+      );
     },
   };
 }
@@ -116,8 +121,7 @@ export async function postgresOneTimeIdentifiers({
   return {
     async take(id, expiresAt) {
       const now = Math.floor(clock() / 1000);
-      const [taken] = await primary.write([[sql.take, issuerId, id, expiresAt, now]]);
-      return changesOf(taken) === 1;
+      return primary.write([[sql.take, issuerId, id, expiresAt, now]], ([taken]) => changesOf(taken) === 1);
     },
   };
 }
@@ -139,12 +143,14 @@ export async function postgresPushedRequests({
   const sql = await namedStatements(PUSHED_REQUESTS_SQL);
   return {
     async add(request) {
-      await primary.write([[sql.add, issuerId, JSON.stringify(insertedRow(PUSHED_REQUESTS, request))]]);
+      const stored = JSON.stringify(insertedRow(PUSHED_REQUESTS, request));
+      await primary.write([[sql.add, issuerId, stored]]);
     },
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<RowObject, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toPushedRequest(row);
+      return primary.readUnderLease([sql.get, issuerId, id], (row: Found<RowObject, 'id'>) =>
+        row.id === null ? undefined : toPushedRequest(row),
+      );
     },
     async remove(id) {
       if (isStorable(id)) await primary.write([[sql.remove, issuerId, id]]);

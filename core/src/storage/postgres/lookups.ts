@@ -91,11 +91,13 @@ export class LookUps {
   async #sendBatch(): Promise<void> {
     let batch: Batch | undefined;
     try {
-      const rows = await this.#primary.readAllUnderLease<FoundRow>(() => {
-        batch ??= this.#nextBatch();
-        return batch.call;
-      });
-      batch?.resolve(rows);
+      await this.#primary.readAllUnderLease(
+        () => {
+          batch ??= this.#nextBatch();
+          return batch.call;
+        },
+        (rows: readonly FoundRow[]) => batch?.resolve(rows),
+      );
     } catch (error) {
       if (batch === undefined) this.#isScheduled = false;
       batch ??= this.#take(Number.POSITIVE_INFINITY);

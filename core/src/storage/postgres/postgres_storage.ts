@@ -9,6 +9,7 @@ import {
   wholeNumber,
 } from '../../option_kinds.ts';
 import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CLIENTS_SQL, postgresClients } from './clients.ts';
 import {
@@ -150,15 +151,15 @@ async function storageOn(
   eventRetentionSeconds: number,
 ): Promise<Omit<AdministrableStorage, 'close'>> {
   const principals = await postgresPrincipals(handle);
-  const clients = await postgresClients(handle);
+  const clients = unguarded(await postgresClients(handle));
   return {
     answersPlainRecords: true,
     clients,
-    keys: await postgresKeys(handle),
-    tokens: { ...(await postgresTokens(handle, principals)), joinedClients: clients },
-    authorizationCodes: await postgresAuthorizationCodes(handle, principals),
-    oneTimeIdentifiers: await postgresOneTimeIdentifiers(handle),
-    pushedRequests: await postgresPushedRequests(handle),
+    keys: unguarded(await postgresKeys(handle)),
+    tokens: unguarded({ ...(await postgresTokens(handle, principals)), joinedClients: clients }),
+    authorizationCodes: unguarded(await postgresAuthorizationCodes(handle, principals)),
+    oneTimeIdentifiers: unguarded(await postgresOneTimeIdentifiers(handle)),
+    pushedRequests: unguarded(await postgresPushedRequests(handle)),
     ...(await postgresAdministration(handle, principals)),
     ...(await postgresGrants(handle)),
     ...(await postgresEvents(handle)),

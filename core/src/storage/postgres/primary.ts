@@ -1,4 +1,5 @@
-// Makes sure that results come from the current PostgreSQL primary.
+// Makes sure that results come from the current PostgreSQL primary, and reports failures as `StorageFault`s.
+import { asRejection } from '../faults.ts';
 import type { PostgresResult } from './connections.ts';
 import {
   type Continuation,
@@ -83,6 +84,9 @@ type StampRow = {
  * tokens, so a result counts only under a lease. Renewing the lease takes a commit that the synchronous standby
  * confirms. A new primary completes no write before all leases on the old one have ended. Each primary has its epoch,
  * which lookups read together with the token.
+ *
+ * The store sends every statement through its methods. They reject with a `StorageFault` whatever fails: the driver, the
+ * server, or reading the result. A `ContractBreach` passes through.
  */
 export class Primary {
   readonly #connections: PostgresConnections;
@@ -108,59 +112,83 @@ export class Primary {
     return primary;
   }
 
-  /** Reads without a lease. The result may be outdated after a failover, so it must not decide a response alone. */
-  read(call: PostgresCall): Promise<PostgresResult> {
-    return this.#connections.read(call);
+  /**
+   * Reads without a lease. The result may be outdated after a failover, so it must not decide a response alone.
+   * @param outcome what the result means
+   */
+  read<T>(call: PostgresCall, outcome: (result: PostgresResult) => T): Promise<T> {
+    return reportingFaults(async () => outcome(await this.#connections.read(call)));
   }
 
   /**
-   * Runs a statement that reads one row with the `epoch` of its issuer, or no row on a standby.
-   * @throws Error the server cannot prove that it is the primary
+   * Runs a statement that reads one row with the `epoch` of its issuer, or no row on a standby. It fails if the server
+   * cannot prove that it is the primary.
+   * @param outcome what the row means
    */
-  async readUnderLease<Row extends Dated>(call: PostgresCall): Promise<Row> {
-    const [row] = await this.readAllUnderLease<Row>(() => call);
-    return row;
+  readUnderLease<Row extends Dated, T>(call: PostgresCall, outcome: (row: Row) => T): Promise<T> {
+    return this.readAllUnderLease<Row, T>(
+      () => call,
+      ([row]) => outcome(row),
+    );
   }
 
   /**
    * As `readUnderLease`, for a statement that reads one or more rows, all with the same `epoch`.
    * @param callOf returns the statement once there is a connection; each attempt calls it again and gets the same
+   * @param outcome what the rows mean
    */
-  async readAllUnderLease<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
-    // Retry if an epoch ended in between, or if the connection led to a deposed primary.
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.#readOnce<Row>(callOf);
-      } catch (error) {
-        if (!(error instanceof NotThePrimary) || attempt === MAX_READS) throw error;
+  readAllUnderLease<Row extends Dated, T>(
+    callOf: () => PostgresCall,
+    outcome: (rows: readonly [Row, ...Row[]]) => T,
+  ): Promise<T> {
+    return reportingFaults(async () => {
+      // Retry if an epoch ended in between, or if the connection led to a deposed primary.
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return outcome(await this.#readOnce<Row>(callOf));
+        } catch (error) {
+          if (!(error instanceof NotThePrimary) || attempt === MAX_READS) throw error;
+        }
       }
-    }
+    });
   }
 
-  /** Sends statements as one transaction, at once. Resolves once it is durable and visible to every process. */
-  async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
-    const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
-    await this.#outlastFormerPrimary(stamp);
-    return results;
+  /**
+   * Sends statements as one transaction, at once. Resolves once it is durable and visible to every process.
+   * @param outcome what the results of the statements mean
+   */
+  write(calls: readonly PostgresCall[]): Promise<void>;
+  write<T>(calls: readonly PostgresCall[], outcome: (results: readonly PostgresResult[]) => T): Promise<T>;
+  write(
+    calls: readonly PostgresCall[],
+    outcome: (results: readonly PostgresResult[]) => unknown = () => undefined,
+  ): Promise<unknown> {
+    return reportingFaults(async () => {
+      const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
+      await this.#outlastFormerPrimary(stamp);
+      return outcome(results);
+    });
   }
 
   /** As `PostgresConnections.transaction`. Resolves once it is durable and visible to every process. */
-  async transaction<T>(
+  transaction<T>(
     first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
   ): Promise<T> {
-    const { stamp, result } = await this.#connections.transaction(
-      [this.#stamp, ...first],
-      ([stamp, ...found]) => {
-        const { calls, outcome } = next(found);
-        return {
-          calls: [this.#show, ...calls],
-          outcome: ([, ...results]) => ({ stamp, result: outcome(results) }),
-        };
-      },
-    );
-    await this.#outlastFormerPrimary(stamp);
-    return result;
+    return reportingFaults(async () => {
+      const { stamp, result } = await this.#connections.transaction(
+        [this.#stamp, ...first],
+        ([stamp, ...found]) => {
+          const { calls, outcome } = next(found);
+          return {
+            calls: [this.#show, ...calls],
+            outcome: ([, ...results]) => ({ stamp, result: outcome(results) }),
+          };
+        },
+      );
+      await this.#outlastFormerPrimary(stamp);
+      return result;
+    });
   }
 
   /** Also if nothing changes: what was done before may not have reached the standby yet. */
@@ -240,6 +268,14 @@ export class Primary {
     // Never longer than a lease, even if the server's clock was set.
     const restMs = Math.min(LEASE_MS, LEASE_MS - (isKnown ? ageMs : 0));
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+  }
+}
+
+async function reportingFaults<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asRejection(error);
   }
 }
 

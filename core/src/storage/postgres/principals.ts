@@ -1,6 +1,7 @@
 // Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
 import type { EventType, Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
+import { principalsBehind } from '../issuing.ts';
 import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
@@ -24,8 +25,8 @@ export const PRINCIPALS_SQL = {
   // transactions may need at once, is locked only if it has to be created.
   keep: `
     INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
-    SELECT $1, n.kind, n.id, $2, n.keep_until
-    FROM json_to_recordset($3) AS n (kind text, id text, keep_until bigint)
+    SELECT $1, n.kind, n.id, $2, n."keepUntil"
+    FROM json_to_recordset($3) AS n (kind text, id text, "keepUntil" bigint)
     WHERE n.kind <> 'subject' OR (
       SELECT p.id FROM grantd.principals p WHERE p.issuer_id = $1 AND p.kind = n.kind AND p.id = n.id) IS NULL
     ORDER BY n.kind, n.id
@@ -63,16 +64,9 @@ type StateRow = {
   readonly disabled_at_ms: number | null;
 };
 
-/** The principals of a token or code, without its client. */
-export interface Dependencies {
-  readonly subject?: string;
-  readonly sessionId?: string;
-  readonly grantId?: string;
-}
-
 export interface Principals {
   /** Makes sure that the principals of tokens and codes exist and outlive them. Empty if there are none. */
-  keep(dependents: readonly (Dependencies & { readonly keepUntil: number })[]): readonly PostgresCall[];
+  keep(dependents: Parameters<typeof principalsBehind>[0]): readonly PostgresCall[];
   /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
   /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. */
@@ -92,7 +86,7 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
 
   return {
     keep(dependents) {
-      const kept = keptBy(dependents);
+      const kept = principalsBehind(dependents);
       return kept.length === 0 ? [] : [[sql.keep, issuerId, clock(), JSON.stringify(kept)]];
     },
     lockGrant(grantId) {
@@ -108,33 +102,21 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
     },
     async state(principal, id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<StateRow, 'id'>>([reading[principal], issuerId, id]);
-      if (row.id === null) return undefined;
-      const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;
-      return {
-        ...(raisedAtMs !== null && { raisedAtMs }),
-        ...(disabledAtMs !== null && { disabledAtMs }),
-      };
+      return primary.readUnderLease([reading[principal], issuerId, id], (row: Found<StateRow, 'id'>) =>
+        row.id === null ? undefined : toPrincipalState(row),
+      );
     },
   };
 }
 
-type Kept = { kind: Exclude<Principal, 'client'>; id: string; keep_until: number | null };
-
-/** Each principal once, since an insertion may not touch the same row twice. */
-function keptBy(dependents: Parameters<Principals['keep']>[0]): readonly Kept[] {
-  const kept = new Map<string, Kept>();
-  const add = (kind: Kept['kind'], id: string | undefined, keepUntil: number | null): void => {
-    if (id === undefined) return;
-    const until = keepUntil === null ? null : Math.max(keepUntil, kept.get(`${kind} ${id}`)?.keep_until ?? 0);
-    kept.set(`${kind} ${id}`, { kind, id, keep_until: until });
+function toPrincipalState({
+  raised_at_ms: raisedAtMs,
+  disabled_at_ms: disabledAtMs,
+}: StateRow): PrincipalState {
+  return {
+    ...(raisedAtMs !== null && { raisedAtMs }),
+    ...(disabledAtMs !== null && { disabledAtMs }),
   };
-  for (const { subject, sessionId, grantId, keepUntil } of dependents) {
-    add('subject', subject, null);
-    add('session', sessionId, keepUntil);
-    add('grant', grantId, keepUntil);
-  }
-  return [...kept.values()];
 }
 
 const OF_PRINCIPAL = ['issuerId', 'now', 'id'];
@@ -177,23 +159,25 @@ export async function postgresAdministration(
   return {
     async revokeAll(target) {
       if ('id' in target && !isStorable(target.id)) return false;
-      const [raised] = await primary.write([
-        'issuedBeforeMs' in target
-          ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, clock()]
-          : principals.raise(target.principal, target.id),
-      ]);
-      return changesOf(raised) === 1;
+      return primary.write(
+        [
+          'issuedBeforeMs' in target
+            ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, clock()]
+            : principals.raise(target.principal, target.id),
+        ],
+        ([raised]) => changesOf(raised) === 1,
+      );
     },
 
     async countAlive(target) {
       if ('id' in target && !isStorable(target.id)) return 0;
       const now = Math.floor(clock() / 1000);
-      const found = await primary.read(
+      return primary.read(
         'issuedBeforeMs' in target
           ? [sql.countIssuedBefore, issuerId, now, target.issuedBeforeMs]
           : [countOf[target.principal], issuerId, now, target.id],
+        (found) => Number(rowsOf<{ alive: number }>(found)[0]?.alive),
       );
-      return Number(rowsOf<{ alive: number }>(found)[0]?.alive);
     },
 
     async setDisabled(principal, id, disabled) {

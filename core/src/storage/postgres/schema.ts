@@ -354,12 +354,18 @@ const VERSION_3 = `
   WHERE a.issuer_id = c.issuer_id AND c.registration_token_digest IS NULL AND c.grant_types <> '[]';
 `;
 
+/** Version 4. Tokens and codes can be bound to a key. */
+const VERSION_4 = `
+  ALTER TABLE grantd.tokens ADD COLUMN cnf text;
+  ALTER TABLE grantd.authorization_codes ADD COLUMN cnf text;
+`;
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2, VERSION_3],
+  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4],
 };
 
 const SOUNDNESS_SQL = {

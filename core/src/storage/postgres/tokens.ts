@@ -1,5 +1,5 @@
 // Tokens, grants and codes in PostgreSQL.
-import type { LifeFacts, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
+import type { NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   insertedNames,
@@ -15,12 +15,12 @@ import type {
   TokenRepository,
 } from '../contract.ts';
 import {
-  canContinue,
+  endOfDay,
   keptCode,
-  keyNeededUntil,
   latest,
+  outcomeUpon,
+  outcomeUponCode,
   requireGrantsBehindTies,
-  requireSamePrincipals,
 } from '../issuing.ts';
 import {
   ALIVE_GRANTS,
@@ -101,7 +101,7 @@ const STORE_UPON_CLIENT = `
 
 /**
  * Stores tokens on the basis of a refresh token or a code. They name no other principals than their basis
- * (`requireSamePrincipals`) and copy its generations: one that was raised since is ahead of them as well.
+ * (`outcomeUpon`) and copy its generations: one that was raised since is ahead of them as well.
  * @param basis a statement that returns the row of the basis if it is still valid; its parameters begin with `$3`
  */
 function storeUpon(basis: string): string {
@@ -127,7 +127,7 @@ export function asParameter(tokens: readonly NewToken[]): string {
   return JSON.stringify(
     tokens.map((token) => ({
       ...insertedRow(TOKENS, token),
-      key_needed_until: keyNeededUntil(token.keepUntil),
+      key_needed_until: endOfDay(token.keepUntil),
     })),
   );
 }
@@ -138,24 +138,24 @@ export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
   return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
 }
 
-/** Whether a token would be behind the cutoff in time. */
-function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: LifeFacts): boolean {
-  return tokens.some(({ issuedAtMs }) => issuedAtMs < notBeforeMs);
-}
-
 /**
- * Revokes the tokens whose identifiers `doomed` selects, and writes the event if that, or `raised`, changed
- * something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event's target, `$6` its family.
+ * Makes a statement that revokes the tokens whose identifiers `selected` returns, and writes the event if that, or
+ * `raised`, changed something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event's target, `$6` its
+ * family.
  */
-const end = (doomed: string, type: 'token_revoked' | 'family_revoked', raised = 'SELECT 1 WHERE false') => `
-  WITH doomed AS (${doomed}),
-  ended AS (
-    UPDATE grantd.tokens t SET revoked_at_ms = $2 FROM doomed d
-    WHERE t.issuer_id = $1 AND t.id = d.id AND t.revoked_at_ms IS NULL RETURNING 1),
+const revocationOf = (
+  selected: string,
+  type: 'token_revoked' | 'family_revoked',
+  raised = 'SELECT 1 WHERE false',
+) => `
+  WITH selected AS (${selected}),
+  revoked AS (
+    UPDATE grantd.tokens t SET revoked_at_ms = $2 FROM selected s
+    WHERE t.issuer_id = $1 AND t.id = s.id AND t.revoked_at_ms IS NULL RETURNING 1),
   raised AS (${raised})
   INSERT INTO grantd.events (issuer_id, at_ms, type, target)
   SELECT $1, $2::bigint, '${type}', $5::text
-  WHERE EXISTS (SELECT 1 FROM ended) OR EXISTS (SELECT 1 FROM raised)`;
+  WHERE EXISTS (SELECT 1 FROM revoked) OR EXISTS (SELECT 1 FROM raised)`;
 
 const ITSELF_AND_PAIR = `
     SELECT $3::text AS id
@@ -176,13 +176,13 @@ export const TOKENS_SQL = {
       AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL
     RETURNING *`),
 
-  issueBeside: storeUpon(`
+  issueFrom: storeUpon(`
     SELECT * FROM grantd.tokens
     WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
       AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`),
 
   // Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
-  revokeAccessToken: end(
+  revokeAccessToken: revocationOf(
     `${ITSELF_AND_PAIR}
     UNION SELECT p.id FROM grantd.tokens r
     JOIN grantd.tokens p ON p.issuer_id = r.issuer_id AND p.pair_id = r.pair_id
@@ -193,7 +193,7 @@ export const TOKENS_SQL = {
   ),
 
   // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
-  revokeRefreshToken: end(
+  revokeRefreshToken: revocationOf(
     ITSELF_AND_PAIR,
     'token_revoked',
     `UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $2
@@ -203,7 +203,7 @@ export const TOKENS_SQL = {
      RETURNING 1`,
   ),
 
-  revokeFamily: end(
+  revokeFamily: revocationOf(
     `${ITSELF_AND_PAIR} UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND family_id = $6`,
     'family_revoked',
   ),
@@ -220,7 +220,7 @@ export async function postgresTokens(
     return found?.kind === kind ? found : undefined;
   };
 
-  /** The common part of `rotate` and `issueBeside`: the refresh token is locked and then checked. */
+  /** The common part of `rotate` and `issueFrom`: the refresh token is locked and then checked. */
   const continueFrom = (
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
@@ -231,10 +231,8 @@ export async function postgresTokens(
       (found) => {
         const [row] = rowsOf<{ found: string }>(found.at(-1));
         const presented = row && toTokenRecord(JSON.parse(row.found));
-        if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
-        if (presented.supersededAtMs !== undefined) return ended('superseded');
-        if (isBornDead(tokens, presented)) return ended('refused');
-        requireSamePrincipals(presented, tokens);
+        const outcome = outcomeUpon(presented, tokens, clock());
+        if (outcome !== 'issued') return ended(outcome);
         return {
           calls: [...principals.keep(tokens), store],
           outcome: (results) => outcomeOf(results.at(-1)),
@@ -269,11 +267,10 @@ export async function postgresTokens(
 
     async issue(tokens, { clientGeneration = 0 }) {
       const stored = asParameter(tokens);
-      const results = await primary.write([
-        ...principals.keep(tokens),
-        [sql.issue, issuerId, stored, clientGeneration],
-      ]);
-      return outcomeOf(results.at(-1));
+      return primary.write(
+        [...principals.keep(tokens), [sql.issue, issuerId, stored, clientGeneration]],
+        (results) => outcomeOf(results.at(-1)),
+      );
     },
 
     async rotate(record, successor, tokens) {
@@ -288,8 +285,8 @@ export async function postgresTokens(
       return continueFrom(record, tokens, store);
     },
 
-    async issueBeside(record, tokens) {
-      return continueFrom(record, tokens, [sql.issueBeside, issuerId, asParameter(tokens), record.id]);
+    async issueFrom(record, tokens) {
+      return continueFrom(record, tokens, [sql.issueFrom, issuerId, asParameter(tokens), record.id]);
     },
   };
 }
@@ -320,13 +317,13 @@ export const GRANTS_SQL = {
 
   // A grant that was revoked before the lock was taken is visible here and not revoked again.
   revoke: `
-    WITH ended AS (
+    WITH revoked AS (
       UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $5
       WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
         SELECT t.grant_id ${ALIVE} AND t.client_id = $4))
       RETURNING id)
     INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-    SELECT $1, $5::bigint, 'grant_revoked', id FROM ended`,
+    SELECT $1, $5::bigint, 'grant_revoked', id FROM revoked`,
 };
 
 export async function postgresGrants({
@@ -338,18 +335,21 @@ export async function postgresGrants({
   return {
     async grantsOf(subject) {
       if (!isStorable(subject)) return [];
-      const found = await primary.read([sql.ofSubject, issuerId, subject, Math.floor(clock() / 1000)]);
-      return rowsOf<RowObject>(found).map(toGrantRecord);
+      return primary.read([sql.ofSubject, issuerId, subject, Math.floor(clock() / 1000)], (found) =>
+        rowsOf<RowObject>(found).map(toGrantRecord),
+      );
     },
 
     async revokeGrants(subject, clientId) {
       if (!isStorable(subject) || !isStorable(clientId)) return 0;
       const nowMs = clock();
-      const [, ended] = await primary.write([
-        [sql.lock, issuerId, subject, clientId],
-        [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs],
-      ]);
-      return changesOf(ended);
+      return primary.write(
+        [
+          [sql.lock, issuerId, subject, clientId],
+          [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs],
+        ],
+        ([, revoked]) => changesOf(revoked),
+      );
     },
   };
 }
@@ -408,21 +408,22 @@ export async function postgresAuthorizationCodes(
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<{ found: string }, 'found'>>([sql.get, issuerId, id]);
-      return row.found === null ? undefined : toCodeRecord(JSON.parse(row.found));
+      return primary.readUnderLease(
+        [sql.get, issuerId, id],
+        ({ found }: Found<{ found: string }, 'found'>) =>
+          found === null ? undefined : toCodeRecord(JSON.parse(found)),
+      );
     },
 
     async issue(code, { clientGeneration = 0 }) {
-      const results = await primary.write([
-        ...principals.keep([{ ...code, keepUntil: code.expiresAt }]),
+      const stored = JSON.stringify(insertedRow(AUTHORIZATION_CODES, keptCode(code)));
+      return primary.write(
         [
-          sql.issue,
-          issuerId,
-          JSON.stringify(insertedRow(AUTHORIZATION_CODES, keptCode(code))),
-          clientGeneration,
+          ...principals.keep([{ ...code, keepUntil: code.expiresAt }]),
+          [sql.issue, issuerId, stored, clientGeneration],
         ],
-      ]);
-      return rowsOf(results.at(-1)).length === 1 ? 'issued' : 'refused';
+        (results) => (rowsOf(results.at(-1)).length === 1 ? 'issued' : 'refused'),
+      );
     },
 
     redeem({ id, grantId }, tokens) {
@@ -431,10 +432,8 @@ export async function postgresAuthorizationCodes(
         (found) => {
           const [row] = rowsOf<{ found: string }>(found.at(-1));
           const stored = row && toCodeRecord(JSON.parse(row.found));
-          if (stored === undefined) return ended('refused');
-          if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
-          if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');
-          requireSamePrincipals(stored, tokens);
+          const outcome = outcomeUponCode(stored, tokens, clock());
+          if (outcome !== 'issued') return ended(outcome);
           return {
             calls: [
               ...principals.keep(tokens),

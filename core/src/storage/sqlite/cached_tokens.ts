@@ -1,5 +1,5 @@
 // A cache of access tokens in front of SQLite.
-import { frozen, InternedValues, RecentlyUsed, TextTable } from '../../cache.ts';
+import { DEFAULT_CACHED_TOKENS, frozen, InternedValues, RecentlyUsed, TextTable } from '../../cache.ts';
 import type { Principal, TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
 import type { TokenExtent } from '../statements.ts';
@@ -7,9 +7,6 @@ import type { Reads } from './connection.ts';
 import type { Events, Position } from './events.ts';
 
 type Standings = NonNullable<TokenRecord['standing']>;
-
-/** Tokens that are cached by default. */
-export const DEFAULT_CACHED_TOKENS = 200_000;
 
 /** A token that was not looked up for this many milliseconds leaves the cache, at the latest after twice as long. */
 const UNUSED_MS = 5 * 60 * 1000;
@@ -21,8 +18,11 @@ const MAX_PARTS = 24;
 /** The maximum number of events to read at once. If there are more, the cache is cleared. */
 const MAX_EVENTS = 100;
 
-/** The maximum number of revoked principals to remember. If there are more, the cache is cleared. */
-const MAX_ENDED = 5000;
+/**
+ * The cache remembers one revoked principal for this many tokens. If there are more, the cache is cleared: reading the
+ * tokens again then costs less than the memory.
+ */
+const TOKENS_PER_ENDED = 40;
 
 /** Members of which tokens with the same value share one copy. */
 const REPEATED = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
@@ -44,9 +44,9 @@ export class CachedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #events: Pick<Events, 'position' | 'endings'>;
   readonly #clock: () => number;
-  readonly #limit: number;
-  readonly #tokens: RecentlyUsed<RememberedToken>;
-  readonly #values = new InternedValues();
+  #limit = DEFAULT_CACHED_TOKENS;
+  #tokens = newTable(DEFAULT_CACHED_TOKENS);
+  #values = new InternedValues();
   readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
   #position: Position = { lastEvent: 0, sweptUntil: 0 };
@@ -54,18 +54,28 @@ export class CachedTokens {
   #lastExpiry = 0;
   #usedSinceMs: number;
 
-  /** @param limit tokens at most; 0 turns the cache off */
   constructor(
     reads: Pick<Reads, 'stateNumber'>,
     events: Pick<Events, 'position' | 'endings'>,
-    { clock, limit }: { readonly clock: () => number; readonly limit: number },
+    clock: () => number,
   ) {
     this.#reads = reads;
     this.#events = events;
     this.#clock = clock;
-    this.#limit = limit;
-    this.#tokens = new RecentlyUsed(Math.ceil(limit / 2), () => new TextTable());
     this.#usedSinceMs = clock();
+  }
+
+  /** @param most tokens; 0 turns the cache off */
+  limitTo(most: number): void {
+    this.#limit = most;
+    this.clear();
+  }
+
+  clear(): void {
+    this.#tokens = newTable(this.#limit);
+    this.#values = new InternedValues();
+    this.#ended.clear();
+    this.#lastExpiry = 0;
   }
 
   get(id: string): TokenRecord | undefined {
@@ -113,7 +123,7 @@ export class CachedTokens {
     if (stateNumber === this.#stateNumber) return this.#position;
     const position = this.#events.position();
     if (position.lastEvent !== this.#position.lastEvent) this.#forgetEnded(position.lastEvent);
-    if (this.#lastExpiry > 0 && this.#lastExpiry <= position.sweptUntil) this.#clear();
+    if (this.#lastExpiry > 0 && this.#lastExpiry <= position.sweptUntil) this.clear();
     this.#forgetUnused();
     this.#stateNumber = stateNumber;
     this.#position = position;
@@ -129,7 +139,7 @@ export class CachedTokens {
       if (of === 'token') this.#tokens.delete(id);
       else if (of !== 'nothing') this.#ended.add(of, id, sequence);
     }
-    if (endings === undefined || this.#ended.size > MAX_ENDED) this.#clear();
+    if (endings === undefined || this.#ended.size * TOKENS_PER_ENDED > this.#limit) this.clear();
   }
 
   /** Tokens in constant use stay; expired ones are no longer looked up. */
@@ -139,13 +149,10 @@ export class CachedTokens {
     this.#tokens.forgetUnused();
     this.#usedSinceMs = nowMs;
   }
-
-  #clear(): void {
-    this.#tokens.clear();
-    this.#ended.clear();
-    this.#lastExpiry = 0;
-  }
 }
+
+const newTable = (most: number): RecentlyUsed<RememberedToken> =>
+  new RecentlyUsed(most, () => new TextTable());
 
 /** Principals whose tokens were revoked or whose state changed, and the last event about each. */
 class EndedPrincipals {

@@ -1,5 +1,5 @@
 // Clients in SQLite.
-import { CachedRows } from '../../cache.ts';
+import type { CachedRows } from '../../cache.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -68,7 +68,7 @@ export const CLIENTS_SQL = {
 
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
-  events: Events,
+  { events, cache }: { readonly events: Events; readonly cache: CachedRows<ClientRecord> },
 ): ClientRegistry {
   const sql = prepareAll(database, CLIENTS_SQL);
   const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
@@ -83,7 +83,6 @@ export function sqliteClients(
     sql.removeApiScopes.run({ issuerId, id });
   };
 
-  const cache = new CachedRows<ClientRecord>(reads);
   const find = (id: string): ClientRecord | undefined => {
     const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
     return row && cache.add(id, toClientRecord(row));

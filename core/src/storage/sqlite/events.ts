@@ -1,4 +1,5 @@
 // Events and sweeping in SQLite.
+import type { StatementResultingChanges } from 'node:sqlite';
 import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
@@ -152,27 +153,30 @@ function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow):
   }
 }
 
-/** The oldest principals that are no longer kept, the same ones for both statements of a transaction. */
-const OVER = `FROM principals
-      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until, kind, id LIMIT :limit`;
-
 /** Each statement finds its oldest rows by an index and deletes no more than `limit` of them. */
 export const SWEEP_SQL = {
   tokens: `
     DELETE FROM tokens WHERE rowid IN (
-      SELECT rowid FROM tokens WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+      SELECT rowid FROM tokens WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)
+    RETURNING grant_id`,
 
   authorizationCodes: `
     DELETE FROM authorization_codes WHERE rowid IN (
       SELECT rowid FROM authorization_codes
-      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)
+    RETURNING grant_id`,
 
-  // The grants of the principals that the next statement deletes.
-  grants: `
-    DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id IN (
-      SELECT CASE kind WHEN 'grant' THEN id END ${OVER})`,
+  // Without an index of their time, which each refresh would change: a grant is kept no longer than its last token or
+  // code, so it goes with that.
+  grantPrincipal: `
+    DELETE FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId AND keep_until <= :now`,
 
-  principals: `DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (SELECT kind, id ${OVER})`,
+  grant: 'DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id = :grantId',
+
+  sessions: `
+    DELETE FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id IN (
+      SELECT id FROM principals
+      WHERE issuer_id = :issuerId AND kind = 'session' AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
 
   oneTimeIdentifiers: `
     DELETE FROM one_time_identifiers WHERE issuer_id = :issuerId AND id IN (
@@ -205,6 +209,9 @@ export const SWEEP_SQL = {
       SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence LIMIT :limit)`,
 };
 
+/** The part of a swept token or code that tells its grant. */
+type GrantOfRow = { readonly grant_id: string | null };
+
 /**
  * Deletes rows that are no longer needed, in one short transaction per call.
  * @param eventRetentionSeconds the age at which events are deleted
@@ -222,21 +229,28 @@ export function sqliteSweep(
     if (swept.changes !== 0) events.keepLastNumber(last);
     return swept;
   };
+  const sweepGrant = (grantId: string, now: number): readonly StatementResultingChanges[] => {
+    const principal = sql.grantPrincipal.run({ issuerId, grantId, now });
+    return principal.changes === 0 ? [] : [principal, sql.grant.run({ issuerId, grantId })];
+  };
   return (limit) =>
     transaction(() => {
       const nowMs = clock();
       const now = Math.floor(nowMs / 1000);
       const untilMs = nowMs - eventRetentionSeconds * 1000;
+      const dependents = [
+        ...sql.tokens.all({ issuerId, now, limit }),
+        ...sql.authorizationCodes.all({ issuerId, now, limit }),
+      ] as GrantOfRow[];
+      const grants = new Set(dependents.map(({ grant_id }) => grant_id));
       const swept = [
-        sql.tokens.run({ issuerId, now, limit }),
-        sql.authorizationCodes.run({ issuerId, now, limit }),
-        sql.grants.run({ issuerId, now, limit }),
-        sql.principals.run({ issuerId, now, limit }),
+        ...[...grants].flatMap((grantId) => (grantId === null ? [] : sweepGrant(grantId, now))),
+        sql.sessions.run({ issuerId, now, limit }),
         sql.oneTimeIdentifiers.run({ issuerId, now, limit }),
         sql.pushedRequests.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sweepEvents(untilMs, limit),
-      ].reduce((sum, { changes }) => sum + Number(changes), 0);
+      ].reduce((sum, { changes }) => sum + Number(changes), dependents.length);
       if (swept > 0) sql.keepTime.run({ issuerId, now });
       return swept;
     });

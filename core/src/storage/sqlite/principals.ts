@@ -1,6 +1,7 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
+import { principalsBehind } from '../issuing.ts';
 import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -21,16 +22,9 @@ export const PRINCIPALS_SQL = {
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
 };
 
-/** The principals of a token or code, without its client. */
-export interface Dependencies {
-  readonly subject?: string;
-  readonly sessionId?: string;
-  readonly grantId?: string;
-}
-
 export interface Principals {
-  /** Makes sure that the principals of a token or code exist and outlive it. `keepUntil` in seconds. */
-  keep(of: Dependencies, keepUntil: number): void;
+  /** Makes sure that the principals of tokens and codes exist and outlive them. */
+  keep(dependents: Parameters<typeof principalsBehind>[0]): void;
   /** Revokes all tokens of a principal. @returns whether there is one */
   raise(principal: Principal, id: string): boolean;
   /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
@@ -48,19 +42,9 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
   const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
 
-  const keep = (
-    kind: Exclude<Principal, 'client'>,
-    id: string | undefined,
-    keepUntil: number | null,
-  ): void => {
-    if (id !== undefined) sql.keep.run({ issuerId, kind, id, nowMs: clock(), keepUntil });
-  };
-
   return {
-    keep(of, keepUntil) {
-      keep('subject', of.subject, null);
-      keep('session', of.sessionId, keepUntil);
-      keep('grant', of.grantId, keepUntil);
+    keep(dependents) {
+      for (const kept of principalsBehind(dependents)) sql.keep.run({ issuerId, ...kept, nowMs: clock() });
     },
     raise(principal, id) {
       const { changes } =

@@ -293,11 +293,42 @@ const VERSION_5 = `
     SELECT 1 FROM clients a WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL);
 `;
 
+/**
+ * Version 6. A grant's principal is swept with the last token or code of the grant. An index of the time until which
+ * it is kept would change with every refresh.
+ */
+const VERSION_6 = `
+  -- Grants that were over when rows were last swept may have lost their last token or code already.
+  DELETE FROM grants WHERE (issuer_id, grant_id) IN (
+    SELECT p.issuer_id, p.id FROM sweeps s
+    CROSS JOIN principals p ON p.issuer_id = s.issuer_id AND p.keep_until <= s.swept_until AND p.kind = 'grant');
+  DELETE FROM principals WHERE (issuer_id, kind, id) IN (
+    SELECT p.issuer_id, p.kind, p.id FROM sweeps s
+    CROSS JOIN principals p ON p.issuer_id = s.issuer_id AND p.keep_until <= s.swept_until AND p.kind = 'grant');
+
+  DROP INDEX principals_by_keep_until;
+  CREATE INDEX sessions_by_keep_until ON principals (issuer_id, keep_until) WHERE kind = 'session';
+`;
+
+/** Version 7. Tokens and codes can be bound to a key. */
+const VERSION_7 = `
+  ALTER TABLE tokens ADD COLUMN cnf TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN cnf TEXT;
+`;
+
 /** Migrating a database from a version before this one makes an assumption. */
 const ALLOWED_APIS_SINCE = 5;
 
 /** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+export const MIGRATIONS: readonly string[] = [
+  VERSION_1,
+  VERSION_2,
+  VERSION_3,
+  VERSION_4,
+  VERSION_5,
+  VERSION_6,
+  VERSION_7,
+];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -1,6 +1,7 @@
 // Opens a SQLite store.
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
+import { CachedRows } from '../../cache.ts';
 import {
   anyFunction,
   anyText,
@@ -10,10 +11,11 @@ import {
   requireKinds,
   wholeNumber,
 } from '../../option_kinds.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
 import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
-import { DEFAULT_CACHED_TOKENS } from './cached_tokens.ts';
+import { CachedTokens } from './cached_tokens.ts';
 import { sqliteClients } from './clients.ts';
 import {
   Database,
@@ -51,10 +53,6 @@ export interface SqliteStorageOptions {
   readonly eventRetentionSeconds?: number;
   /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
   readonly corruption?: Corruption;
-  /**
-   * The maximum number of access tokens in the cache, each less than 1 kB; 0 turns the cache off. Default: 200,000.
-   */
-  readonly cachedTokens?: number;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
@@ -67,7 +65,6 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   onAssumption: anyFunction,
   corruption: anyValue,
-  cachedTokens: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 };
 
 export interface SqliteStorage extends AdministrableStorage {
@@ -115,7 +112,6 @@ function storageOn(
     clock = Date.now,
     busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
-    cachedTokens = DEFAULT_CACHED_TOKENS,
     corruption = new Corruption(),
   }: SqliteStorageOptions,
 ): SqliteStorage {
@@ -129,14 +125,17 @@ function storageOn(
   const issuing = sqliteIssuing(handle, principals);
   const grants = sqliteGrants(handle, { principals, events });
 
-  const clients = unguarded(sqliteClients(handle, events));
+  const cachedTokens = new CachedTokens(reads, events, clock);
+  const cachedClients = new CachedRows<ClientRecord>(reads);
+
+  const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients }));
   return {
     path,
     answersPlainRecords: true,
     clients,
     keys: unguarded(sqliteKeys(handle)),
     tokens: unguarded({
-      ...sqliteTokens(handle, { issuing, grants, principals, events, cachedTokens }),
+      ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens }),
       joinedClients: clients,
     }),
     authorizationCodes: unguarded(sqliteAuthorizationCodes(handle, { issuing, grants, principals, events })),
@@ -147,6 +146,13 @@ function storageOn(
     revokeGrants: grants.revokeGrants,
     eventsAfter: events.after,
     sweep: sqliteSweep(handle, events, eventRetentionSeconds),
+    cache: {
+      limitTokens: (most) => cachedTokens.limitTo(most),
+      forgetCached() {
+        cachedTokens.clear();
+        cachedClients.clear();
+      },
+    },
     close() {
       writes.close();
       if (database.isOpen) database.close();

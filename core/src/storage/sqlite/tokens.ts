@@ -14,15 +14,14 @@ import {
 } from '../columns.ts';
 import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
 import {
-  canContinue,
+  endOfDay,
   type GrantBeginning,
   type Issuing,
   keptCode,
-  keyNeededUntil,
   latest,
   outcomeUpon,
+  outcomeUponCode,
   requireGrantsBehindTies,
-  requireSamePrincipals,
 } from '../issuing.ts';
 import {
   CODE_COLUMNS,
@@ -37,7 +36,7 @@ import {
   toGrantRecord,
   toTokenRecord,
 } from '../statements.ts';
-import { CachedTokens } from './cached_tokens.ts';
+import type { CachedTokens } from './cached_tokens.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
@@ -45,11 +44,11 @@ import type { Principals } from './principals.ts';
 const JOINS = forSqlite(STANDING_JOINS);
 
 export const TOKENS_SQL = {
-  accessToken: `
+  getAccessToken: `
     SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'access_token'`,
 
-  refreshToken: `
+  getRefreshToken: `
     SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
 
@@ -70,7 +69,7 @@ export const TOKENS_SQL = {
     WHERE issuer_id = :issuerId AND family_id = :familyId AND revoked_at_ms IS NULL`,
 
   // Revoked ones too: an earlier attempt may have revoked the refresh token but not its pair.
-  currentOfFamily: `
+  getCurrentOfFamily: `
     SELECT id, pair_id FROM tokens
     WHERE issuer_id = :issuerId AND family_id = :familyId AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
 };
@@ -85,16 +84,14 @@ export function sqliteTokens(
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
-    /** The maximum number of cached access tokens. */
-    readonly cachedTokens: number;
+    readonly cache: CachedTokens;
   },
 ): TokenRepository {
-  const { issuing, grants, principals, events, cachedTokens } = parts;
+  const { issuing, grants, principals, events, cache } = parts;
   const sql = prepareAll(database, TOKENS_SQL);
 
-  const accessTokenRow = lookUpList(sql.accessToken);
-  const refreshTokenRow = lookUpList(sql.refreshToken);
-  const cache = new CachedTokens(reads, events, { clock, limit: cachedTokens });
+  const accessTokenRow = lookUpList(sql.getAccessToken);
+  const refreshTokenRow = lookUpList(sql.getRefreshToken);
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow(issuerId, id);
@@ -106,7 +103,7 @@ export function sqliteTokens(
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
 
   const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
-    outcomeUpon(findRefreshToken(id), tokens, issuing, clock());
+    outcomeUpon(findRefreshToken(id), tokens, clock());
 
   /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
@@ -120,7 +117,7 @@ export function sqliteTokens(
 
   /** Revokes the refresh token that could issue the access token again. */
   const revokeCurrentOfFamily = (familyId: string): number => {
-    const rows = sql.currentOfFamily.all({ issuerId, familyId }) as CurrentRow[];
+    const rows = sql.getCurrentOfFamily.all({ issuerId, familyId }) as CurrentRow[];
     return rows.reduce((count, row) => count + revokePair(row.id, row.pair_id), 0);
   };
 
@@ -140,17 +137,17 @@ export function sqliteTokens(
 
     revoke({ id, kind, pairId, familyId, grantId }) {
       return transaction(() => {
-        let ended = revokePair(id, pairId);
-        if (kind === 'refresh_token' && grantId !== undefined) ended += revokeGrant(id, grantId);
-        if (kind === 'access_token' && familyId !== undefined) ended += revokeCurrentOfFamily(familyId);
-        if (ended > 0) events.add('token_revoked', id);
+        let revoked = revokePair(id, pairId);
+        if (kind === 'refresh_token' && grantId !== undefined) revoked += revokeGrant(id, grantId);
+        if (kind === 'access_token' && familyId !== undefined) revoked += revokeCurrentOfFamily(familyId);
+        if (revoked > 0) events.add('token_revoked', id);
       });
     },
 
     revokeFamily({ id, pairId, familyId }) {
       return transaction(() => {
-        const ended = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
-        if (ended > 0) events.add('family_revoked', familyId ?? id);
+        const revoked = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
+        if (revoked > 0) events.add('family_revoked', familyId ?? id);
       });
     },
 
@@ -174,7 +171,7 @@ export function sqliteTokens(
       });
     },
 
-    issueBeside({ id }, tokens) {
+    issueFrom({ id }, tokens) {
       return transaction(() => {
         const outcome = outcomeFor(id, tokens);
         if (outcome === 'issued') issuing.insert(tokens);
@@ -246,18 +243,16 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
   return {
     admits({ clientId, subject, issuedAtMs }, clientGeneration) {
       const client = sql.admit.get({ issuerId, clientId, subject: subject ?? null, issuedAtMs });
-      return (
-        client !== undefined && (clientGeneration === undefined || client.generation === clientGeneration)
-      );
+      return client?.generation === clientGeneration;
     },
     insert(tokens) {
       requireGrantsBehindTies(tokens);
+      principals.keep(tokens);
       for (const token of tokens) {
-        principals.keep(token, token.keepUntil);
         sql.insert.run(...tokenValues(issuerId, token));
         const { keyId, keepUntil } = token;
         if (keyId === undefined) continue;
-        sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: keyNeededUntil(keepUntil) });
+        sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: endOfDay(keepUntil) });
       }
     },
   };
@@ -372,7 +367,7 @@ export function sqliteAuthorizationCodes(
     issue(code, { clientGeneration = 0 }) {
       return transaction(() => {
         if (!issuing.admits(code, clientGeneration)) return 'refused';
-        principals.keep(code, code.expiresAt);
+        principals.keep([{ ...code, keepUntil: code.expiresAt }]);
         sql.insert.run({ issuer_id: issuerId, ...insertedRow(AUTHORIZATION_CODES, keptCode(code)) });
         grants.begin(code);
         return 'issued';
@@ -381,16 +376,12 @@ export function sqliteAuthorizationCodes(
 
     redeem({ id }, tokens) {
       return transaction(() => {
-        const stored = find(id);
-        if (stored === undefined) return 'refused';
-        if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
-        if (!canContinue(stored, clock())) return 'refused';
-        requireSamePrincipals(stored, tokens);
-        if (!tokens.every((token) => issuing.admits(token))) return 'refused';
+        const outcome = outcomeUponCode(find(id), tokens, clock());
+        if (outcome !== 'issued') return outcome;
         const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
         issuing.insert(tokens);
-        return 'issued';
+        return outcome;
       });
     },
 
