@@ -1,3 +1,4 @@
+// Runs alone: measures the heap.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
