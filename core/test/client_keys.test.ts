@@ -133,6 +133,19 @@ test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor lon
   assert.equal(await find({ e: modulus(5) }), undefined);
 });
 
+test('RFC 8017 §3.1 an RSA exponent is odd and at least 3, so that nobody can sign without the key', async () => {
+  const { jwk } = await newKey('RS256', { kid: 'one' });
+  const find = (...e: number[]) =>
+    offline().forVerifying(
+      inline({ ...jwk, e: Buffer.from(e).toString('base64url') } as JWK),
+      'RS256',
+      'one',
+    );
+  for (const e of [[3], [0, 3], [1, 0, 1]]) assert.ok(await find(...e), String(e));
+  for (const e of [[0], [1], [0, 1], [2], [4], [1, 0, 0]])
+    assert.equal(await find(...e), undefined, String(e));
+});
+
 test('RFC 7517 §5 members that cannot be read are left out, and the others are used', async () => {
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const off = { ...jwk, y: jwk.x } as JWK;

@@ -108,7 +108,7 @@ class UsedProofs {
 
   constructor(limit: number, keptMs: number) {
     this.#keptMs = keptMs;
-    this.#used = new RecentlyUsed(limit);
+    this.#used = new RecentlyUsed(2 * limit); // of which it keeps at least half
   }
 
   /** @returns `false` if the proof was used before */

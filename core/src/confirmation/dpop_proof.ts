@@ -25,7 +25,7 @@ export interface DpopProof {
 /** What a proof has to be. */
 export interface ExpectedProof {
   readonly method: string;
-  /** The public URL of the request. Query and fragment are ignored. */
+  /** The public URL of the request, without query and fragment. */
   readonly url: string;
   readonly algorithms: readonly SigningAlgorithm[];
   /** Seconds for which a proof is accepted after its `iat`. */
@@ -78,8 +78,10 @@ export async function verifyDpopProof(
     return { reason: 'dpop_proof_malformed' };
   if (!isOptionalText(nonce) || !isOptionalText(ath)) return { reason: 'dpop_proof_malformed' };
   if (htm !== expected.method) return { reason: 'dpop_method_wrong' };
-  if (typeof htu !== 'string' || comparableUrl(htu) !== comparableUrl(expected.url))
-    return { reason: 'dpop_url_wrong', value: typeof htu === 'string' ? htu : undefined };
+  if (typeof htu !== 'string') return { reason: 'dpop_url_wrong' };
+  const url = requestedUrl(expected.url);
+  if (url === undefined || comparableUrl(htu) !== url)
+    return { reason: 'dpop_url_wrong', value: withoutQuery(htu) };
   const reason = untimely(claims, iat, expected);
   if (reason !== undefined) return { reason };
   return { jkt: await calculateJwkThumbprint(key), jti, iat, nonce, ath };
@@ -125,6 +127,22 @@ function comparableUrl(text: string): string | undefined {
   const url = /^https?:\/\/[\x21-\x5B\x5D-\x7E]+$/i.test(text) ? URL.parse(text) : null;
   if (url === null || url.username !== '' || url.password !== '') return undefined;
   return `${url.protocol}//${url.host}${url.pathname.replace(/%[\da-f]{2}/gi, withoutNeed)}`;
+}
+
+const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?=\/|$)/i;
+
+/**
+ * Normalizes the URL of the request. Dot segments are not resolved, because routers and proxies may not do so either,
+ * and a proof for `/notes` must not open `/admin/../notes`.
+ * @returns `undefined` if no proof fits the URL
+ */
+function requestedUrl(url: string): string | undefined {
+  return DOT_SEGMENT.test(url) ? undefined : comparableUrl(url);
+}
+
+/** A query may contain personal data or secrets, which must not be logged. */
+function withoutQuery(url: string): string {
+  return url.replace(/[?#].*$/s, '');
 }
 
 /** RFC 3986 §2.3. */

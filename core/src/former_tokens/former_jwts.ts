@@ -156,7 +156,11 @@ function inOwnTerms(
     claims:
       kind === 'access_token'
         ? { ...claims, ...own }
-        : { ...own, client_id, iat: claims.iat, ...(scopes.length > 0 && { scope: formatScope(scopes) }) },
+        : {
+            ...{ ...own, client_id, iat: claims.iat },
+            ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+            ...(claims.cnf !== undefined && { cnf: claims.cnf }),
+          },
   };
 }
 

@@ -15,8 +15,8 @@ export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 /** Bits of an RSA modulus. Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much time. */
 const RSA_BITS = { least: 2048, most: 8192 };
 
-/** Maximum bytes of an RSA exponent. Longer ones only waste the server's time. */
-const MAX_EXPONENT_BYTES = 4;
+/** An RSA exponent is odd (RFC 8017 §3.1). With 1, every text is its own signature; long ones waste the server's time. */
+const RSA_EXPONENT_BITS = { least: 2, most: 32 };
 
 /** Maximum characters of a number in a key: an RSA modulus, with room for leading zeros. */
 const MAX_NUMBER_LENGTH = 2048;
@@ -111,8 +111,7 @@ export function readPublicKey(jwk: JsonObject): JWK | undefined {
 
 function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
   if (kty === 'RSA' && isNumber(n) && isNumber(e)) {
-    const bits = bitsOf(n);
-    const isUsual = bits >= RSA_BITS.least && bits <= RSA_BITS.most && bytesOf(e) <= MAX_EXPONENT_BYTES;
+    const isUsual = isWithin(bitsOf(n), RSA_BITS) && isWithin(bitsOf(e), RSA_EXPONENT_BITS) && isOdd(e);
     return isUsual ? { kty, n, e } : undefined;
   }
   if (kty === 'EC' && isCurve(crv, 'P-256', 'P-384', 'P-521') && isNumber(x) && isNumber(y))
@@ -134,15 +133,21 @@ function isCurve(value: unknown, ...curves: readonly string[]): value is string 
   return curves.some((curve) => curve === value);
 }
 
-function bytesOf(number: string): number {
-  return Math.floor((number.length * 3) / 4);
+function isWithin(bits: number, { least, most }: { readonly least: number; readonly most: number }): boolean {
+  return bits >= least && bits <= most;
+}
+
+function isOdd(number: string): boolean {
+  return (bytesOf(number).at(-1) ?? 0) % 2 === 1;
+}
+
+function bytesOf(number: string): Uint8Array {
+  return Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
 }
 
 /** Ignores leading zeros, which would make a short key look long. */
 function bitsOf(number: string): number {
-  const bytes = Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
-    one.charCodeAt(0),
-  );
+  const bytes = bytesOf(number);
   const first = bytes.findIndex((byte) => byte !== 0);
   return first === -1 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24;
 }
