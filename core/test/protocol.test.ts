@@ -17,7 +17,7 @@ import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../src/http/err
 import { isScopeToken, parseForm, readForm } from '../src/http/form.ts';
 import { queryOf } from '../src/http/http.ts';
 import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
-import { permittedClaims } from '../src/protocol/claims.ts';
+import { permittedClaims, permittedNames } from '../src/protocol/claims.ts';
 import { isPersonalScope } from '../src/protocol/client_metadata.ts';
 import { parseScope, selectScopes } from '../src/protocol/records.ts';
 import { isRegistrableRedirectUri, originOf, redirectUriMatches } from '../src/protocol/redirect_uri.ts';
@@ -341,7 +341,7 @@ test('OpenID Connect Core §5.4 a scope permits its own claims, and an unknown s
   );
   const attributes = { ...everything, password_hash: 'x', sub: 'x', iss: 'x' };
   const permitted = (...scopes: readonly string[]) =>
-    Object.keys(permittedClaims(attributes, scopes, STANDARD_CLAIMS_BY_SCOPE));
+    Object.keys(permittedClaims(attributes, permittedNames(scopes, STANDARD_CLAIMS_BY_SCOPE)));
   assert.deepEqual(permitted(), []);
   assert.deepEqual(permitted('openid'), []);
   assert.deepEqual(permitted('email'), ['email', 'email_verified']);
@@ -356,7 +356,10 @@ test('OpenID Connect Core §5.4 a scope permits its own claims, and an unknown s
 
 test('OpenID Connect Core §5.3.2 a claim without a value is left out, a false or empty one is not', () => {
   const attributes = { email: undefined, email_verified: false, name: null, nickname: '', updated_at: 0 };
-  const permitted = permittedClaims(attributes, ['email', 'profile'], STANDARD_CLAIMS_BY_SCOPE);
+  const permitted = permittedClaims(
+    attributes,
+    permittedNames(['email', 'profile'], STANDARD_CLAIMS_BY_SCOPE),
+  );
   assert.deepEqual(permitted, { email_verified: false, nickname: '', updated_at: 0 });
 });
 
@@ -365,11 +368,11 @@ test('OpenID Connect Core §5.4 names that every object has are neither scopes n
     '{"__proto__":{"admin":true},"constructor":"x","toString":"x","length":5,"name":"Alice"}',
   );
   const scopes = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'length'];
-  assert.deepEqual(permittedClaims(attributes, scopes, STANDARD_CLAIMS_BY_SCOPE), {});
-  assert.deepEqual(permittedClaims(attributes, scopes, {}), {});
+  assert.deepEqual(permittedClaims(attributes, permittedNames(scopes, STANDARD_CLAIMS_BY_SCOPE)), {});
+  assert.deepEqual(permittedClaims(attributes, permittedNames(scopes, {})), {});
 
   // A host may use any claim names. They stay members and change no prototype.
-  const own = permittedClaims(attributes, ['odd'], { odd: ['__proto__', 'constructor'] });
+  const own = permittedClaims(attributes, permittedNames(['odd'], { odd: ['__proto__', 'constructor'] }));
   assert.deepEqual(Object.keys(own), ['__proto__', 'constructor']);
   assert.equal(Object.getPrototypeOf(own), Object.prototype);
   assert.equal('admin' in own, false);

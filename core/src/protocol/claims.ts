@@ -41,14 +41,8 @@ export const STANDARD_CLAIMS_BY_SCOPE: ClaimsByScope = {
   phone: ['phone_number', 'phone_number_verified'],
 };
 
-/** Returns the user's claims that the scopes permit, without those that have no value (OpenID Connect Core §5.3.2). */
-export function permittedClaims(
-  attributes: Claims,
-  scopes: readonly string[],
-  byScope: ClaimsByScope,
-  except?: ReadonlySet<string>,
-): Claims {
-  const permitted = permittedNames(scopes, byScope, except);
+/** Returns the permitted claims of the user, without those that have no value (OpenID Connect Core §5.3.2). */
+export function permittedClaims(attributes: Claims, permitted: ReadonlySet<string>): Claims {
   return Object.fromEntries(
     Object.entries(attributes).filter(
       ([name, value]) => permitted.has(name) && value !== undefined && value !== null,
@@ -56,14 +50,17 @@ export function permittedClaims(
   );
 }
 
-/** @param except claims that no scope may give */
+/**
+ * Returns the names of the claims that the scopes permit (OpenID Connect Core §5.4).
+ * @param except claims that no scope may give
+ */
 export function permittedNames(
   scopes: readonly string[],
   byScope: ClaimsByScope,
-  except: ReadonlySet<string> = new Set(),
+  except?: ReadonlySet<string>,
 ): ReadonlySet<string> {
   const names = scopes.flatMap((scope) => (Object.hasOwn(byScope, scope) ? (byScope[scope] ?? []) : []));
-  return new Set(names.filter((name) => !except.has(name)));
+  return new Set(except === undefined ? names : names.filter((name) => !except.has(name)));
 }
 
 /** A request for one claim (OpenID Connect Core §5.5.1). `null` requests it as voluntary. */
@@ -145,11 +142,11 @@ type RequestedClaims = Readonly<Record<string, ClaimRequest>>;
 
 /** Keeps the requests that the scopes permit. `name#de` is permitted like `name` (OpenID Connect Core §5.2). */
 export function permittedRequests(
-  requested: RequestedClaims | undefined,
+  requested: RequestedClaims,
   permitted: ReadonlySet<string>,
 ): RequestedClaims {
   return Object.fromEntries(
-    Object.entries(requested ?? {}).filter(([name]) => permitted.has(withoutLanguage(name))),
+    Object.entries(requested).filter(([name]) => permitted.has(withoutLanguage(name))),
   );
 }
 

@@ -345,11 +345,12 @@ async function wantedClaims(
   const requests = claimsRequest?.id_token;
   if (!isRegistered && requests === undefined) return {};
   const { scopes } = access.record;
-  const wanted = permittedRequests(requests, permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS));
+  const names = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
+  const wanted = permittedRequests(requests ?? {}, names);
   if (!isRegistered && Object.keys(wanted).length === 0) return {};
   const attributes = (await getUserClaims(subject)) ?? {};
   return {
-    ...(isRegistered && permittedClaims(attributes, scopes, claimsByScope, PROTOCOL_CLAIMS)),
+    ...(isRegistered && permittedClaims(attributes, names)),
     ...requestedClaims(attributes, wanted),
   };
 }

@@ -108,10 +108,11 @@ async function personalClaims(
   if (person === undefined || !attributes)
     throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
 
-  const asked = permittedRequests(claimsRequest?.userinfo, permittedNames(scopes, claimsByScope));
+  const names = permittedNames(scopes, claimsByScope);
+  const requests = claimsRequest?.userinfo;
   const { sub: _, ...permitted } = {
-    ...permittedClaims(attributes, scopes, claimsByScope),
-    ...requestedClaims(attributes, asked),
+    ...permittedClaims(attributes, names),
+    ...(requests && requestedClaims(attributes, permittedRequests(requests, names))),
     ...(await context.applicationClaims?.ofResponse('userinfo', found)),
   };
   return { ...permitted, sub: person.sub };
