@@ -265,6 +265,13 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
+  spec('grantd §7.5 without HTTP too, a token without the scope openid is refused', async (world) => {
+    const { access_token } = await world.grant('alice', 'web', 'profile email');
+    await assert.rejects(world.server.userInfoOf(access_token), {
+      ...{ code: 'insufficient_scope', status: 403, reason: 'scope_openid_missing' },
+    });
+  });
+
   spec('grantd §7.5 a dead token without the scope openid is 401, not 403', async (world) => {
     const { access_token } = await world.grant('alice', 'web', 'profile');
     await world.revoke(access_token);

@@ -519,6 +519,8 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
         'the algorithm of the DPoP proof is not supported',
       );
       assert.deepEqual(world.server.serverMetadata.dpop_signing_alg_values_supported, ['ES256']);
+      const { access_token } = tokensIn(await redeemed(world, 'web'));
+      assert.equal((await userInfo(world, access_token)).status, 200);
     },
     { dpopAlgorithms: ['ES256'] },
   );
@@ -577,6 +579,7 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
     const off = await secondServer(world, { dpopAlgorithms: [], oidc: { getUserClaims: () => ({}) } });
     assert.equal((await off.userInfo(access_token)).status, 401);
     assert.equal((await userInfo(off, access_token)).status, 401);
+    assert.equal(off.lastReason, 'malformed'); // the scheme is unknown
     assertRefused(await refreshed(off, 'spa', refresh_token), 'invalid_dpop_proof', MISSING);
   });
 

@@ -10,6 +10,12 @@ interface Explained {
 
 export const EXPLAINED: readonly Explained[] = [
   {
+    file: 'core/src/token/token.ts',
+    within: 'usesDpop ?',
+    ...{ from: 'usesDpop', to: 'true' },
+    why: 'the function gives the same result; the condition saves its call for most requests',
+  },
+  {
     file: 'core/src/token/refresh_token.ts',
     within: 'refresh.pairId === undefined ? {}',
     ...{ from: 'refresh.pairId === undefined', to: 'false' },
