@@ -78,8 +78,19 @@ test('introspection is held against bare, the fastest peer and oidc-provider', (
   };
   assert.deepEqual(valuesOf(results({ 'introspection-jwt': rates })), [
     ['introspection-jwt', 'of bare', 0.6, true],
+    ['introspection-jwt', 'of bare, with `--log off`', 0.7, true],
     ['introspection-jwt', 'times the fastest peer', 2.4, false],
     ['introspection-jwt', 'times oidc-provider', 5, true],
+  ]);
+});
+
+test('the share of bare beside a writer is held against that without one', () => {
+  const run = results({
+    'introspection-jwt': { grantd: [500], bare: [1000] },
+    'introspection-jwt-beside-writer': { grantd: [400], bare: [1000] },
+  });
+  assert.deepEqual(valuesOf(run).at(-1), [
+    ...['introspection-jwt-beside-writer', 'of the same share of bare without a writer', 0.8, false],
   ]);
 });
 
@@ -117,7 +128,7 @@ test('revocation is held against commits, and many at once also against opaque i
   });
   const primitives = primitivesWith({ commit: 1000 });
   assert.deepEqual(valuesOf({ ...run, primitives }), [
-    ['introspection-opaque', 'of bare', 0.5, false],
+    ['introspection-opaque', 'of bare', 0.5, true],
     ['revocation-1', 'of the commit rate of the file', 0.6, true],
     ['revocation-64', 'of the lower of 3 times the commit rate and half of opaque introspection', 1.2, true],
   ]);
@@ -166,7 +177,7 @@ test('two workers are not judged if the generator has no core of its own', () =>
   const run = results({ mix: { grantd: [1000], 'grantd, 2 workers': [1200] } });
   const verdictsOf = (cores: number) => tables({ ...run, machine: { ...run.machine, cores } });
   assert.match(verdictsOf(2), /no verdict: the generator shares their cores, and takes up to 50 % of one/);
-  assert.match(verdictsOf(4), /at least 1\.6 times one process, 2 workers \| 1\.200 {2}\| not met \|/);
+  assert.match(verdictsOf(4), /at least 1\.7 times one process, 2 workers \| 1\.200 {2}\| not met \|/);
 });
 
 test('what could not be measured is reported', () => {
@@ -220,9 +231,13 @@ test('no goal is judged if other processes were busy during a measurement that i
 });
 
 test('what has no goal is shown without a verdict', () => {
-  const run = results({ 'introspection-cold-opaque': { grantd: [5000], bare: [10_000] } });
-  const text = tables({ ...run, primitives: primitivesWith({ lookUp: 10 }) });
-  assert.match(text, /\| introspection-cold-opaque \| \(no goal\) of the ceiling \| 0\.550 {2}\| +\|$/);
+  const run = results({
+    growth: { '10 records, access tokens': [1000], '100 records, access tokens': [550] },
+  });
+  assert.match(
+    tables(run),
+    /\| growth \| \(no goal\) of the throughput .* fewer of them cached \| 0\.550 {2}\| +\|$/,
+  );
 });
 
 test('the warm-up of each program is reported, its own requests separately', () => {

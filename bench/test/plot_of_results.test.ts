@@ -47,7 +47,7 @@ const RESULTS: RunResults = {
 test('a run is shown by what grantd as it is installed and others did beside the same bare server', () => {
   assert.match(
     plotOf(RESULTS),
-    / introspection: grantd 0\.50, oidc-provider 0\.10; goal of grantd 0\.60\. refresh: grantd 0\.05\.<\/desc>/,
+    / introspection: grantd 0\.50, oidc-provider 0\.10; goal of grantd 0\.50\. refresh: grantd 0\.05\.<\/desc>/,
   );
 });
 

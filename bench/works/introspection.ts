@@ -86,6 +86,7 @@ export const introspectionOpaque = introspectionWork({
   title: 'introspection, opaque, seen before',
   kind: 'opaque',
   answer: ACTIVE,
+  alsoWith: ['--log', 'off'],
   peers: ['oidc-provider'],
   peerKind: 'machine',
 });
