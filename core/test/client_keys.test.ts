@@ -87,6 +87,31 @@ test('RFC 7517 §4 a key for another algorithm, use or operation is no key, what
   assert.equal(await find(curve.jwk, 'ES256'), undefined);
 });
 
+test('RFC 7517 §5 a key of an unknown curve or type, or with unreadable members, is no key', async () => {
+  const rsa = await newKey('RS256', { kid: 'one' });
+  const elliptic = await newKey('ES256', { kid: 'one' });
+  const edwards = await newKey('EdDSA', { kid: 'one' }, { crv: 'Ed25519' });
+  const find = ({ jwk }: { readonly jwk: JWK }, members: object, algorithm: SigningAlgorithm) =>
+    offline().forVerifying(inline({ ...jwk, ...members } as JWK), algorithm, 'one');
+  assert.ok(await find(elliptic, {}, 'ES256'));
+  assert.ok(await find(edwards, { alg: 'Ed25519' }, 'EdDSA'));
+  assert.equal(await find(edwards, { alg: 'ES256' }, 'EdDSA'), undefined);
+  assert.equal(await find(rsa, { alg: 'Ed25519' }, 'RS256'), undefined);
+  for (const members of [
+    { crv: 'secp256k1' },
+    { crv: 'Ed25519' },
+    { kty: 'OKP' },
+    { x: 1 },
+    { y: undefined },
+  ])
+    assert.equal(await find(elliptic, members, 'ES256'), undefined, JSON.stringify(members));
+  for (const members of [{ crv: 'P-256' }, { crv: 'Ed448' }, { kty: 'EC' }, { x: 'x' }, { x: '' }])
+    assert.equal(await find(edwards, members, 'EdDSA'), undefined, JSON.stringify(members));
+  for (const operations of ['verify', [1, 'verify'], { includes: 'verify' }])
+    assert.equal(await find(rsa, { key_ops: operations }, 'RS256'), undefined, JSON.stringify(operations));
+  assert.equal(await find(rsa, { n: 'AAAA' }, 'RS256'), undefined);
+});
+
 test('RFC 8725 §3.1 a symmetric key never verifies, nor does a private one that was given away', async () => {
   const { jwk, privateKey } = await newKey('ES256', { kid: 'one' });
   const find = (key: object) => offline().forVerifying(inline({ kid: 'one', ...key } as JWK), 'ES256', 'one');
@@ -116,7 +141,8 @@ test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor lon
   assert.ok(await find({}));
   const modulus = (bytes: number, first = 0xff) =>
     Buffer.concat([Buffer.from([first]), Buffer.alloc(bytes - 1, 0xff)]).toString('base64url');
-  assert.ok(await find({ n: modulus(1024) }));
+  assert.ok(await find({ n: modulus(1024) })); // 8192 bits
+  assert.equal(await find({ n: modulus(1025, 1) }), undefined); // 8193 bits
   assert.ok(await find({ e: modulus(4) }));
   for (const n of [
     modulus(128),

@@ -100,6 +100,30 @@ test('grantd §10.4 a rotated refresh token is dead, even if getSubjectState cal
   assert.deepEqual(await world.alive(refresh_token, next.refresh_token), [false, true]);
 });
 
+test('grantd §10.4 getSubjectState counts, also if a host puts its own clients over a store of the library', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const { clients } = world.storage;
+  const own = { ...world.storage, clients: { ...clients, get: (id: string) => clients.get(id) } };
+  const states = { alice: 'active' as 'active' | 'disabled' };
+  const host = await secondServer(world, { getSubjectState: () => states.alice }, own);
+  assert.equal((await host.server.introspectToken(access_token)).active, true);
+  states.alice = 'disabled';
+  assert.deepEqual(await host.server.introspectToken(access_token), { active: false });
+  assert.equal(host.lastReason, 'subject_disabled');
+});
+
+test('grantd §2.4 a JWT is live from the millisecond of its nbf', async (t) => {
+  const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+  const token = await world.machineToken();
+  const nbf = world.clock.seconds + 10;
+  const host = await hostOf(world, (record) => ({ ...record, claims: { ...record.claims, nbf } }));
+  world.clock.nowMs = nbf * 1000 - 1;
+  assert.deepEqual(await host.server.introspectToken(token), { active: false });
+  world.clock.nowMs = nbf * 1000;
+  assert.equal((await host.server.introspectToken(token)).active, true);
+});
+
 test('grantd §5.4 the subject of an opaque client token without stored claims is the client', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const token = await world.machineToken();

@@ -509,3 +509,88 @@ test('findings E1: a key signs only after the key set could be cached without it
   published.push(await one.operator.rotateSigningKey('ES256', { now: true }));
   assert.equal(new Set(published).size, 2);
 });
+
+test('OpenID Connect Core §10.1.1 the wait is that of the next key, however old the current one is', async (t) => {
+  const { server, clock } = openStore(t);
+  const one = server();
+  await one.prepare();
+  const { operator } = one;
+  clock.advance(1000);
+  await operator.rotateSigningKey('ES256');
+  assert.equal(await operator.secondsUntilRotation('ES256'), 300);
+  assert.equal(await operator.secondsUntilRotation('RS256'), 0);
+  clock.advance(300);
+  assert.equal(await operator.secondsUntilRotation('ES256'), 0);
+});
+
+test('RFC 7517 §9.2 after a new server secret, preparing seals every key under it, except those that no secret opens', async (t) => {
+  const { storage, clock } = openStore(t);
+  const keysUnder = (secret: string | readonly string[], repository = storage.keys) =>
+    new SigningKeys(repository, new ServerSecret(secret), clock.read, []);
+  await keysUnder(SECRET).prepare();
+  const kids = (await storage.keys.list()).map(({ kid }) => kid);
+  const both = keysUnder([NEW_SECRET, SECRET]);
+  assert.deepEqual(
+    [...(await both.seals()).values()],
+    kids.map(() => 1),
+  );
+  await keysUnder(SECRET).prepare();
+  assert.deepEqual(
+    [...(await both.seals()).values()],
+    kids.map(() => 1),
+  );
+  await both.prepare();
+  assert.deepEqual(
+    [...(await both.seals()).values()],
+    kids.map(() => 0),
+  );
+  assert.deepEqual(
+    [...(await keysUnder(SECRET).seals()).values()],
+    kids.map(() => -1),
+  );
+
+  const sealed = await storage.keys.list();
+  await keysUnder(['a third secret, with far more than 32 characters', SECRET]).prepare();
+  assert.deepEqual(await storage.keys.list(), sealed);
+  const withoutReseal = { ...storage.keys, reseal: undefined } as unknown as typeof storage.keys;
+  await keysUnder([SECRET, NEW_SECRET], withoutReseal).prepare();
+  assert.deepEqual(await storage.keys.list(), sealed);
+});
+
+test('keys are read from storage once, and again after forgetCached', async (t) => {
+  const { storage, clock } = openStore(t);
+  let reads = 0;
+  const get: typeof storage.keys.get = (kid) => {
+    reads += 1;
+    return storage.keys.get(kid);
+  };
+  const keys = new SigningKeys({ ...storage.keys, get }, new ServerSecret(SECRET), clock.read, []);
+  const { kid } = await keys.forSigning('ES256');
+  await keys.forSigning('ES256');
+  assert.equal(reads, 1);
+  await keys.forVerifying(kid);
+  await keys.forVerifying(kid);
+  assert.equal(reads, 2);
+  keys.forgetCached();
+  await keys.forSigning('ES256');
+  await keys.forVerifying(kid);
+  assert.equal(reads, 4);
+  await assert.rejects(keys.forSigning('ES256', 'unknown'), /the signing key unknown is not in storage/);
+});
+
+test('a server secret has at least 32 characters, and its fingerprint has 8', async () => {
+  const secrets: readonly (string | readonly string[])[] = [[], ['short'], [SECRET, 'short'], 'x'.repeat(31)];
+  for (const secret of secrets)
+    assert.throws(() => new ServerSecret(secret), { name: 'ConfigurationError', option: 'secret' });
+  assert.throws(() => new ServerSecret(JSON.parse('[7]')), { name: 'ConfigurationError' });
+  const two = new ServerSecret([NEW_SECRET, 'x'.repeat(32)]);
+  const fingerprints = await two.fingerprints();
+  assert.deepEqual(
+    fingerprints.map(({ length }) => length),
+    [8, 8],
+  );
+  assert.equal(new Set(fingerprints).size, 2);
+  const [newest] = await two.keys('dpop_nonce');
+  assert.equal(await two.key('dpop_nonce'), newest);
+  assert.equal(newest?.length, 32);
+});
