@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { FormerKey, FormerTokens } from '@grantd/core';
 import { decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { type ProofChanges, proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
 import { FORMER_SECRET, FormerServer, formerJwt } from './harness/former_server.ts';
 import { INACTIVE, REVOKED } from './harness/responses.ts';
 import { openWorld, type World } from './harness/world.ts';
@@ -117,6 +118,35 @@ test('the old secret does not allow a token for another user, or a longer life',
   const issued = decodeJwt(tokens.access_token);
   assert.deepEqual([issued.sub, issued.scope, issued.acr], ['alice', 'openid email', undefined]);
   assert.deepEqual([decodeJwt(tokens.id_token).sid, decodeJwt(tokens.id_token).acr], [undefined, undefined]);
+});
+
+test('RFC 9449 §5, §6 an old token that is bound to a key stays bound, as do its successors', async (t) => {
+  const cnf = { jkt: await thumbprintOf() };
+  for (const isInRow of [false, true]) {
+    const { world, former, pair } = await formerWorld(t);
+    const bound = isInRow ? pair : await former.issue(world.clock, { claims: { cnf } });
+    if (isInRow) for (const [name, row] of former.rows) former.rows.set(name, { ...row, confirmation: cnf });
+    const said = JSON.parse((await world.introspect(bound.access)).body);
+    assert.deepEqual([said.token_type, said.cnf], ['DPoP', cnf]);
+    assert.equal((await world.userInfo(bound.access)).status, 401);
+    assert.equal(world.lastReason, 'token_bound');
+
+    const refresh = async (token: string, proof?: ProofChanges) =>
+      world.post(
+        '/token',
+        { grant_type: 'refresh_token', refresh_token: token },
+        'web',
+        proof && { dpop: await proofOf(world, proof) },
+      );
+    assert.equal((await refresh(bound.refresh)).status, 400);
+    assert.equal((await refresh(bound.refresh, { key: 'of a thief' })).status, 400);
+    const { status, body } = await refresh(bound.refresh, {});
+    assert.equal(status, 200, body);
+    const { token_type, refresh_token } = JSON.parse(body);
+    assert.equal(token_type, 'DPoP');
+    assert.equal((await refresh(refresh_token)).status, 400);
+    assert.equal((await refresh(refresh_token, {})).status, 200);
+  }
 });
 
 test('the old secret is worthless for tokens of this server', async (t) => {

@@ -741,6 +741,19 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
     },
   );
 
+  spec('§7.2 a token of type DPoP whose record names no key is refused everywhere', async (world) => {
+    const { access_token } = await world.grant();
+    const server = await secondServer(
+      world,
+      { oidc: { getUserClaims: () => ({}) } },
+      withTokens(world.storage, (found) => ({ ...found, tokenType: 'DPoP' })),
+    );
+    assert.equal((await server.userInfo(access_token)).status, 401);
+    assert.equal(server.lastReason, 'confirmation_unknown');
+    assert.equal((await userInfo(server, access_token)).status, 401);
+    assert.equal(server.lastReason, 'token_unbound');
+  });
+
   // ── Nonces ─────────────────────────────────────────────────────────────────────────────────────────────
 
   spec('§8.2 a proof may have the offered nonce, and a wrong one is refused', async (world) => {

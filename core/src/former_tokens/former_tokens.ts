@@ -1,6 +1,7 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../environment.ts';
 import {
+  type Confirmation,
   type NewToken,
   type Standing,
   storedLife,
@@ -194,6 +195,8 @@ export interface FormerToken {
   readonly expiresAtMs: number;
   /** For access tokens: `id` of the refresh token that was issued with it, if any. */
   readonly refreshTokenId?: string | null | undefined;
+  /** The key that the token is bound to (RFC 9449 §6). Default: `cnf` of a JWT, else none. */
+  readonly confirmation?: Confirmation | null | undefined;
 }
 
 /** `keyId` in the records of previous tokens. No key of this server has it. */
@@ -207,13 +210,14 @@ const NO_TOKENS_DIGEST = 'A'.repeat(43);
 
 /** @throws {StorageFault} a required member is missing or wrong */
 function formerRecord(kind: TokenKind, id: string, found: FormerToken): TokenRecord {
-  const { clientId, subject, scopes, issuedAtMs, expiresAtMs, refreshTokenId } = found;
+  const { clientId, subject, scopes, issuedAtMs, expiresAtMs, refreshTokenId, confirmation } = found;
   const refreshId = kind === 'refresh_token' ? id : refreshTokenId;
   const familyId = `${FAMILY_PREFIX}${refreshId}`;
   return tokenRecord(
     {
       ...{ id, kind, keyId: KEY_ID, clientId, scopes, issuedAtMs },
-      ...(kind === 'access_token' && { tokenType: 'Bearer' }),
+      ...(kind === 'access_token' && { tokenType: confirmation == null ? 'Bearer' : 'DPoP' }),
+      ...(confirmation != null && { confirmation }),
       ...(subject != null && { subject }),
       ...(refreshId != null && { familyId, grantId: familyId }),
       expiresAt: Math.ceil(expiresAtMs / 1000),

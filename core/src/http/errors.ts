@@ -316,7 +316,8 @@ export const REFUSAL_REASONS = {
   token_bound:
     'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
   token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
-  confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
+  confirmation_unknown:
+    'The access token is bound in a way (cnf) that the server does not know, or its record says DPoP but names no key.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:
     'The DPoP header is not one signed JWT of the type dpop+jwt, is too long, or lacks a claim.',

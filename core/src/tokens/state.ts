@@ -256,8 +256,10 @@ export class AccessTokenVerifier {
     const life = await lifeOf(this.#context, found.record, found.claims);
     if (!life.alive) throw refused(life.reason);
     const confirmation = confirmationOf(found);
-    if (confirmation === undefined && scheme === 'Bearer') return found;
-    if (confirmation === undefined) throw refused('token_unbound');
+    // A record of type DPoP without a confirmation has lost it.
+    if (confirmation === undefined && scheme === 'Bearer' && found.record.tokenType !== 'DPoP') return found;
+    if (confirmation === undefined)
+      throw refused(scheme === 'Bearer' ? 'confirmation_unknown' : 'token_unbound');
     if (dpopKeyOf(confirmation) === undefined) throw refused('confirmation_unknown');
     if (scheme === 'Bearer') throw refused('token_bound');
     return found;
