@@ -285,8 +285,8 @@ function isExplanationOf(explained: (typeof EXPLAINED)[number], { file, line, fr
   const text = readFileSync(join(ROOT, file), 'utf8').split('\n')[line - 1] ?? '';
   return (
     explained.file === file &&
-    explained.from === from &&
-    explained.to === to &&
+    (explained.from ?? from) === from &&
+    (explained.to ?? to) === to &&
     text.includes(explained.within)
   );
 }

@@ -308,6 +308,7 @@ for (const [option, applicationClaims] of [
   [`${AT}.in`, { claims: { groups: { in: ['jwt'] } } }],
   [`${AT}.scopes`, { claims: { groups: { ...HERE, scopes: 'read' } } }],
   [`${AT}.apis`, { claims: { groups: { ...HERE, apis: [''] } } }],
+  [`${AT}.apis`, { claims: { groups: { ...HERE, apis: [] } } }],
   [`${AT}.live`, { claims: { groups: { in: ['introspection'], live: 'yes' } } }],
   [`${AT}.live`, { claims: { groups: { in: ['access_token', 'introspection'], live: true } } }],
 ] as const) {

@@ -246,6 +246,11 @@ test('findings C2: signing keys are sealed under the new server secret by the ne
     [keys.toSorted()],
   );
   assert.deepEqual(lost, { clients: [], signingKeys: [] });
+  const stranger = await secondServer(world, {
+    secret: 'a third server secret, with more than 32 characters',
+  });
+  const dependents = await stranger.server.operator.secretDependents([]);
+  assert.deepEqual(dependents.lost.signingKeys.toSorted(), keys.toSorted());
   assert.equal((await changed.server.introspectToken(accessToken)).active, true);
 });
 

@@ -113,6 +113,27 @@ test('grantd §10.4 getSubjectState counts, also if a host puts its own clients 
   assert.equal(host.lastReason, 'subject_disabled');
 });
 
+test('grantd §10.5 a host’s record without a digest is accepted by its identifier', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const host = await hostOf(world, ({ digest: _, ...record }) => record);
+  assert.equal((await host.server.introspectToken(access_token)).active, true);
+});
+
+test('grantd §10.3 each kind of token is revoked by the method of its own kind', async (t) => {
+  const world = await openWorld(t);
+  const { access_token, refresh_token } = await world.grant();
+  for (const isAccess of [true, false]) {
+    const tokens = {
+      ...world.storage.tokens,
+      isAccessTokenRevoked: async () => isAccess,
+      isRefreshTokenRevoked: async () => !isAccess,
+    };
+    const host = await secondServer(world, {}, { ...world.storage, tokens });
+    assert.deepEqual(await host.alive(access_token, refresh_token), [!isAccess, isAccess]);
+  }
+});
+
 test('grantd §2.4 a JWT is live from the millisecond of its nbf', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const token = await world.machineToken();

@@ -529,6 +529,7 @@ test('RFC 7517 §9.2 after a new server secret, preparing seals every key under 
     new SigningKeys(repository, new ServerSecret(secret), clock.read, []);
   await keysUnder(SECRET).prepare();
   const kids = (await storage.keys.list()).map(({ kid }) => kid);
+  assert.equal(kids.length, 2 * ALGORITHMS.length);
   const both = keysUnder([NEW_SECRET, SECRET]);
   assert.deepEqual(
     [...(await both.seals()).values()],
@@ -550,6 +551,8 @@ test('RFC 7517 §9.2 after a new server secret, preparing seals every key under 
   );
 
   const sealed = await storage.keys.list();
+  await both.prepare();
+  assert.deepEqual(await storage.keys.list(), sealed);
   await keysUnder(['a third secret, with far more than 32 characters', SECRET]).prepare();
   assert.deepEqual(await storage.keys.list(), sealed);
   const withoutReseal = { ...storage.keys, reseal: undefined } as unknown as typeof storage.keys;

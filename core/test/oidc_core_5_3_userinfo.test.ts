@@ -508,6 +508,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
         subject: 'alice',
         format: 'opaque',
       });
+      assert.match(issued?.accessToken ?? '', /^grantd_at_/);
       const record = await world.server.operator.explainToken(issued?.accessToken ?? '');
       assert.ok(record.record && 'kind' in record.record);
       const { subject: _, standing: _s, id: _i, ...rest } = record.record;

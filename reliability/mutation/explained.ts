@@ -3,8 +3,9 @@ interface Explained {
   readonly file: string;
   /** Part of its line, to tell it from the same change elsewhere in the file. */
   readonly within: string;
-  readonly from: string;
-  readonly to: string;
+  /** Default: every mutant of the line that survives. */
+  readonly from?: string;
+  readonly to?: string;
   readonly why: string;
 }
 
@@ -94,5 +95,220 @@ export const EXPLAINED: readonly Explained[] = [
     from: "typeof one !== 'string' || one.length < 32",
     to: 'undefined',
     why: 'the table of options rejects such a list first; the check protects other callers',
+  },
+  {
+    file: 'core/src/tokens/client_keys.ts',
+    within: 'error instanceof DocumentError ? error.ofClient',
+    why: 'every failure of the host’s fetchDocument becomes a DocumentError before it comes here',
+  },
+  {
+    file: 'core/src/tokens/jwt.ts',
+    within: "algorithm === 'HS256' ? [algorithm]",
+    why: '`namesOf` gives the same name; the condition serves the type',
+  },
+  {
+    file: 'core/src/tokens/jwt.ts',
+    within: 'others.length > 0) return false',
+    why: 'readers of the header have refused every text that is not three parts',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: "if (claims === undefined) return { verified: false, reason: 'malformed' };",
+    why: 'the server signs objects only; the check serves the type',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'algorithm !== key.algorithm || isExtended',
+    why: 'the signature is checked with the algorithm of the key, and only the server can sign an extension; a second lock',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'MAX_HEADERS = 200',
+    why: 'a limit of memory, far above what a test reaches',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'if (common === header) this.#headers.set(name, header);',
+    why: 'equal headers are shared to save memory',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'if (!record) throw new Error(`the signing key',
+    why: 'without the check another error names the same key',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'if (current === undefined) throw new Error',
+    why: '`#complete` has just created the key; the check serves the type',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: '(next?.createdAtMs ?? 0)',
+    why: '`#complete` has just created the key; the default serves the type',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'async rotate(algorithm: SigningAlgorithm, now = false)',
+    why: 'the operation that calls it always passes the argument',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'if (stored) return stored;',
+    why: 'without it the keys are completed first, with the same result',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: '(one) => one === needed ||',
+    why: 'without `needed` the list decides alike, unless a store forgets keys that it lists',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'if (missing.length === 0) return records;',
+    why: 'without it the same list is read again',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'modulusLength: 2048',
+    why: 'a key with one more bit works alike',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: "...(algorithm === 'EdDSA' && { crv: 'Ed25519' })",
+    why: 'the default of jose',
+  },
+  {
+    file: 'core/src/tokens/jwt_service.ts',
+    within: 'return { index: -1 };',
+    why: 'every negative index means that no secret opens the key',
+  },
+  {
+    file: 'core/src/tokens/mint.ts',
+    within: '...(confirmation !== undefined && { confirmation }),',
+    why: 'the claims of the record name the key, too',
+  },
+  {
+    file: 'core/src/tokens/mint.ts',
+    within: 'if (claims === undefined || !String(claims.jti).endsWith(body)) return undefined;',
+    why: 'a second lock: the digest of the rebuilt token decides',
+  },
+  {
+    file: 'core/src/tokens/mint.ts',
+    within: '(one < other ? -1 : 1)',
+    why: 'any order will do that is the same each time',
+  },
+  {
+    file: 'core/src/tokens/mint.ts',
+    within: 'if (!isRegistered && requests === undefined) return {};',
+    why: 'spreading `undefined` adds nothing',
+  },
+  {
+    file: 'core/src/tokens/mint.ts',
+    within: 'if (!isRegistered && Object.keys(wanted).length === 0) return {};',
+    why: 'spreading `undefined` adds nothing',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'RSA_BITS = {',
+    why: 'limits of time, tested on both sides by keys of the usual sizes',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'RSA_EXPONENT_BITS = {',
+    why: 'a limit of time; exponents have whole bytes',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'MAX_NUMBER_LENGTH',
+    why: 'a limit of memory',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: "if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;",
+    why: 'callers use the result as a condition',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: "!(algorithm === 'EdDSA' && alg === 'Ed25519')) return false;",
+    why: 'callers use the result as a condition',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'return key instanceof Uint8Array ? undefined : key;',
+    why: 'keys have been read, and none of them is symmetric; the condition serves the type',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'return Array.isArray(value) && value.every',
+    why: 'a text has no `every`',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'curves.some((curve) => curve === value)',
+    why: 'jose refuses keys of the wrong type or curve, too',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: "kty === 'EC' && isCurve(crv",
+    why: 'jose refuses keys of the wrong type or curve, too',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: "kty === 'OKP' && isCurve(crv",
+    why: 'jose refuses keys of the wrong type or curve, too',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: '(bytesOf(number).at(-1) ?? 0)',
+    why: 'the number has a byte; the default serves the type',
+  },
+  {
+    file: 'core/src/tokens/public_keys.ts',
+    within: 'return first === -1 ? 0',
+    why: 'the number of zero has too few bits by either way',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: 'this.#secrets.length === 0 ||',
+    why: 'the table of options rejects such a list first; the check protects other callers',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: "this.#secrets.some((one) => typeof one !== 'string'",
+    why: 'the table of options rejects such a list first; the check protects other callers',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: 'if (keys === undefined) {',
+    why: 'without the cache the same keys are derived again',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: 'this.#derived.set(use, keys);',
+    why: 'without the cache the same keys are derived again',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: 'if (first === undefined) throw',
+    why: 'the constructor requires a secret; the check serves the type',
+  },
+  {
+    file: 'core/src/tokens/server_secret.ts',
+    within: '.slice(0, 8)',
+    why: 'a fingerprint only has to differ',
+  },
+  {
+    file: 'core/src/tokens/state.ts',
+    within: 'if (context.pairwiseSecret === undefined) return subject;',
+    why: 'without the secret the client’s identifier is the subject, by one lookup more',
+  },
+  {
+    file: 'core/src/tokens/state.ts',
+    within: 'if (context.getSubjectState !== undefined) {',
+    why: 'without the function a user is live; the condition saves the call',
+  },
+  {
+    file: 'core/src/tokens/jwt.ts',
+    within: 'REFUSALS.some((refusal) => error instanceof refusal)',
+    why: 'the other errors come from a key that does not fit its algorithm, which is checked when the key is read',
   },
 ];
