@@ -210,6 +210,12 @@ for (const [algorithm, made] of [
   });
 }
 
+test('RFC 7518 §6.2.1 nothing is encrypted to a point that is not on its curve', async () => {
+  const { jwk } = await newKey('ECDH-ES', { kid: 'one', use: 'enc' });
+  assert.ok(await offline().forEncrypting(inline(jwk), 'ECDH-ES'));
+  assert.equal(await offline().forEncrypting(inline({ ...jwk, x: jwk.y } as JWK), 'ECDH-ES'), undefined);
+});
+
 // ── Behind a URI ──────────────────────────────────────────────────────────────────────────────────────────
 
 test('a key set is fetched once for several minutes, then again, so that a key taken away is gone', async () => {
