@@ -21,7 +21,10 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'library introspection': { files: 16, lines: 550 },
   'library UserInfo': { files: 18, lines: 400 },
   'library revocation': { files: 16, lines: 500 },
+  'library introspection of a token that was not seen before': { files: 16, lines: 600 },
+  'library refresh': { files: 23, lines: 900 },
   'program introspection': { files: 24, lines: 750 },
+  'program introspection of a token that was not seen before': { files: 26, lines: 900 },
   'program UserInfo': { files: 26, lines: 600 },
   'program revocation': { files: 26, lines: 900 },
   'program refresh': { files: 32, lines: 1_100 },
@@ -37,10 +40,10 @@ for (const { place, request, files } of await walks()) {
   const functions = sum(ran.map((file) => file.functions.length));
   console.log(`${name}: ${found.files} files, ${functions} functions, ${found.lines} lines`);
   if (flags.files) for (const file of Object.keys(files)) console.log(`  ${file}`);
-  const budget = BUDGETS[name];
+  const budget = BUDGETS[name] ?? { files: 0, lines: 0 };
   unused.delete(name);
   for (const part of ['files', 'lines'] as const) {
-    if (budget === undefined || found[part] <= budget[part]) continue;
+    if (found[part] <= budget[part]) continue;
     console.error(`${name}: ${found[part]} ${part}, at most ${budget[part]} are allowed`);
     isExceeded = true;
   }

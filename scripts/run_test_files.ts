@@ -13,14 +13,14 @@ export interface RunOptions {
   readonly isInterrupted?: () => boolean;
   /** Default: one more than there are cores, because files sometimes wait. */
   readonly processes?: number;
-  /** A file that takes longer hangs, and has failed. Default: 300,000 milliseconds. */
+  /** A file that takes longer fails. Default: 300,000 milliseconds. */
   readonly longestFileMs?: number;
 }
 
 /** A process is replaced after this many files, so that what they leave behind in memory stays small. */
-const FILES_OF_A_PROCESS = 15;
+const FILES_PER_PROCESS = 15;
 /** How many files are listed, so that the next reader sees where the time goes. */
-const SLOWEST = 15;
+const LISTED_SLOW_FILES = 15;
 
 /** @returns whether all files have run and all their tests passed */
 export async function runTestFiles(
@@ -40,7 +40,7 @@ export async function runTestFiles(
     while (waiting.length > 0 && !isInterrupted()) await runSome();
   };
 
-  /** Ends with the process, which is replaced if files are left. */
+  /** Runs files in one process. Resolves when it exits. */
   function runSome(): Promise<void> {
     const child = fork(join(import.meta.dirname, 'test_worker.ts'), { serialization: 'advanced' });
     running.add(child);
@@ -68,7 +68,9 @@ export async function runTestFiles(
       child.once('exit', (status, signal) => {
         clearTimeout(timer);
         running.delete(child);
-        if (current !== undefined) keep(ended(current, `Its process has ended with ${signal ?? status}.`));
+        // A process may also die after its last file.
+        if (current !== undefined || status !== 0)
+          keep(failedResult(current ?? mine.join(', '), `Its process has ended with ${signal ?? status}.`));
         resolve();
       });
     });
@@ -76,7 +78,7 @@ export async function runTestFiles(
 
   /** The next file for a process that has run these. */
   function takeFileAfter(mine: readonly string[]): string | undefined {
-    if (mine.length === FILES_OF_A_PROCESS || mine.some((file) => alone.has(file))) return undefined;
+    if (mine.length === FILES_PER_PROCESS || mine.some((file) => alone.has(file))) return undefined;
     const at = waiting.findIndex((file) => mine.length === 0 || !alone.has(file));
     return at < 0 ? undefined : waiting.splice(at, 1)[0];
   }
@@ -84,7 +86,7 @@ export async function runTestFiles(
   await Promise.all(Array.from({ length: Math.min(processes, files.length) }, inOneProcess));
   const sum = (name: 'passed' | 'failed' | 'skipped') => results.reduce((total, one) => total + one[name], 0);
   writeFileSync('.test-results/titles.json', JSON.stringify(titlesOf(results)));
-  if (results.length > SLOWEST) console.log(`The slowest files:\n${slowest(results)}`);
+  if (results.length > LISTED_SLOW_FILES) console.log(`The slowest files:\n${slowest(results)}`);
   console.log(`${seconds(performance.now() - startedAt)} s`);
   console.log(`${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped`);
   return sum('failed') === 0 && results.length === files.length;
@@ -95,7 +97,7 @@ function runsAlone(file: string): boolean {
   return /^\/\/ Runs alone:/m.test(readFileSync(file, 'utf8'));
 }
 
-function ended(file: string, why: string): FileResult {
+function failedResult(file: string, why: string): FileResult {
   const text = `\n✖ ${file}\n    ${why}\n`;
   return { file, passed: 0, failed: 1, skipped: 0, ms: 0, text, titles: {} };
 }
@@ -117,7 +119,7 @@ function lineOf({ file, passed, failed, skipped, ms }: FileResult): string {
 function slowest(results: readonly FileResult[]): string {
   return results
     .toSorted((one, other) => other.ms - one.ms)
-    .slice(0, SLOWEST)
+    .slice(0, LISTED_SLOW_FILES)
     .map(({ file, ms }) => `${seconds(ms).padStart(7)} s  ${file}`)
     .join('\n');
 }

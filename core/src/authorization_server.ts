@@ -13,7 +13,7 @@ import type { ServerEvent } from './http/events.ts';
 import { fetchNothing } from './http/fetch_document.ts';
 import type { HttpRequest, HttpResponse } from './http/http.ts';
 import {
-  type IntrospectionQuery,
+  type IntrospectionOptions,
   type IntrospectionResult,
   introspectToken,
 } from './introspection/introspection.ts';
@@ -25,7 +25,7 @@ import {
 } from './operations.ts';
 import type { Claims } from './protocol/claims.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
-import { type RevocationOrder, type RevocationResult, revokeToken } from './revocation/revocation.ts';
+import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
 import { callOf, perform, type Routes, report, routeOf } from './serve.ts';
 import { guarded, guardedCall } from './storage/faults.ts';
 import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
@@ -178,7 +178,7 @@ export class AuthorizationServer {
    * Introspects a token for a client, or without `caller` for the host, which may see every token.
    * @throws {StorageFault} storage is not available
    */
-  introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
+  introspectToken(token: string, query: IntrospectionOptions = {}): Promise<IntrospectionResult> {
     return introspectToken(this.#context, token, query);
   }
 
@@ -186,7 +186,7 @@ export class AuthorizationServer {
    * Revokes a token and those that depend on it. With `owner`, only if it belongs to that client.
    * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
    */
-  revokeToken(token: string, order: RevocationOrder = {}): Promise<RevocationResult> {
+  revokeToken(token: string, order: RevocationOptions = {}): Promise<RevocationResult> {
     return revokeToken(this.#context, token, order);
   }
 

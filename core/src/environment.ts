@@ -40,3 +40,17 @@ export function equalInConstantTime(one: string, other: string): boolean {
   for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
   return difference === 0;
 }
+
+/**
+ * Runs two independent steps in parallel, with the outcome of running them in order: if the first fails, its error wins
+ * at once, whatever the second does.
+ * @param first has already started
+ */
+export async function inParallel<A, B>(
+  first: Promise<A>,
+  second: () => Promise<B>,
+): Promise<readonly [A, B]> {
+  const other = second();
+  other.catch(() => undefined); // awaited below, unless the first one fails
+  return [await first, await other];
+}

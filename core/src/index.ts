@@ -50,7 +50,7 @@ export {
   preferencesOf,
   queryOf,
 } from './http/http.ts';
-export type { IntrospectionQuery, IntrospectionResult } from './introspection/introspection.ts';
+export type { IntrospectionOptions, IntrospectionResult } from './introspection/introspection.ts';
 export type { LogoutRequest } from './logout/logout.ts';
 export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notification.ts';
 export type { Explanation } from './operator/explanation.ts';
@@ -117,7 +117,7 @@ export {
   documentOf,
 } from './registration/client_document.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
-export type { RevocationOrder, RevocationResult } from './revocation/revocation.ts';
+export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';
 export type {
   AdministrableStorage,
   ApiNames,

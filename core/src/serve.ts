@@ -99,17 +99,21 @@ async function answerWithCrossOrigin(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  const { methods, crossOrigin, acceptsDpop } = endpoint;
-  if (request.method === 'OPTIONS' && crossOrigin !== 'off')
+  if (request.method === 'OPTIONS' && endpoint.crossOrigin !== 'off')
     return preflightResponse(endpoint, context, request);
-  requireMethod(methods, request);
+  requireMethod(endpoint.methods, request);
   // Endpoints treat `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2).
   const response = await endpoint.answer(context, request, call);
-  const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
-  // For the client's next proof (RFC 9449 §8).
-  const nonce = acceptsDpop && request.headers.dpop !== undefined ? await nonceHeaders(context) : undefined;
+  const headers = await commonHeaders(endpoint, context, request, call);
   context.onEvent({ ...call, type: 'answered' });
-  return { ...response, headers: { ...response.headers, ...headers, ...nonce } };
+  return { ...response, headers: { ...response.headers, ...headers } };
+}
+
+/** Headers of responses and errors alike. */
+async function commonHeaders(endpoint: Endpoint, context: Context, request: HttpRequest, call: Call) {
+  const headers = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
+  if (!endpoint.acceptsDpop || request.headers.dpop === undefined) return headers;
+  return { ...headers, ...(await nonceHeaders(context)) }; // for the client's next proof (RFC 9449 §8)
 }
 
 /** @throws {OAuthError} status 405 with `Allow` (RFC 9110 §15.5.6) */
@@ -131,10 +135,7 @@ async function withErrorHeaders(
 ): Promise<OAuthError> {
   const challenges = endpoint.challenges(context, error, request);
   const challenge = challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
-  const crossOrigin = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
-  const hasProof = endpoint.acceptsDpop && request.headers.dpop !== undefined;
-  const nonce = hasProof ? await nonceHeaders(context) : undefined;
-  return error.withHeaders({ ...challenge, ...crossOrigin, ...nonce });
+  return error.withHeaders({ ...challenge, ...(await commonHeaders(endpoint, context, request, call)) });
 }
 
 /** Reports a refusal to the operator. */
@@ -233,18 +234,4 @@ async function isAllowed(
   if (clientId === undefined) return storage.clients.hasRedirectOrigin(origin);
   const client = await storage.clients.get(clientId);
   return client?.redirectUris.some((uri) => originOf(uri) === origin) ?? false;
-}
-
-/**
- * Runs two independent steps in parallel, with the outcome of running them in order: if the first fails, its error wins
- * at once, whatever the second does.
- * @param first has already started
- */
-export async function inParallel<A, B>(
-  first: Promise<A>,
-  second: () => Promise<B>,
-): Promise<readonly [A, B]> {
-  const other = second();
-  other.catch(() => undefined); // awaited below, unless the first one fails
-  return [await first, await other];
 }

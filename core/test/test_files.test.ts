@@ -89,3 +89,13 @@ test('a file that runs alone has a process of its own', () => {
   );
   assert.ok(lines.includes('all passed: true'));
 });
+
+test('a process that dies after its last file fails the run, and one whose tests failed is counted once', () => {
+  const dies = "test('one', () => {}); process.once('disconnect', () => process.exit(3));";
+  const { lines } = runs("test('zero', () => {});", dies);
+  assert.ok(lines.includes('✔ 2.test.mjs: 1 passed'));
+  assert.ok(lines.includes('Its process has ended with 3.'), lines.join('\n'));
+  assert.ok(lines.includes('all passed: false'));
+  const wrong = runs("test('one', () => { throw new Error('wrong'); });");
+  assert.ok(wrong.lines.includes('0 passed, 1 failed, 0 skipped'), wrong.lines.join('\n'));
+});

@@ -21,16 +21,16 @@ import {
   type IntrospectionCredentials,
 } from './introspection_credentials.ts';
 import {
-  ASKING_OPTIONS,
   type Ask,
-  type AskingOptions,
   documentsBy,
   guarded,
   IssuerMetadata,
-  requireAskableUrl,
+  REQUEST_OPTIONS,
+  type RequestOptions,
   requireAudience,
   requireBetween,
   requireIssuer,
+  requireRequestUrl,
   requireTolerance,
 } from './issuer_metadata.ts';
 import {
@@ -44,9 +44,9 @@ import {
   verifiedAccessToken,
 } from './verified_access_token.ts';
 
-const MAX_QUESTIONS = 65_536;
+const MAX_CONCURRENT_REQUESTS = 65_536;
 
-export interface AccessTokenIntrospectorOptions extends AskingOptions {
+export interface AccessTokenIntrospectorOptions extends RequestOptions {
   /** URL of the authorization server, exactly as in its tokens and metadata. */
   readonly issuer: string;
   /** Audience (`aud`) of this API. Default: not checked, so the authorization server alone decides. */
@@ -67,13 +67,13 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
    * Maximum concurrent introspection requests, from 1 to 65536. Further tokens get a 503 at once, so that a flood of
    * unknown tokens cannot use up all connections. Default: 256.
    */
-  readonly maxQuestions?: number;
+  readonly maxConcurrentRequests?: number;
   /** Returns milliseconds since 1970. Default: the system clock. */
   readonly clock?: Clock;
 }
 
 const INTROSPECTOR_OPTIONS: KindsOf<AccessTokenIntrospectorOptions> = {
-  ...ASKING_OPTIONS,
+  ...REQUEST_OPTIONS,
   issuer: anyText,
   audience: anyTexts,
   credentials: anyValue,
@@ -81,7 +81,7 @@ const INTROSPECTOR_OPTIONS: KindsOf<AccessTokenIntrospectorOptions> = {
   allowMissingTokenType: trueOrFalse,
   clockTolerance: anyValue,
   cache: anyValue,
-  maxQuestions: anyValue,
+  maxConcurrentRequests: anyValue,
   clock: anyFunction,
 };
 
@@ -112,7 +112,7 @@ export class AccessTokenIntrospector implements AccessTokens {
   constructor(options: AccessTokenIntrospectorOptions) {
     requireKinds(options, INTROSPECTOR_OPTIONS);
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
-    const { maxQuestions = 256 } = options;
+    const { maxConcurrentRequests = 256 } = options;
     const policy = requireIssuer(options);
     this.#issuer = policy.issuer;
     this.#audience = audience === undefined ? undefined : requireAudience(audience);
@@ -121,11 +121,13 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
-    this.#limit = new RequestLimit(requireBetween('maxQuestions', maxQuestions, 1, MAX_QUESTIONS));
+    this.#limit = new RequestLimit(
+      requireBetween('maxConcurrentRequests', maxConcurrentRequests, 1, MAX_CONCURRENT_REQUESTS),
+    );
     this.#remembered = cache && new ActiveTokens(cache);
     const metadata = new IssuerMetadata({ policy, fetchDocument: documentsBy(this.#ask), clock });
     const known =
-      endpoint === undefined ? undefined : requireAskableUrl('introspectionEndpoint', endpoint, policy);
+      endpoint === undefined ? undefined : requireRequestUrl('introspectionEndpoint', endpoint, policy);
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
@@ -247,7 +249,7 @@ class RequestLimit {
   /** @throws {DocumentError} the limit is reached */
   async within<T>(question: () => Promise<T>): Promise<T> {
     if (this.#running >= this.#max)
-      throw new DocumentError('failed', 'too many introspection requests at once: see maxQuestions');
+      throw new DocumentError('failed', 'too many introspection requests at once: see maxConcurrentRequests');
     this.#running += 1;
     try {
       return await question();

@@ -28,15 +28,15 @@ import {
 import type { JWK } from 'jose';
 import { verifierOf } from '#crypto';
 import {
-  ASKING_OPTIONS,
-  type AskingOptions,
   documentsBy,
   guarded,
   IssuerMetadata,
+  REQUEST_OPTIONS,
+  type RequestOptions,
   requireAlgorithms,
-  requireAskableUrl,
   requireAudience,
   requireIssuer,
+  requireRequestUrl,
   requireTolerance,
   type TransportPolicy,
 } from './issuer_metadata.ts';
@@ -51,7 +51,7 @@ import {
   verifiedAccessToken,
 } from './verified_access_token.ts';
 
-export interface AccessTokenVerifierOptions extends AskingOptions {
+export interface AccessTokenVerifierOptions extends RequestOptions {
   /** URL of the authorization server, exactly as in its tokens and metadata. */
   readonly issuer: string;
   /** Audience (`aud`) of this API. If there are several, a token needs one of them. */
@@ -69,7 +69,7 @@ export interface AccessTokenVerifierOptions extends AskingOptions {
 }
 
 const VERIFIER_OPTIONS: KindsOf<AccessTokenVerifierOptions> = {
-  ...ASKING_OPTIONS,
+  ...REQUEST_OPTIONS,
   issuer: anyText,
   audience: anyTexts,
   jwksUri: anyText,
@@ -150,7 +150,7 @@ function keySource(
     return { keys };
   }
   if (jwksUri === undefined) return { url: () => metadata.url('jwks_uri') };
-  const url = requireAskableUrl('jwksUri', jwksUri, policy);
+  const url = requireRequestUrl('jwksUri', jwksUri, policy);
   return { url: async () => url };
 }
 

@@ -2,7 +2,7 @@
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
-import { foundToken } from './verified_access_token.ts';
+import { attachedToken } from './verified_access_token.ts';
 
 /** The members of h3's event that are used. The token is stored in `context.token`. */
 export interface H3Event {
@@ -33,5 +33,5 @@ export function protect(
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf({ context }: Pick<H3Event, 'context'>): VerifiedAccessToken {
-  return foundToken('token' in context ? context.token : undefined);
+  return attachedToken('token' in context ? context.token : undefined);
 }

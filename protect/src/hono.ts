@@ -2,7 +2,7 @@
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
-import { foundToken } from './verified_access_token.ts';
+import { attachedToken } from './verified_access_token.ts';
 
 /** The members of Hono's context that are used. The token is stored under `token`. */
 export interface HonoContext {
@@ -34,5 +34,5 @@ export function protect(
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf(context: { get(name: string): unknown }): VerifiedAccessToken {
-  return foundToken(context.get('token'));
+  return attachedToken(context.get('token'));
 }

@@ -13,7 +13,7 @@ export {
   type EmbeddedServer,
 } from './embedded_access_tokens.ts';
 export type { IntrospectionCredentials } from './introspection_credentials.ts';
-export type { AskingOptions, Fetch } from './issuer_metadata.ts';
+export type { Fetch, RequestOptions } from './issuer_metadata.ts';
 export type { ProtectionOptions } from './protection.ts';
 export type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
 export { AuthorizationServerFault } from './verified_access_token.ts';

@@ -89,7 +89,7 @@ function metadataUrl(issuer: string): string {
 /** The global `fetch`, or your own, for example with a proxy, a client certificate or a service binding. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-export interface AskingOptions {
+export interface RequestOptions {
   /** Sends the requests. Default: the runtime's `fetch`. */
   readonly fetch?: Fetch;
   /** Milliseconds within which the authorization server must respond, from 1 to 60000. Default: 5000. */
@@ -101,7 +101,7 @@ export interface AskingOptions {
   readonly allowInsecureRequests?: boolean;
 }
 
-export const ASKING_OPTIONS: KindsOf<AskingOptions> = {
+export const REQUEST_OPTIONS: KindsOf<RequestOptions> = {
   fetch: anyFunction,
   timeoutMs: anyValue,
   allowInsecureRequests: trueOrFalse,
@@ -121,7 +121,7 @@ export type Ask = (url: string, init?: RequestInit) => Promise<FetchedDocument>;
 export function guarded({
   fetch = (url, init) => globalThis.fetch(url, init),
   timeoutMs = DOCUMENT_LIMITS.timeoutMs,
-}: AskingOptions): Ask {
+}: RequestOptions): Ask {
   requireBetween('timeoutMs', timeoutMs, 1, MAX_TIMEOUT_MS);
   return (url, init) =>
     withinTime(timeoutMs, 'there was no answer', async (signal) => {
@@ -172,7 +172,7 @@ export function requireIssuer({
  * @returns the URL in ASCII
  * @throws {ConfigurationError} the URL's transport is not allowed
  */
-export function requireAskableUrl(option: string, url: string, policy: TransportPolicy): string {
+export function requireRequestUrl(option: string, url: string, policy: TransportPolicy): string {
   if (isAskable(url, policy)) return new URL(url).href;
   throw new ConfigurationError(option, 'an https URL, or an http URL on loopback if the issuer has one too');
 }

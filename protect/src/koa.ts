@@ -6,7 +6,7 @@ import {
 } from '@grantd/core/internal/http/http';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
-import { foundToken } from './verified_access_token.ts';
+import { attachedToken } from './verified_access_token.ts';
 
 /** The members of Koa's context that are used. The token is stored in `state.token`. */
 export interface KoaContext {
@@ -56,5 +56,5 @@ export function protect(
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf({ state }: { readonly state: object }): VerifiedAccessToken {
-  return foundToken('token' in state ? state.token : undefined);
+  return attachedToken('token' in state ? state.token : undefined);
 }

@@ -1,7 +1,7 @@
 /** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import { type NodeResponse, Protection, type ProtectionOptions, sendByNode } from './protection.ts';
-import { foundToken, type VerifiedAccessToken } from './verified_access_token.ts';
+import { attachedToken, type VerifiedAccessToken } from './verified_access_token.ts';
 
 export type { NodeResponse } from './protection.ts';
 
@@ -44,5 +44,5 @@ export function protect(
  * @throws {TypeError} the request was not protected
  */
 export function tokenOf(request: object): VerifiedAccessToken {
-  return foundToken('token' in request ? request.token : undefined);
+  return attachedToken('token' in request ? request.token : undefined);
 }

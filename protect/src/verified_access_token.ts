@@ -4,7 +4,7 @@ import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal/http/errors';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
-import { type Claims, dpopKeyOf } from '@grantd/core/internal/protocol/claims';
+import { type Claims, schemeRefusal } from '@grantd/core/internal/protocol/claims';
 
 /** A verified access token. */
 export interface VerifiedAccessToken {
@@ -37,11 +37,8 @@ export interface AccessTokens {
  *   that is not known here
  */
 export function requireScheme(token: VerifiedAccessToken, scheme: TokenScheme): VerifiedAccessToken {
-  const { cnf } = token.claims;
-  if (cnf === undefined && scheme === 'Bearer') return token;
-  if (cnf === undefined) throw refusedToken('token_unbound');
-  if (dpopKeyOf(cnf) === undefined) throw refusedToken('confirmation_unknown');
-  if (scheme === 'Bearer') throw refusedToken('token_bound');
+  const reason = schemeRefusal(token.claims.cnf, scheme);
+  if (reason !== undefined) throw refusedToken(reason);
   return token;
 }
 
@@ -118,8 +115,8 @@ export async function answerOf<T>(question: Promise<T>): Promise<T> {
  * Returns the token that `protect` attached to the request.
  * @throws {TypeError} `protect` has not run for this request
  */
-export function foundToken(left: unknown): VerifiedAccessToken {
-  if (isVerified(left)) return left;
+export function attachedToken(value: unknown): VerifiedAccessToken {
+  if (isVerified(value)) return value;
   throw new TypeError('the request has no verified token: put protect() in front of this handler');
 }
 

@@ -210,7 +210,7 @@ test('a missing response ends at the time limit, even if fetch ignores its signa
 
 test('however many tokens come, so many questions are under way and no more; a token too many is a fault at once', async (t) => {
   const { asked, tokens } = await openApi(t, {
-    maxQuestions: 3,
+    maxConcurrentRequests: 3,
     introspectionEndpoint: ISSUER + INTROSPECTION,
   });
   const silence = Promise.withResolvers<void>();
@@ -380,10 +380,10 @@ test('an endpoint that is given spares the metadata; options that do not fit are
     [{ credentials: { method: 'private_key_jwt', clientId: 'api', privateKey: {} } }, 'credentials'],
     [{ cache: { maxSeconds: Infinity } }, 'cache.maxSeconds'],
     [{ cache: { maxSeconds: 1, maxTokens: 0 } }, 'cache.maxTokens'],
-    [{ maxQuestions: 0 }, 'maxQuestions'],
+    [{ maxConcurrentRequests: 0 }, 'maxConcurrentRequests'],
     [{ clockTolerance: -1 }, 'clockTolerance'],
     [{ clockTolerance: 301 }, 'clockTolerance'],
-    [{ maxQuestions: Infinity }, 'maxQuestions'],
+    [{ maxConcurrentRequests: Infinity }, 'maxConcurrentRequests'],
   ];
   for (const [change, option] of cases) {
     assert.throws(

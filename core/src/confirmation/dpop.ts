@@ -14,14 +14,14 @@ type DpopContext = Pick<
   'issuer' | 'paths' | 'clock' | 'secret' | 'dpopAlgorithms' | 'dpopNonces' | 'dpopProofLifetime'
 >;
 
-/** Storage of one-time identifiers and all that checks need. */
+/** What checks of proofs need, with the storage of used proofs. */
 type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
 
 /**
  * Accepts the proof of a request to an endpoint that issues something, and uses it up (§5, §10.1).
  * @returns how tokens and codes are bound to the key; `undefined` if the request has no proof, or DPoP is off
- * @throws {OAuthError} `invalid_dpop_proof`: also if there is none at the token endpoint, and the client is registered
- *   for bound tokens alone (§5.2); `use_dpop_nonce`
+ * @throws {OAuthError} `invalid_dpop_proof`: also if a client that is registered for bound tokens alone sends no
+ *   proof to the token endpoint (§5.2); `use_dpop_nonce`
  * @throws {StorageFault} storage is unavailable
  */
 export async function confirmationOfRequest(
@@ -42,8 +42,8 @@ export async function confirmationOfRequest(
 }
 
 /**
- * What a refresh token is bound to that is issued with a bound access token. Those of public clients are bound to the
- * key, too. Those of others already need the client's authentication (§5).
+ * Returns what to bind a refresh token to, which is issued with a bound access token. Only those of public clients are
+ * bound: confidential clients authenticate at every refresh (§5).
  */
 export function confirmationOfRefreshToken(
   client: ClientRecord,

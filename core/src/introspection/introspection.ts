@@ -2,13 +2,12 @@
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
-import { secondsOf } from '../environment.ts';
+import { inParallel, secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { type ClientRecord, type Confirmation, formatScope, isUnchecked } from '../protocol/records.ts';
-import { inParallel } from '../serve.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
@@ -112,7 +111,7 @@ async function authenticateCaller(
 }
 
 /** Options of introspection without HTTP. */
-export interface IntrospectionQuery {
+export interface IntrospectionOptions {
   /** The client that asks. Default: the host, which may see every token. */
   readonly caller?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
@@ -125,7 +124,7 @@ export interface IntrospectionQuery {
 export async function introspectToken(
   context: ClientContext & Pick<Context, 'introspectionPolicy'>,
   token: string,
-  { caller, hint }: IntrospectionQuery,
+  { caller, hint }: IntrospectionOptions,
 ): Promise<IntrospectionResult> {
   const policy = caller === undefined ? defaultPolicy : context.introspectionPolicy;
   return describe(context, await find(context, token, hint), caller, policy, { operation: 'introspection' });

@@ -40,7 +40,7 @@ export async function explainToken(context: TokenContext, token: string): Promis
   if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
   const found = await findToken(context, token);
   if ('reason' in found) {
-    const { type, isPlainJwt: _, ...none } = found;
+    const { type, hasGenericType: _, ...none } = found;
     const isOther = type === 'id_token' || type === 'logout_token';
     return {
       ...dead(none.reason),

@@ -1,4 +1,5 @@
 // Claims by scope and by the `claims` parameter. § refers to OpenID Connect Core.
+import type { TokenScheme } from '../http/bearer.ts';
 import { OAuthError } from '../http/errors.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 
@@ -12,6 +13,20 @@ export type Claims = Readonly<Record<string, unknown>>;
 export function dpopKeyOf(cnf: unknown): string | undefined {
   if (!isJsonObject(cnf) || Object.keys(cnf).length !== 1) return undefined;
   return typeof cnf.jkt === 'string' ? cnf.jkt : undefined;
+}
+
+/**
+ * Why a token cannot be used in the way that it was presented (RFC 9449 §7.1, §7.2).
+ * @param cnf of the token; `undefined` for a bearer token
+ * @returns `undefined` if the scheme fits; a token that is bound to a key then still needs its proof
+ */
+export function schemeRefusal(
+  cnf: unknown,
+  scheme: TokenScheme,
+): 'token_unbound' | 'confirmation_unknown' | 'token_bound' | undefined {
+  if (cnf === undefined) return scheme === 'Bearer' ? undefined : 'token_unbound';
+  if (dpopKeyOf(cnf) === undefined) return 'confirmation_unknown';
+  return scheme === 'Bearer' ? 'token_bound' : undefined;
 }
 
 /** The claims that each scope permits. */

@@ -1,14 +1,15 @@
 // Token revocation. § refers to RFC 7009.
+
 import { sha256 } from '#crypto';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { Context } from '../context.ts';
+import { inParallel } from '../environment.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
-import { inParallel } from '../serve.ts';
 import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
@@ -55,7 +56,7 @@ async function authenticateCaller(
 }
 
 /** Options of revocation without HTTP. */
-export interface RevocationOrder {
+export interface RevocationOptions {
   /** Revokes the token only if it belongs to this client. Default: whatever client it belongs to. */
   readonly owner?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
@@ -68,7 +69,7 @@ export interface RevocationOrder {
 export async function revokeToken(
   context: ClientContext,
   token: string,
-  { owner, hint }: RevocationOrder,
+  { owner, hint }: RevocationOptions,
 ): Promise<RevocationResult> {
   return revokeFound(context, await find(context, token, hint), owner, { operation: 'revocation' });
 }

@@ -1,10 +1,12 @@
 // The grant type `authorization_code`.
+
 import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
 import { equalInConstantTime } from '../environment.ts';
+import type { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
@@ -20,7 +22,7 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
   if (record.confirmation !== undefined) requireSameKey(record.confirmation, confirmation);
-  if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
+  if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call);
   requireUnchanged(record, client);
   await requireAlive(context, record);
 
@@ -56,7 +58,7 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
 
   // The code is redeemed last. If signing fails, the client can try again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
-  if (outcome === 'already_redeemed') throw await reused(context, record, call);
+  if (outcome === 'already_redeemed') throw await revokeReused(context, record, call);
   if (outcome !== 'issued') throw overtaken();
   return { access, refreshToken: refresh?.token, idToken };
 };
@@ -128,7 +130,11 @@ async function requireAlive(context: TokenContext, record: AuthorizationCodeReco
 }
 
 /** Revokes what the code has issued (RFC 6749 §4.1.2). Only a client with the right verifier gets this far. */
-async function reused(context: ClientContext, record: AuthorizationCodeRecord, call: Call) {
+async function revokeReused(
+  context: ClientContext,
+  record: AuthorizationCodeRecord,
+  call: Call,
+): Promise<OAuthError> {
   await context.storage.authorizationCodes.revoke(record);
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
   return invalidGrant('the authorization code is not valid', 'code_reused');

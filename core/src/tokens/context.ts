@@ -16,7 +16,7 @@ export interface FoundToken {
   readonly record: TokenRecord;
   readonly claims: Claims;
   /** Whether `typ` is `JWT`. Such a token is for one API only (`apisWithPlainJwts`). */
-  readonly isPlainJwt?: boolean;
+  readonly hasGenericType?: boolean;
 }
 
 /** The user that a token is about. */
@@ -34,7 +34,7 @@ export interface NoToken {
   readonly claims?: Claims;
   /** The type, if the text is another JWT of this server. */
   readonly type?: JwtType;
-  readonly isPlainJwt?: boolean;
+  readonly hasGenericType?: boolean;
 }
 
 /** The host's state of a user; `undefined` if the user does not exist. */

@@ -4,7 +4,7 @@ import { equalInConstantTime, secondsOf } from '../environment.ts';
 import type { TokenScheme } from '../http/bearer.ts';
 import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
-import { type Claims, dpopKeyOf } from '../protocol/claims.ts';
+import { type Claims, schemeRefusal } from '../protocol/claims.ts';
 import {
   ALIVE,
   type AuthorizationCodeRecord,
@@ -41,19 +41,20 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   }
   const { claims } = jwt;
   const type = jwtTypeOf(jwt.type);
-  const isPlainJwt = type === 'id_token' && claims.jti !== undefined;
-  const kind = isPlainJwt ? 'access_token' : kindOfType(jwt.type);
+  const hasGenericType = type === 'id_token' && claims.jti !== undefined;
+  const kind = hasGenericType ? 'access_token' : isTokenKind(type) ? type : undefined;
   if (kind === undefined || typeof claims.jti !== 'string')
     return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
-  const plain = isPlainJwt && { isPlainJwt };
-  if (record === undefined) return { reason: 'no_record', kind, claims, ...plain };
+  const generic = hasGenericType && { hasGenericType };
+  if (record === undefined) return { reason: 'no_record', kind, claims, ...generic };
   // Without the digest, other JWTs of the same key could be taken for an access token with `typ: JWT`.
   const isIssued =
-    (!isPlainJwt || record.digest !== undefined) && isAsIssued(record, jwt.digest ?? (await sha256(token)));
-  if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...plain };
-  return { record, claims, ...plain };
+    (!hasGenericType || record.digest !== undefined) &&
+    isAsIssued(record, jwt.digest ?? (await sha256(token)));
+  if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...generic };
+  return { record, claims, ...generic };
 }
 
 async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
@@ -81,9 +82,8 @@ function isAsIssued({ digest }: TokenRecord, digestOfToken: string): boolean {
   return digest === undefined || equalInConstantTime(digest, digestOfToken);
 }
 
-function kindOfType(type: string | undefined): TokenKind | undefined {
-  const known = jwtTypeOf(type);
-  return known === 'access_token' || known === 'refresh_token' ? known : undefined;
+function isTokenKind(type: string | undefined): type is TokenKind {
+  return type === 'access_token' || type === 'refresh_token';
 }
 
 /** Returns the claims of a record. Hosts may store none of an opaque token, so the most important ones are derived. */
@@ -153,12 +153,12 @@ function isHint(text: string): text is TokenTypeHint {
 /**
  * Decides whether a token is alive: neither expired nor revoked, and client and user still exist and are enabled. It is
  * the only function that decides this, so introspection, UserInfo and refresh always agree. `superseded` is checked
- * last: a token with this reason is inactive for no other.
+ * last, so it means that no other reason applies.
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
   const stored = storedLife(record, context.clock());
   if (!stored.alive) return stored;
-  if (saysWhatIsRevoked(context, record.kind) && (await isRevokedByStore(context, record)))
+  if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
     return { alive: false, reason: 'revoked' };
   const claimed = claimedLife(claims, context.clock());
   if (!claimed.alive) return claimed;
@@ -170,7 +170,7 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     const subject = await subjectLife(context, record.subject);
     if (!subject.alive) return subject;
   }
-  // The server's own identifier cannot replace it: some clients must not know that (OpenID Connect Core §8).
+  // `subject` cannot replace a missing `sub`: pairwise clients must not learn it (OpenID Connect Core §8).
   if (record.subject !== undefined && typeof claims.sub !== 'string')
     return { alive: false, reason: 'sub_missing' };
   if (record.supersededAtMs !== undefined) {
@@ -214,7 +214,7 @@ async function clientLife({ storage }: TokenContext, clientId: string): Promise<
     : { alive: false, reason: 'client_disabled', sinceMs: disabledAtMs };
 }
 
-function saysWhatIsRevoked({ storage }: TokenContext, kind: TokenKind): boolean {
+function hasRevocationCheck({ storage }: TokenContext, kind: TokenKind): boolean {
   return kind === 'refresh_token' || storage.tokens.isAccessTokenRevoked !== undefined;
 }
 
@@ -249,19 +249,16 @@ export class AccessTokenVerifier {
    */
   async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
-    if (found.isPlainJwt) throw refused('wrong_type'); // the typ header must be at+jwt
+    if (found.hasGenericType) throw refused('wrong_type'); // the typ header must be at+jwt
     if ('reason' in found) throw refused(found.reason);
     if (found.record.kind !== 'access_token') throw refused('wrong_type');
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
     const life = await lifeOf(this.#context, found.record, found.claims);
     if (!life.alive) throw refused(life.reason);
-    const confirmation = confirmationOf(found);
+    const reason = schemeRefusal(confirmationOf(found), scheme);
+    if (reason !== undefined) throw refused(reason);
     // A record of type DPoP without a confirmation has lost it.
-    if (confirmation === undefined && scheme === 'Bearer' && found.record.tokenType !== 'DPoP') return found;
-    if (confirmation === undefined)
-      throw refused(scheme === 'Bearer' ? 'confirmation_unknown' : 'token_unbound');
-    if (dpopKeyOf(confirmation) === undefined) throw refused('confirmation_unknown');
-    if (scheme === 'Bearer') throw refused('token_bound');
+    if (scheme === 'Bearer' && found.record.tokenType === 'DPoP') throw refused('confirmation_unknown');
     return found;
   }
 }

@@ -1,6 +1,8 @@
 // UserInfo. § refers to OpenID Connect Core.
+
 import { requireProofOfToken } from '../confirmation/dpop.ts';
 import type { Context } from '../context.ts';
+import { inParallel } from '../environment.ts';
 import { readAccessToken } from '../http/bearer.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -14,7 +16,6 @@ import {
   requestedClaims,
 } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { inParallel } from '../serve.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
 import { confirmationOf, personOf } from '../tokens/state.ts';
