@@ -10,12 +10,19 @@ import {
 import { CLIENT_CLOCK_AHEAD, type Clock } from '@grantd/core/internal/environment';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 import { type HttpRequest, headerValue, pathOf } from '@grantd/core/internal/http/http';
-import { anyText, anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/option_kinds';
+import {
+  anyFunction,
+  anyText,
+  anyTexts,
+  anyValue,
+  type KindsOf,
+  requireKinds,
+} from '@grantd/core/internal/option_kinds';
 import { dpopKeyOf } from '@grantd/core/internal/protocol/claims';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 import { sha256 } from '#crypto';
 import { requireAlgorithms, requireBetween, requireUrl } from './issuer_metadata.ts';
-import type { VerifiedAccessToken } from './verified_access_token.ts';
+import { AuthorizationServerFault, type VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface DpopOptions {
   /**
@@ -28,10 +35,18 @@ export interface DpopOptions {
   /** Seconds for which a proof is accepted after its time of issue, from 1 to 3600. Default: 120. */
   readonly proofLifetime?: number;
   /**
-   * Used proofs that are remembered at least, so that none is accepted twice, from 1 to 1000000. Each process remembers
-   * its own, and if there are more, forgets the oldest ones first. Default: 100000.
+   * Used proofs that are remembered at least, so that none is accepted twice, from 1 to 1000000. Each call of `protect`
+   * remembers its own, and if there are more, forgets the oldest ones first. Default: 100000.
    */
   readonly maxProofs?: number;
+  /**
+   * Remembers used proofs for all processes of the API, instead of each for itself. Stores the identifier until
+   * `keepUntil` (seconds since 1970) and returns whether it was not stored before, in one atomic step. If it rejects, the
+   * request gets 503. A request can pass only one `protect` with this option.
+   * @example
+   * takeOnce: async (id, keepUntil) => (await redis.set(id, 1, { NX: true, EXAT: keepUntil })) === 'OK'
+   */
+  readonly takeOnce?: (id: string, keepUntil: number) => boolean | Promise<boolean>;
 }
 
 const DPOP_OPTIONS: KindsOf<DpopOptions> = {
@@ -39,6 +54,7 @@ const DPOP_OPTIONS: KindsOf<DpopOptions> = {
   algorithms: anyTexts,
   proofLifetime: anyValue,
   maxProofs: anyValue,
+  takeOnce: anyFunction,
 };
 
 /** Checks proofs, and accepts each of them once. */
@@ -49,7 +65,7 @@ export class DpopProofs {
   readonly #baseUrl: string;
   readonly #lifetime: number;
   readonly #clock: Clock;
-  readonly #used: UsedProofs;
+  readonly #takeOnce: NonNullable<DpopOptions['takeOnce']>;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: DpopOptions, clock: Clock) {
@@ -61,12 +77,14 @@ export class DpopProofs {
     this.#lifetime = requireBetween('dpop.proofLifetime', proofLifetime, 1, 3600);
     this.#clock = clock;
     const keptMs = (this.#lifetime + CLIENT_CLOCK_AHEAD) * 1000;
-    this.#used = new UsedProofs(requireBetween('dpop.maxProofs', maxProofs, 1, 1_000_000), keptMs);
+    const used = new UsedProofs(requireBetween('dpop.maxProofs', maxProofs, 1, 1_000_000), keptMs);
+    this.#takeOnce = options.takeOnce?.bind(options) ?? ((id) => used.add(id, clock()));
   }
 
   /**
    * Requires a proof for this request and token (§7.1), by the key that the token is bound to, and uses it up.
    * @throws {OAuthError} `invalid_dpop_proof`; `invalid_token`: the token is bound to another key
+   * @throws {AuthorizationServerFault} `takeOnce` fails
    */
   async requireProof(
     request: Pick<HttpRequest, 'method' | 'url' | 'headers'>,
@@ -90,7 +108,20 @@ export class DpopProofs {
         reason: 'dpop_key_wrong',
         clientId,
       });
-    if (!(await this.#used.add(proof, nowMs))) throw refusedProof({ reason: 'dpop_proof_replayed' }, 401);
+    if (!(await this.#isFirstUse(proof))) throw refusedProof({ reason: 'dpop_proof_replayed' }, 401);
+  }
+
+  /** Keeps the identifier longer than the proof lives, because a process with a slower clock would still accept it. */
+  async #isFirstUse({ jkt, jti, iat }: DpopProof): Promise<boolean> {
+    const id = await sha256(JSON.stringify([jkt, jti]));
+    try {
+      const isFirst: unknown = await this.#takeOnce(id, Math.ceil(iat) + this.#lifetime + CLIENT_CLOCK_AHEAD);
+      if (typeof isFirst === 'boolean') return isFirst;
+    } catch (cause) {
+      const failure = new Error('dpop.takeOnce failed', { cause });
+      throw new AuthorizationServerFault(failure, 'the use of a proof cannot be recorded');
+    }
+    throw new TypeError('dpop.takeOnce must resolve to true or false');
   }
 }
 
@@ -112,8 +143,7 @@ class UsedProofs {
   }
 
   /** @returns `false` if the proof was used before */
-  async add({ jkt, jti }: DpopProof, nowMs: number): Promise<boolean> {
-    const id = await sha256(JSON.stringify([jkt, jti]));
+  add(id: string, nowMs: number): boolean {
     this.#tidy(nowMs);
     if (this.#used.get(id) !== undefined) return false;
     this.#used.set(id, true);

@@ -87,8 +87,8 @@ export class AuthorizationServerFault extends Error {
   readonly status = 503;
   readonly headers: Readonly<Record<string, string>> = { 'cache-control': 'no-store', 'retry-after': '1' };
 
-  constructor(cause: unknown) {
-    super('the authorization server is unavailable', { cause });
+  constructor(cause: unknown, message = 'the authorization server is unavailable') {
+    super(message, { cause });
     this.name = 'AuthorizationServerFault';
   }
 }

@@ -311,6 +311,36 @@ test('§11.1 at least maxProofs used proofs are remembered, and only as long as 
   for (const proof of proofs) assert.equal(await status(proof), 401);
 });
 
+test('§11.1 processes that share takeOnce accept a proof once, and an outage of it is 503', async (t) => {
+  const taken = new Map<string, number>();
+  let answer = (id: string, keepUntil: number): unknown => !taken.has(id) && taken.set(id, keepUntil) && true;
+  const faults: unknown[] = [];
+  const options = {
+    dpop: { ...DPOP, takeOnce: async (id: string, keepUntil: number) => answer(id, keepUntil) as boolean },
+    onFault: (fault: Error) => faults.push(fault.message, (fault.cause as Error).message),
+  };
+  const { world, get, token } = await openApi(t, FETCH, undefined, options);
+  const other = await FETCH.open({
+    ...{ tokens: new EmbeddedAccessTokens({ server: world.server, audience: API }), clock: world.clock.read },
+    ...options,
+  });
+  t.after(() => other.close());
+  const dpop = await proofOf(world, { htm: 'GET', htu: NOTES, token });
+  const headers = { authorization: `DPoP ${token}`, dpop };
+  assert.equal((await get(token, dpop)).status, 200);
+  const again = await other.send({ method: 'GET', path: '/notes', headers });
+  assertRefused(again, 'invalid_dpop_proof', 'the DPoP proof was used before');
+  assert.deepEqual([...taken.values()], [world.clock.seconds + 120 + 60]);
+  assert.match([...taken.keys()].join(), /^[\w-]{43}$/);
+
+  answer = () => Promise.reject(new Error('down'));
+  const { status, headers: sent } = await get(token);
+  assert.deepEqual([status, sent['retry-after']], [503, '1']);
+  assert.deepEqual(faults, ['the use of a proof cannot be recorded', 'dpop.takeOnce failed']);
+  answer = () => 'OK';
+  assert.equal((await get(token)).status, 418); // by the host's error handler
+});
+
 test('§11.1 of concurrent requests with one proof, one is let through', async (t) => {
   const { world, get, token } = await openApi(t);
   const proof = await proofOf(world, { htm: 'GET', htu: NOTES, token });
