@@ -8,7 +8,7 @@ export function migrationPage(): string {
 
 Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts the access tokens with the scope \`openid\`. The first refresh exchanges an old refresh token for tokens of grantd. You write fewer than 60 lines of code.
 
-You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). Read first [what changes for clients](../${FOLDER}/README.md#what-changes), and [what is not kept](../${FOLDER}/README.md#what-is-not-kept), such as opaque refresh tokens.
+You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). First read [what changes for clients](../${FOLDER}/README.md#what-changes) and [what is not kept](../${FOLDER}/README.md#what-is-not-kept), such as opaque refresh tokens.
 
 The code below is from [an example that runs](../${FOLDER}). [Its tests](../examples/test/migration.test.ts) issue tokens with version 4.3.7 of the old server, and introspect them at grantd.
 
