@@ -190,7 +190,7 @@ test('§6 a retry is refused if its successor is gone, or cannot be derived from
   assert.equal(gone.lastReason, 'no_record');
   const other = await withSuccessor(world, (record) => record && { ...record, digest: 'of another token' });
   assert.deepEqual(await other.refresh(refresh_token), DEAD_REFRESH_TOKEN);
-  assert.equal(other.lastReason, 'refresh_token_dead');
+  assert.equal(other.lastReason, 'refresh_token_inactive');
 });
 
 test('§6 nothing is issued if a concurrent request rotates the token and its record is gone afterwards', async (t) => {

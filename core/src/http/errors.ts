@@ -275,7 +275,7 @@ export const REFUSAL_REASONS = {
   code_expired: 'The authorization code has expired.',
   code_foreign: 'The authorization code belongs to another client.',
   code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
-  refresh_token_dead: 'The refresh token is not active.',
+  refresh_token_inactive: 'The refresh token is not active.',
   refresh_token_foreign: 'The refresh token belongs to another client.',
   refresh_token_reused: 'A rotated refresh token was used after the grace period. Its family is revoked.',
   issuance_overtaken: 'A revocation or disabling happened at the same time. Nothing was issued.',

@@ -103,7 +103,7 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
   if (bound !== undefined) requireSameKey(bound, presented.confirmation);
 
   const refreshToken = await recallSuccessor(context, successor, token);
-  if (refreshToken === undefined) throw refused('refresh_token_dead');
+  if (refreshToken === undefined) throw refused('refresh_token_inactive');
   const remaining = await remainingAccess(context, presented.client, successor);
   const minted = await mintAccessAndIdToken(context, presented, successor, remaining, form);
   const outcome = await context.storage.tokens.issueFrom(successor, [minted.access.record]);
