@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { AuthorizationServer, type ClientSecretRecord, rotatedSecrets } from '@grantd/core';
 import { BreakableStore } from './harness/breakable_store.ts';
 import { secondServer } from './harness/second_server.ts';
@@ -209,6 +210,35 @@ test('findings C2: a use that cannot be written fails no request, and is written
   store.repair();
   assert.equal(await isWritten(), true);
   assert.equal((await storedSecrets(world))[0]?.lastUsedAtMs, world.clock.read());
+});
+
+test('findings C2: a write of uses ends when all are written, even if another one begins meanwhile', async (t) => {
+  const world = await openWorld(t);
+  await rotate(world, 'the new one', HOUR);
+  const { clients } = world.storage;
+  const held = Promise.withResolvers<void>();
+  const replaceSecrets: NonNullable<typeof clients.replaceSecrets> = async (id, secrets, client) => {
+    const isSecond = secrets.every(({ lastUsedAtMs }) => lastUsedAtMs !== undefined);
+    if (isSecond) await held.promise;
+    return clients.replaceSecrets?.(id, secrets, client) ?? false;
+  };
+  const server = new AuthorizationServer({
+    ...{ issuer: world.server.issuer, secret: SECRET, clock: world.clock.read },
+    storage: { ...world.storage, clients: { ...clients, replaceSecrets } },
+  });
+  const host = new World({ ...world, server, transport: await FUNCTION.open(server) });
+  assert.deepEqual(await admitted(host, OLD, 'the new one'), [true, true]);
+
+  let isFirstFinished = false;
+  const first = server.flush().then(() => {
+    isFirstFinished = true;
+  });
+  const second = server.flush();
+  await setTimeout(50);
+  assert.equal(isFirstFinished, false);
+  held.resolve();
+  await Promise.all([first, second]);
+  assert.ok((await storedSecrets(world)).every(({ lastUsedAtMs }) => lastUsedAtMs !== undefined));
 });
 
 test('findings C2: a host that cannot replace secrets still authenticates clients', async (t) => {

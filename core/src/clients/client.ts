@@ -246,7 +246,7 @@ export class ClientSecretUses {
   readonly #secrets: ClientSecrets;
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Use>();
-  readonly #writing = new Set<Promise<void>>();
+  #writing: Promise<void> | undefined;
   #timerSetAtMs = Number.NEGATIVE_INFINITY;
   #pausedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -273,23 +273,27 @@ export class ClientSecretUses {
     }, WRITE_DELAY_MS);
   }
 
-  /** Writes pending uses. A storage fault drops them, and the next authentication records them again. */
+  /**
+   * Writes pending uses. Later callers wait for a write that is under way: it includes what was recorded since it began.
+   * A storage fault drops the uses, and the next authentication records them again.
+   */
   async flush(): Promise<void> {
-    const writing = this.#writeAll().finally(() => this.#writing.delete(writing));
-    this.#writing.add(writing);
-    await Promise.all(this.#writing);
+    if (this.#waiting.size > 0) this.#writing ??= this.#writeAll();
+    await this.#writing;
   }
 
   async #writeAll(): Promise<void> {
-    for (const [key, use] of this.#waiting) {
-      this.#waiting.delete(key);
-      try {
+    try {
+      for (const [key, use] of this.#waiting) {
+        this.#waiting.delete(key);
         await this.#write(use);
-      } catch (error) {
-        if (!(error instanceof StorageFault)) throw error;
-        this.#pausedUntilMs = this.#clock() + PAUSE_MS;
-        this.#waiting.clear();
       }
+    } catch (error) {
+      if (!(error instanceof StorageFault)) throw error;
+      this.#pausedUntilMs = this.#clock() + PAUSE_MS;
+      this.#waiting.clear();
+    } finally {
+      this.#writing = undefined;
     }
   }
 
