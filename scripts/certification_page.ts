@@ -46,7 +46,7 @@ Without implicit responses, grantd cannot pass the Dynamic profile. All other mo
 
 - The suite reviews pages by screenshots. Our modules read the HTML.
 - The suite examines TLS. Our run uses its own certificate and does not examine TLS.
-- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans use a client of the operator.
+- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans cannot register their own client, so they use one that the operator added beforehand.
 - \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
 
 ## Run the suite
