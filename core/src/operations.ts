@@ -107,10 +107,10 @@ export class AuthorizationOperations {
   ): Promise<HttpResponse> {
     const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
     return reported(this.#context, call, async () => {
+      const reason = REASON_OF_HOST_REFUSAL[code];
+      const error = await refusedAuthorization(this.#context, request, { code, description, reason });
       const ended = await endRequest(this.#context, request);
       if (ended !== undefined) throw ended;
-      const reason = REASON_OF_HOST_REFUSAL[code];
-      const error = refusedAuthorization(this.#context, request, { code, description, reason });
       report(this.#context, error, call);
       return errorResponse(error);
     });

@@ -365,7 +365,7 @@ test('§4.1.2.1 every other error goes to the client with state and iss', async 
       'only the response_type code is supported',
     ],
     [{ response_type: 'none' }, 'unsupported_response_type', 'only the response_type code is supported'],
-    [{ response_mode: 'query.jwt' }, 'invalid_request', 'the response_mode is not supported'],
+    [{ response_mode: 'web_message' }, 'invalid_request', 'the response_mode is not supported'],
     [{ response_mode: 'QUERY' }, 'invalid_request', 'the response_mode is not supported'],
     [{ response_mode: 'web_message' }, 'invalid_request', 'the response_mode is not supported'],
     [{ scope: 'admin' }, 'invalid_scope', 'a scope is not allowed'],

@@ -240,6 +240,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         userinfo_signed_response_alg: 'PS256',
         userinfo_encrypted_response_alg: 'ECDH-ES',
         userinfo_encrypted_response_enc: 'A256GCM',
+        authorization_signed_response_alg: 'ES256',
         introspection_signed_response_alg: 'EdDSA',
         introspection_encrypted_response_alg: 'ECDH-ES+A128KW',
         introspection_encrypted_response_enc: 'A128GCM',
@@ -1007,6 +1008,7 @@ test('RFC 7591 §2 only algorithms that the server signs with can be registered'
     'id_token_signed_response_alg',
     'userinfo_signed_response_alg',
     'introspection_signed_response_alg',
+    'authorization_signed_response_alg',
   ])
     assert.deepEqual(
       await postRegistration(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' }),

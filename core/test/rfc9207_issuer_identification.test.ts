@@ -1,28 +1,29 @@
 // § refers to RFC 9207.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HttpResponse, ResponseMode } from '@grantd/core';
+import type { HttpResponse } from '@grantd/core';
 import { accepted, CALLBACK, postedBy, refusalOf } from './harness/authorization_endpoint.ts';
 import { ISSUER, openWorld } from './harness/world.ts';
 
-/** The parameters of a response in one of the modes, as the client reads them. */
-const READERS: Readonly<Record<ResponseMode, (response: HttpResponse) => Readonly<Record<string, string>>>> =
-  {
-    query: ({ headers }) => {
-      const { origin, pathname, search, hash } = new URL(String(headers.location));
-      assert.deepEqual([origin + pathname, hash], [CALLBACK, '']);
-      return Object.fromEntries(new URLSearchParams(search));
-    },
-    fragment: ({ headers }) => {
-      const { origin, pathname, search, hash } = new URL(String(headers.location));
-      assert.deepEqual([origin + pathname, search], [CALLBACK, '']);
-      return Object.fromEntries(new URLSearchParams(hash.slice(1)));
-    },
-    form_post: (response) => {
-      assert.equal(postedBy(response).action, CALLBACK);
-      return postedBy(response).fields;
-    },
-  };
+/** The parameters of a response in one of the modes without a JWT, as the client reads them. */
+const READERS: Readonly<
+  Record<'query' | 'fragment' | 'form_post', (response: HttpResponse) => Readonly<Record<string, string>>>
+> = {
+  query: ({ headers }) => {
+    const { origin, pathname, search, hash } = new URL(String(headers.location));
+    assert.deepEqual([origin + pathname, hash], [CALLBACK, '']);
+    return Object.fromEntries(new URLSearchParams(search));
+  },
+  fragment: ({ headers }) => {
+    const { origin, pathname, search, hash } = new URL(String(headers.location));
+    assert.deepEqual([origin + pathname, search], [CALLBACK, '']);
+    return Object.fromEntries(new URLSearchParams(hash.slice(1)));
+  },
+  form_post: (response) => {
+    assert.equal(postedBy(response).action, CALLBACK);
+    return postedBy(response).fields;
+  },
+};
 
 for (const response_mode of ['query', 'fragment', 'form_post'] as const) {
   const read = READERS[response_mode];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { ClientMetadata } from '@grantd/core';
 import * as client from 'openid-client';
+import { Browser } from './harness/browser.ts';
 import { newDecryptionKey } from './harness/client_key.ts';
 import { addClient } from './harness/clients.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
@@ -55,6 +56,27 @@ describe('responses that openid-client verifies and decrypts', () => {
       await readsTheirEmail(await wanting(`signed-${algorithm}`, metadata, algorithm));
     });
   }
+
+  for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
+    test(`JARM: authorization responses signed with ${algorithm}`, async () => {
+      const metadata = { authorization_signed_response_alg: algorithm };
+      const configuration = await wanting(`response-signed-${algorithm}`, metadata);
+      client.useJwtResponseMode(configuration);
+      await readsTheirEmail(configuration);
+    });
+  }
+
+  test('JARM: an error without a page', async () => {
+    const configuration = await wanting('response-error', { authorization_signed_response_alg: 'ES256' });
+    client.useJwtResponseMode(configuration);
+    const person = async (url: URL) => {
+      const { url: response } = await new Browser(server.url).get(url.href);
+      assert.deepEqual([...new URL(response).searchParams.keys()], ['response']);
+      return new URL(response);
+    };
+    const flow = { redirectUri: REDIRECT_URI, parameters: { prompt: 'none' }, person };
+    await assert.rejects(codeFlow(server, configuration, flow), { error: 'login_required' });
+  });
 
   for (const [algorithm, encryption] of [
     ['RSA-OAEP-256', 'A128CBC-HS256'],

@@ -1,5 +1,6 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
+import type { ClientContext } from '../clients/client.ts';
 import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
@@ -49,7 +50,7 @@ export interface Approval {
  *   sign-in is too old, or `unmet_authentication_requirements`.
  */
 export async function completeAuthorization(
-  context: TokenContext,
+  context: ClientContext,
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<HttpResponse> {
@@ -62,6 +63,8 @@ export async function completeAuthorization(
   const { subject, sessionId, scopes = request.scopes } = approval;
   const code = newOpaque('authorization_code', context.random);
   const id = await sha256(code);
+  // Comes first: if the response cannot be signed, no code is issued.
+  const response = await grantedAuthorization(context, request, code);
   const issuedAtMs = context.clock();
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
@@ -91,16 +94,19 @@ export async function completeAuthorization(
     { clientGeneration: client.generation ?? 0 },
   );
   const isGranted = outcome === 'issued' && (await (approval.isStillApproved?.() ?? true));
-  // Comes after the code: if storage fails in between, the user can repeat the answer.
+  const refusal = isGranted
+    ? undefined
+    : await refusedAuthorization(context, request, overtaken('issuance_overtaken'));
+  // Comes last: if something fails before, the user can repeat the answer.
   const ended = await endRequest(context, request);
-  if (isGranted && ended === undefined) return grantedAuthorization(context, request, code);
+  if (refusal === undefined && ended === undefined) return response;
   if (outcome === 'issued') await revokeCode(context, id);
-  throw ended ?? refusedAuthorization(context, request, overtaken('issuance_overtaken'));
+  throw ended ?? refusal;
 }
 
 /** Why this request cannot be approved in this way. */
 async function refusalOf(
-  context: TokenContext,
+  context: ClientContext,
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<OAuthError | undefined> {

@@ -136,6 +136,6 @@ async function refusingTo<T>(
     return await check();
   } catch (error) {
     if (target === undefined || !(error instanceof OAuthError)) throw error;
-    throw refusedAuthorization(context, target, error);
+    throw await refusedAuthorization(context, target, error);
   }
 }

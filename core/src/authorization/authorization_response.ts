@@ -1,10 +1,13 @@
 // Responses of the authorization endpoint, which the browser carries to the client.
+import { secondsOf } from '../environment.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import type { RefusalReason } from '../http/errors.ts';
 import { type ErrorCode, OAuthError } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
+import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
+import { type AnswerContext, answerJwt } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { AuthorizationTarget } from './target.ts';
 
@@ -25,13 +28,19 @@ export const REASON_OF_HOST_REFUSAL = {
 
 export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
 
-/** Returns the browser to the client with a code (RFC 6749 §4.1.2). */
-export function grantedAuthorization(
-  context: Pick<TokenContext, 'issuer'>,
+/** What responses need. */
+type ResponseContext = Pick<TokenContext, 'issuer' | 'clock'> & AnswerContext;
+
+/**
+ * Returns the browser to the client with a code (RFC 6749 §4.1.2).
+ * @throws {OAuthError} as `responseJwt`
+ */
+export async function grantedAuthorization(
+  context: ResponseContext,
   target: AuthorizationTarget,
   code: string,
-): HttpResponse {
-  return deliveryResponse(deliveryOf(context, target, { code }));
+): Promise<HttpResponse> {
+  return deliveryResponse(await deliveryOf(context, target, { code }));
 }
 
 /** Why a request was refused, by its content, the user or the host. */
@@ -41,16 +50,18 @@ export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
 /**
  * An error that the browser takes to the client (RFC 6749 §4.1.2.1). For an unchecked client, a page asks the user
  * first. A frame redirects at once, because users see the address of the framing page.
+ * @throws {OAuthError} as `responseJwt`
  */
-export function refusedAuthorization(
-  context: Pick<TokenContext, 'issuer'>,
+export async function refusedAuthorization(
+  context: ResponseContext,
   target: AuthorizationTarget,
   { code, description, reason, value, cause }: Refusal,
-): OAuthError {
+): Promise<OAuthError> {
   const asksBeforeLeaving = isUnchecked(target.client) && target.isFramed !== true;
+  const delivery = await deliveryOf(context, target, { error: code, error_description: description });
   return new OAuthError(code, description, {
-    ...deliveryOf(context, target, { error: code, error_description: description }),
-    status: asksBeforeLeaving || target.responseMode === 'form_post' ? 200 : 303,
+    ...delivery,
+    status: asksBeforeLeaving || delivery.formPost !== undefined ? 200 : 303,
     asksBeforeLeaving,
     reason,
     value,
@@ -60,13 +71,40 @@ export function refusedAuthorization(
 }
 
 /** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the requested response mode. */
-function deliveryOf(
-  { issuer }: Pick<TokenContext, 'issuer'>,
-  { redirectUri, responseMode, state }: AuthorizationTarget,
+async function deliveryOf(
+  context: ResponseContext,
+  { client, redirectUri, responseMode, state }: AuthorizationTarget,
   parameters: Readonly<Record<string, string>>,
-): BrowserDelivery {
-  const response = { ...parameters, ...(state !== undefined && { state }), iss: issuer };
-  if (responseMode === 'form_post') return { redirectTo: redirectUri, formPost: response };
-  if (responseMode === 'fragment') return { redirectTo: `${redirectUri}#${new URLSearchParams(response)}` };
+): Promise<BrowserDelivery> {
+  const { carrier, isJwt } = RESPONSE_MODES[responseMode];
+  const members = { ...parameters, ...(state !== undefined && { state }), iss: context.issuer };
+  const response = isJwt ? { response: await responseJwt(context, client, members) } : members;
+  if (carrier === 'form_post') return { redirectTo: redirectUri, formPost: response };
+  if (carrier === 'fragment') return { redirectTo: `${redirectUri}#${new URLSearchParams(response)}` };
   return { redirectTo: withQuery(redirectUri, response) };
+}
+
+/**
+ * Seconds. Longer than a code, for clients whose clock is ahead; JARM §2.1 recommends at most ten minutes.
+ */
+const RESPONSE_JWT_LIFETIME = 5 * 60;
+
+/**
+ * The response as a JWT for the client (JARM §2.1, §2.2). It never has less protection than registered: a response that
+ * cannot be signed is an error at this server.
+ * @throws {OAuthError} `invalid_request`: the server does not sign with the algorithm
+ */
+function responseJwt(
+  context: ResponseContext,
+  client: AuthorizationTarget['client'],
+  members: Readonly<Record<string, string>>,
+): Promise<string> {
+  const exp = secondsOf(context.clock()) + RESPONSE_JWT_LIFETIME;
+  const algorithm = client.metadata?.authorization_signed_response_alg ?? 'RS256';
+  return answerJwt(
+    context,
+    client,
+    { ...members, aud: client.id, exp },
+    { signing: { type: 'JWT', algorithm }, encryption: undefined },
+  );
 }

@@ -21,7 +21,7 @@ export type AuthorizationContext = ClientContext &
 
 /** The destination of an authorization response. */
 export interface AuthorizationTarget {
-  readonly client: Pick<ClientRecord, 'id' | 'registeredAt'>;
+  readonly client: Pick<ClientRecord, 'id' | 'registeredAt' | 'metadata'>;
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;

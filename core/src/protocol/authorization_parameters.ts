@@ -19,12 +19,25 @@ function isPrompt(text: string): text is Prompt {
   return (PROMPTS as readonly string[]).includes(text);
 }
 
-/** How the browser carries the response to the client (OAuth 2.0 Multiple Response Types §2.1, Form Post §2). */
-export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const;
-export type ResponseMode = (typeof RESPONSE_MODES)[number];
+/** What carries a response to the client (OAuth 2.0 Multiple Response Types §2.1, Form Post §2). */
+type Carrier = 'query' | 'fragment' | 'form_post';
+
+/** All response modes: what carries the response, and whether it is a JWT (JARM §2.3). */
+export const RESPONSE_MODES = {
+  query: { carrier: 'query', isJwt: false },
+  fragment: { carrier: 'fragment', isJwt: false },
+  form_post: { carrier: 'form_post', isJwt: false },
+  'query.jwt': { carrier: 'query', isJwt: true },
+  'fragment.jwt': { carrier: 'fragment', isJwt: true },
+  'form_post.jwt': { carrier: 'form_post', isJwt: true },
+  // The default for a code (JARM §2.3.4)
+  jwt: { carrier: 'query', isJwt: true },
+} as const satisfies Readonly<Record<string, { readonly carrier: Carrier; readonly isJwt: boolean }>>;
+
+export type ResponseMode = keyof typeof RESPONSE_MODES;
 
 export function isResponseMode(text: string): text is ResponseMode {
-  return (RESPONSE_MODES as readonly string[]).includes(text);
+  return Object.hasOwn(RESPONSE_MODES, text);
 }
 
 /** RFC 7636 §4.2: an S256 challenge is the base64url of 32 bytes. */

@@ -278,7 +278,7 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, JARM §3, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -290,6 +290,11 @@ const METADATA_MEMBERS = {
     trueOrFalse,
     'whether all its access tokens are bound to a key, so that it must send DPoP proofs (RFC 9449 section 5.2)',
     { defaultInWords: 'false' },
+  ),
+  authorization_signed_response_alg: member(
+    serverSigning,
+    'algorithm that signs its authorization responses, in the response modes that end with jwt',
+    { defaultInWords: 'RS256' },
   ),
   introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
     defaultInWords: 'RS256',

@@ -1,4 +1,4 @@
-// Responses as JWTs, for introspection and UserInfo.
+// Responses as JWTs, for introspection, UserInfo and authorization.
 import { CompactEncrypt } from 'jose';
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
@@ -13,10 +13,14 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { ClientKeys, EncryptionKey } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
 
-interface AnswerContext {
+/** What a response as a JWT needs. */
+export interface AnswerContext {
   readonly jwt: JwtService;
   readonly clientKeys: ClientKeys;
 }
+
+/** The client that a response is for. */
+type Recipient = Pick<ClientRecord, 'id' | 'metadata'>;
 
 /** How a response is protected. */
 interface AnswerProtection {
@@ -48,7 +52,7 @@ export function registeredEncryption(
  */
 export async function answerJwt(
   context: AnswerContext,
-  client: ClientRecord,
+  client: Recipient,
   claims: Claims,
   { signing, encryption }: AnswerProtection,
 ): Promise<string> {
@@ -82,7 +86,7 @@ async function sign(
 
 async function encryptionKey(
   { clientKeys }: AnswerContext,
-  client: ClientRecord,
+  client: Recipient,
   algorithm: EncryptionAlgorithm,
 ): Promise<EncryptionKey> {
   try {
@@ -98,7 +102,7 @@ async function encryptionKey(
 }
 
 function unencryptable(
-  client: ClientRecord,
+  client: Recipient,
   reason: 'client_key_missing' | 'client_keys_refused',
   cause?: DocumentError,
 ): OAuthError {

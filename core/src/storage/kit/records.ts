@@ -61,6 +61,7 @@ const METADATA: Required<ClientMetadata> = {
   require_pushed_authorization_requests: true,
   require_signed_request_object: false,
   dpop_bound_access_tokens: true,
+  authorization_signed_response_alg: 'PS256',
   introspection_signed_response_alg: 'ES256',
   introspection_encrypted_response_alg: 'RSA-OAEP-256',
   introspection_encrypted_response_enc: 'A128CBC-HS256',

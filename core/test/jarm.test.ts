@@ -1,0 +1,332 @@
+// § refers to JARM.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  AuthorizationServer,
+  type ClientMetadata,
+  type HttpResponse,
+  SIGNING_ALGORITHMS,
+  StorageFault,
+} from '@grantd/core';
+import { decodeJwt } from 'jose';
+import * as oauth from 'oauth4webapi';
+import { signedAnswer } from './harness/answer_jwts.ts';
+import {
+  accepted,
+  addSigningClient,
+  CALLBACK,
+  codeIn,
+  exactly,
+  type Parameters,
+  postedBy,
+  redirected,
+  refusalOf,
+  refused,
+  shown,
+  USUAL,
+} from './harness/authorization_endpoint.ts';
+import { discovered, libraryOptions } from './harness/client_library.ts';
+import { setMetadata } from './harness/client_metadata.ts';
+import { CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
+
+const JWT_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const;
+type JwtMode = (typeof JWT_MODES)[number];
+
+/** The response JWT, which is all that the browser carries to the client. */
+function jwtIn(response: HttpResponse, mode: JwtMode): string {
+  const { action, fields } = mode === 'form_post.jwt' ? postedBy(response) : redirection(response, mode);
+  assert.equal(action, CALLBACK);
+  assert.deepEqual(Object.keys(fields), ['response']);
+  return fields.response ?? '';
+}
+
+function redirection({ status, headers, body }: HttpResponse, mode: JwtMode) {
+  assert.deepEqual([status, body, headers['cache-control']], [303, '', 'no-store']);
+  const { origin, pathname, search, hash } = new URL(String(headers.location));
+  const [used, unused] = mode === 'fragment.jwt' ? [hash, search] : [search, hash];
+  assert.equal(unused, '');
+  return {
+    action: origin + pathname,
+    fields: Object.fromEntries(new URLSearchParams(used.slice(1))) as Readonly<Record<string, string>>,
+  };
+}
+
+async function claimsIn(world: World, response: HttpResponse, mode: JwtMode = 'jwt') {
+  return (await signedAnswer(world, jwtIn(response, mode))).claims;
+}
+
+async function granted(world: World, parameters: Parameters = { response_mode: 'jwt' }) {
+  return world.server.authorization.complete(await accepted(world, parameters), { subject: 'alice' });
+}
+
+/** The claims of every response to the usual client. */
+function usualClaims(world: World) {
+  return { state: 'xyz', iss: ISSUER, aud: 'web', exp: world.clock.seconds + 300 };
+}
+
+for (const response_mode of JWT_MODES) {
+  test(`§2.1, §2.3 a code by ${response_mode} is in a JWT of the server for the client, and can be redeemed`, async (t) => {
+    const world = await openWorld(t);
+    const response = await granted(world, { response_mode });
+    const { header, claims } = await signedAnswer(world, jwtIn(response, response_mode));
+    const kid = await world.storage.keys.currentKeyId('RS256');
+    assert.deepEqual(header, { alg: 'RS256', typ: 'JWT', kid });
+    const { code, ...others } = claims;
+    assert.match(String(code), /^grantd_ac_[A-Za-z0-9_-]{43}$/);
+    assert.deepEqual(others, usualClaims(world));
+    assert.equal((await world.redeem(String(code))).status, 200);
+  });
+
+  test(`§2.1, §2.3 every error by ${response_mode} is in a JWT: of the request, the user and the host`, async (t) => {
+    const world = await openWorld(t);
+    const errorOf = async (response: HttpResponse) => {
+      const { error, error_description, ...others } = await claimsIn(world, response, response_mode);
+      assert.deepEqual(others, usualClaims(world));
+      assert.equal(typeof error_description, 'string');
+      return error;
+    };
+    const wrong: readonly [Parameters, string][] = [
+      [{ response_type: 'token' }, 'unsupported_response_type'],
+      [{ response_type: undefined }, 'invalid_request'],
+      [{ scope: 'admin' }, 'invalid_scope'],
+      [{ resource: 'https://other.example' }, 'invalid_target'],
+      [{ code_challenge: undefined }, 'invalid_request'],
+      [{ prompt: 'none login' }, 'invalid_request'],
+      [{ id_token_hint: 'no token' }, 'invalid_request'],
+      [{ registration: '{}' }, 'registration_not_supported'],
+      [{ request: 'no JWT' }, 'invalid_request_object'],
+      [{ request_uri: 'https://web.example/request' }, 'request_uri_not_supported'],
+      [{ request_uri: 'urn:ietf:params:oauth:request_uri:unknown' }, 'invalid_request_uri'],
+    ];
+    for (const [parameters, expected] of wrong)
+      assert.equal(await errorOf(await refusalOf(world, { response_mode, ...parameters })), expected);
+
+    const { authorization } = world.server;
+    const request = await accepted(world, { response_mode });
+    assert.equal(
+      await errorOf(await authorization.refuse(request, 'login_required', 'nobody')),
+      'login_required',
+    );
+    const other = await accepted(world, { response_mode });
+    const withdrawn = { subject: 'alice', isStillApproved: async () => false };
+    assert.equal(await errorOf(await refused(authorization.complete(other, withdrawn))), 'access_denied');
+    await world.storage.setDisabled('subject', 'alice', true);
+    assert.equal(await errorOf(await refused(granted(world, { response_mode }))), 'access_denied');
+  });
+}
+
+test('§2.3.4 the mode jwt is query.jwt for a code', async (t) => {
+  const world = await openWorld(t);
+  const { headers } = await granted(world, { response_mode: 'jwt' });
+  assert.match(
+    String(headers.location),
+    /^https:\/\/web\.example\/callback\?response=[\w-]+\.[\w-]+\.[\w-]+$/,
+  );
+});
+
+test('§2.3.1 the response follows the query that the redirect URI already has', async (t) => {
+  const world = await openWorld(t);
+  const redirectUri = 'https://web.example/callback?tenant=a';
+  await world.storage.clients.add({ ...CLIENTS.spa, id: 'own', redirectUris: [redirectUri] });
+  const own = { client_id: 'own', redirect_uri: redirectUri, scope: 'openid' };
+  const { headers } = await granted(world, { ...own, response_mode: 'query.jwt' });
+  assert.match(String(headers.location), /^https:\/\/web\.example\/callback\?tenant=a&response=[\w.-]+$/);
+});
+
+test('§2.1 the response of an unchecked client is in a JWT too, and a page asks before it leaves', async (t) => {
+  const world = await openWorld(t);
+  const client = { ...CLIENTS.web, id: 'stranger', registeredAt: world.clock.seconds };
+  await world.storage.clients.add(client);
+  const parameters = { client_id: 'stranger', scope: 'admin' };
+  const { leaving } = await refusalOf(world, { ...parameters, response_mode: 'jwt' });
+  const { searchParams } = new URL(leaving?.redirectTo ?? '');
+  assert.deepEqual([...searchParams.keys()], ['response']);
+  const posted = await refusalOf(world, { ...parameters, response_mode: 'form_post.jwt' });
+  assert.equal(posted.leaving?.redirectTo, CALLBACK);
+  for (const jwt of [searchParams.get('response') ?? '', posted.leaving?.formPost?.response ?? '']) {
+    const { claims } = await signedAnswer(world, jwt);
+    assert.deepEqual([claims.aud, claims.error], ['stranger', 'invalid_scope']);
+  }
+});
+
+test('§2.1 a response is valid for five minutes, which is less than the ten that are recommended', async (t) => {
+  const world = await openWorld(t);
+  const issuedAt = world.clock.seconds;
+  const jwt = jwtIn(await granted(world), 'jwt');
+  assert.equal(decodeJwt(jwt).exp, issuedAt + 300);
+});
+
+test('§2.1 state is a claim like any other, and cannot replace one', async (t) => {
+  const world = await openWorld(t);
+  for (const state of ['{"iss":"https://evil.example"}', 'a&iss=b&response=c', '"\\', '🙂ä', '0', ' ']) {
+    const claims = await claimsIn(world, await granted(world, { response_mode: 'jwt', state }));
+    assert.deepEqual([claims.state, claims.iss, claims.aud], [state, ISSUER, 'web']);
+  }
+  const without = await claimsIn(world, await granted(world, { response_mode: 'jwt', state: undefined }));
+  assert.deepEqual(Object.keys(without).sort(), ['aud', 'code', 'exp', 'iss']);
+});
+
+test('§2.2, §3 the algorithm is the registered one, and RS256 by default', async (t) => {
+  const world = await openWorld(t);
+  for (const algorithm of [undefined, ...SIGNING_ALGORITHMS]) {
+    const metadata: ClientMetadata = algorithm ? { authorization_signed_response_alg: algorithm } : {};
+    await setMetadata(world, 'web', metadata);
+    const { header } = await signedAnswer(world, jwtIn(await granted(world), 'jwt'));
+    const kid = await world.storage.keys.currentKeyId(algorithm ?? 'RS256');
+    assert.deepEqual(header, { alg: algorithm ?? 'RS256', typ: 'JWT', kid });
+  }
+});
+
+test('§3 without a response mode of JARM, a registered algorithm changes nothing', async (t) => {
+  const world = await openWorld(t);
+  await setMetadata(world, 'web', { authorization_signed_response_alg: 'ES256' });
+  const response = await granted(world, {});
+  assert.match(codeIn(response), /^grantd_ac_/);
+});
+
+test('§2.2 if a host’s own service cannot sign with the algorithm, no code is issued, and nothing leaves unsigned', async (t) => {
+  const world = await openWorld(t);
+  const events: (string | undefined)[] = [];
+  const server = new AuthorizationServer({
+    issuer: ISSUER,
+    secret: SECRET,
+    storage: world.storage,
+    clock: world.clock.read,
+    useOpaqueRefreshTokens: true,
+    accessTokenFormat: 'opaque',
+    jwtService: {
+      algorithms: ['ES256'],
+      sign: () => Promise.reject(new Error('nothing is signed here')),
+      verify: async () => ({ verified: false, reason: 'malformed' }),
+      publicKeys: async () => [],
+    },
+    onEvent: (event) => event.type === 'refused' && events.push(event.reason),
+  });
+  const expected = shown('invalid_request', 'the server does not sign with the algorithm of the client');
+  const request = () =>
+    server.authorization.validate(exactly({ ...USUAL, scope: 'read', response_mode: 'jwt' }));
+  assert.deepEqual(
+    await refused(server.authorization.complete(await request(), { subject: 'alice' })),
+    expected,
+  );
+  assert.deepEqual(
+    await refused(server.authorization.refuse(await request(), 'access_denied', 'no')),
+    expected,
+  );
+  assert.deepEqual(
+    await refused(server.authorization.validate(exactly({ ...USUAL, scope: 'admin', response_mode: 'jwt' }))),
+    expected,
+  );
+  assert.deepEqual(events, Array(3).fill('answer_algorithm_unsupported'));
+  assert.deepEqual(await world.storage.grantsOf('alice'), []);
+});
+
+test('§2.2 while a response cannot be signed, the request stays open', async (t) => {
+  const world = await openWorld(t);
+  const { keys } = world.storage;
+  const { currentKeyId } = keys;
+  const { authorization } = world.server;
+  const [granting, refusing] = [await accepted(world, FORM_POST_JWT), await accepted(world, FORM_POST_JWT)];
+  keys.currentKeyId = () => Promise.reject(new StorageFault(new Error('down')));
+  const steps = [
+    authorization.complete(granting, { subject: 'alice' }),
+    authorization.refuse(refusing, 'access_denied', 'no'),
+    authorization.validate(exactly({ ...USUAL, ...FORM_POST_JWT, scope: 'admin' })),
+  ];
+  for (const step of steps) {
+    const { status, headers } = await refused(step);
+    assert.deepEqual([status, headers['retry-after'], headers.location], [503, '1', undefined]);
+  }
+  assert.deepEqual(await world.storage.grantsOf('alice'), []);
+  keys.currentKeyId = currentKeyId;
+  const { code } = await claimsIn(
+    world,
+    await authorization.complete(granting, { subject: 'alice' }),
+    'form_post.jwt',
+  );
+  assert.equal((await world.redeem(String(code))).status, 200);
+  const { error } = await claimsIn(
+    world,
+    await authorization.refuse(refusing, 'access_denied', 'no'),
+    'form_post.jwt',
+  );
+  assert.equal(error, 'access_denied');
+});
+
+const FORM_POST_JWT = { response_mode: 'form_post.jwt' };
+
+test('§2.3 an unknown mode is refused by query, as it cannot be followed', async (t) => {
+  const world = await openWorld(t);
+  for (const response_mode of ['web_message.jwt', 'JWT', 'query.JWT', '.jwt', 'query.', 'toString'])
+    assert.deepEqual(
+      await refusalOf(world, { response_mode }),
+      redirected('invalid_request', 'the response_mode is not supported'),
+    );
+});
+
+test('§2.3 the mode of a pushed request and of a request object is kept', async (t) => {
+  const world = await openWorld(t);
+  const pushed = JSON.parse((await world.post('/par', { ...USUAL, response_mode: 'jwt' }, 'web')).body);
+  const named = await accepted(world, { request_uri: pushed.request_uri });
+  assert.equal(named.responseMode, 'jwt');
+  const signer = await addSigningClient(world, { id: 'signer' });
+  const { client_id: _, ...usual } = USUAL;
+  const request = await signer.sign({ ...usual, response_mode: 'fragment.jwt' });
+  const signed = await world.server.authorization.validate(exactly({ client_id: 'signer', request }));
+  const resumed = await world.server.authorization.resume(signed.parameters);
+  assert.equal(resumed.responseMode, 'fragment.jwt');
+  const response = await world.server.authorization.complete(resumed, { subject: 'alice' });
+  const claims = await claimsIn(world, response, 'fragment.jwt');
+  assert.equal(claims.aud, 'signer');
+});
+
+test('§2.3 a pushed request with an unknown mode is refused', async (t) => {
+  const world = await openWorld(t);
+  const { status, body } = await world.post('/par', { ...USUAL, response_mode: 'post.jwt' }, 'web');
+  assert.deepEqual(
+    [status, JSON.parse(body)],
+    [400, { error: 'invalid_request', error_description: 'the response_mode is not supported' }],
+  );
+});
+
+test('§2.2 a response is accepted as no other JWT of this server or its clients', async (t) => {
+  const world = await openWorld(t);
+  const jwt = jwtIn(await granted(world, { response_mode: 'jwt', state: 'alice' }), 'jwt');
+  assert.equal((await world.introspect(jwt)).body, '{"active":false}');
+  assert.equal((await world.userInfo(jwt)).status, 401);
+  assert.equal((await world.refresh(jwt)).status, 400);
+  const hint = await refusalOf(world, { id_token_hint: jwt });
+  assert.deepEqual(hint, redirected('invalid_request', 'the id_token_hint is not valid'));
+});
+
+test('§4 the metadata list the response modes and the algorithms', async (t) => {
+  const { serverMetadata } = (await openWorld(t)).server;
+  assert.deepEqual(
+    [serverMetadata.response_modes_supported, serverMetadata.authorization_signing_alg_values_supported],
+    [['query', 'fragment', 'form_post', ...JWT_MODES], SIGNING_ALGORITHMS],
+  );
+});
+
+test('§2.4 oauth4webapi validates the responses: of each algorithm, with a code and with an error', async (t) => {
+  const world = await openWorld(t);
+  const options = libraryOptions(world);
+  const server = await discovered(options);
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    const metadata = { authorization_signed_response_alg: algorithm } as const;
+    await setMetadata(world, 'web', metadata);
+    const client = { client_id: 'web', ...metadata, [oauth.clockSkew]: options[oauth.clockSkew] };
+    const read = async (response: HttpResponse) =>
+      oauth.validateJwtAuthResponse(
+        server,
+        client,
+        new URL(String(response.headers.location)),
+        'xyz',
+        options,
+      );
+    const code = (await read(await granted(world))).get('code');
+    assert.equal((await world.redeem(code ?? '')).status, 200);
+    const request = await accepted(world, { response_mode: 'jwt' });
+    const refusal = await world.server.authorization.refuse(request, 'access_denied', 'no');
+    await assert.rejects(read(refusal), { error: 'access_denied', error_description: 'no' });
+  }
+});
