@@ -22,7 +22,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['storage/statements.ts'],
     ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
     ['tokens/'],
-    ['former_tokens/', 'clients/'],
+    ['previous_server/', 'clients/'],
     ['confirmation/'],
     ['context.ts'],
     ['serve.ts'],

@@ -14,7 +14,7 @@ The code below is from [an example that runs](../${FOLDER}). [Its tests](../exam
 
 ## 1. Describe the old rows
 
-With the option \`formerTokens\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs the method \`getPrincipalState\`, which the stores of the library have.
+With the option \`previousServer\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs the method \`getPrincipalState\`, which the stores of the library have.
 
 | member | purpose |
 | --- | --- |
@@ -33,7 +33,7 @@ ${code('host.ts')}
 
 1. Introspect an old token at the new host. If the response is \`{"active":false}\`, \`OLD_SECRET\` may be wrong.
 2. Send \`/token\` to grantd. Keep \`/authorize\` as a page of your application, but let it validate and complete requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
-3. Remove the option \`formerTokens\` when the last old refresh token has expired.
+3. Remove the option \`previousServer\` when the last old refresh token has expired.
 
 ## Extra token fields
 

@@ -5,8 +5,6 @@ import type { Context } from './context.ts';
 import { serverMetadata } from './discovery/metadata.ts';
 import { ENDPOINTS, routesOf } from './endpoints.ts';
 import { observe } from './environment.ts';
-import { FormerJwts, formerTokenFinder } from './former_tokens/former_jwts.ts';
-import { withFormerTokens } from './former_tokens/former_tokens.ts';
 import { asOAuthError, errorResponse } from './http/error_response.ts';
 import { ConfigurationError } from './http/errors.ts';
 import type { ServerEvent } from './http/events.ts';
@@ -23,6 +21,8 @@ import {
   OperatorOperations,
   type OperatorParts,
 } from './operations.ts';
+import { PreviousJwts, previousTokenFinder } from './previous_server/previous_jwts.ts';
+import { withPreviousTokens } from './previous_server/previous_tokens.ts';
 import type { Claims } from './protocol/claims.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
@@ -249,7 +249,7 @@ function printFaultEvent(event: ServerEvent): void {
 function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
-  const { storage, findFormerToken } = withFormer(options, hostStorage(options.storage));
+  const { storage, findPreviousToken } = withPrevious(options, hostStorage(options.storage));
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
@@ -281,7 +281,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
-    findFormerToken,
+    findPreviousToken,
   };
   const clientSecrets = new ClientSecrets(secret, options.clock);
   const clientKeys = new ClientKeys({ fetchDocument, clock: options.clock });
@@ -309,15 +309,15 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   return { context, signingKeys, caches };
 }
 
-/** With `formerTokens`, revoking a token of the previous server also revokes the new ones that replaced it. */
-function withFormer(
-  { formerTokens, clock, issuer }: ResolvedOptions,
+/** With `previousServer`, revoking a token of the previous server also revokes the new ones that replaced it. */
+function withPrevious(
+  { previousServer, clock, issuer }: ResolvedOptions,
   own: ReadableStorage,
-): Pick<TokenContext, 'storage' | 'findFormerToken'> {
-  if (formerTokens === undefined) return { storage: own, findFormerToken: undefined };
-  const { tokens, find } = withFormerTokens(own, { former: guarded(formerTokens), clock });
+): Pick<TokenContext, 'storage' | 'findPreviousToken'> {
+  if (previousServer === undefined) return { storage: own, findPreviousToken: undefined };
+  const { tokens, find } = withPreviousTokens(own, { previous: guarded(previousServer), clock });
   return {
     storage: { ...own, tokens },
-    findFormerToken: formerTokenFinder(issuer, new FormerJwts(formerTokens), find),
+    findPreviousToken: previousTokenFinder(issuer, new PreviousJwts(previousServer), find),
   };
 }

@@ -2,9 +2,9 @@
 import type { DpopNonces, EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import type { Clock, RandomSource } from './environment.ts';
-import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
+import type { PreviousServer } from './previous_server/previous_jwts.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
 import type {
   AssertionAudience,
@@ -39,7 +39,7 @@ export interface AuthorizationServerOptions {
    * Accepts tokens of the server that this one replaces until they expire. Requires storage.getPrincipalState. Default:
    * none.
    */
-  readonly formerTokens?: FormerTokens;
+  readonly previousServer?: PreviousServer;
   /** Turns on OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
   /** Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection. Default: none. */

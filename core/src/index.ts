@@ -13,8 +13,6 @@ export { authenticationMethodsOf, hasSecret, isConfidential } from './clients/au
 export type { AuthorizationClient, DpopNonces, EndpointPaths } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';
-export type { FormerKey, FormerTokenName, FormerTokens } from './former_tokens/former_jwts.ts';
-export type { FormerToken, FormerTokenRepository } from './former_tokens/former_tokens.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
@@ -56,6 +54,8 @@ export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notif
 export type { Explanation } from './operator/explanation.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
+export type { PreviousKey, PreviousServer, PreviousTokenName } from './previous_server/previous_jwts.ts';
+export type { PreviousToken, PreviousTokenRepository } from './previous_server/previous_tokens.ts';
 export type {
   Prompt,
   ResponseMode,

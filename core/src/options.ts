@@ -8,7 +8,6 @@ import { DEFAULT_CACHED_TOKENS } from './cache.ts';
 import type { DpopNonces, EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import { type Clock, type RandomSource, systemRandom } from './environment.ts';
-import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
 import { isScopeToken } from './http/form.ts';
@@ -31,6 +30,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from './option_kinds.ts';
+import type { PreviousServer } from './previous_server/previous_jwts.ts';
 import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import {
   ASSERTION_AUDIENCES,
@@ -297,9 +297,9 @@ const HOST_OPTIONS = {
     'Signs and verifies JWTs.',
     'a service that uses storage.keys, which is then required',
   ),
-  formerTokens: optionWithoutDefault(
+  previousServer: optionWithoutDefault(
     'Host',
-    hostValue<FormerTokens>('FormerTokens', 'an object'),
+    hostValue<PreviousServer>('PreviousServer', 'an object'),
     'Accepts tokens of the server that this one replaces until they expire. Requires storage.getPrincipalState.',
     'none',
   ),

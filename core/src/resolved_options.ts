@@ -6,11 +6,11 @@ import type {
 } from './authorization_server_options.ts';
 import type { EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, ResolvedRegistration } from './context.ts';
-import { type ResolvedFormerTokens, resolveFormerTokens } from './former_tokens/former_jwts.ts';
 import { ConfigurationError } from './http/errors.ts';
 import { audiencePolicy, defaultPolicy } from './introspection/introspection.ts';
 import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
+import { type ResolvedPreviousServer, resolvePreviousServer } from './previous_server/previous_jwts.ts';
 import type { SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { Storage } from './storage/contract.ts';
 import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
@@ -39,7 +39,7 @@ export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly oidc: Required<OidcOptions> | undefined;
   readonly applicationClaims: DeclaredClaims | undefined;
   readonly registration: ResolvedRegistration | undefined;
-  readonly formerTokens: ResolvedFormerTokens | undefined;
+  readonly previousServer: ResolvedPreviousServer | undefined;
 }
 
 type Values = Omit<ValuesOf<typeof ALL_OPTIONS>, LifetimeOption>;
@@ -50,7 +50,7 @@ type ResolvedOption =
   | 'oidc'
   | 'applicationClaims'
   | 'registration'
-  | 'formerTokens';
+  | 'previousServer';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
@@ -86,7 +86,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
   const oidc = resolveOidc(values.oidc);
   return Object.freeze({
     ...values,
-    formerTokens: resolveFormerTokens(values.formerTokens, values.issuer, values.storage),
+    previousServer: resolvePreviousServer(values.previousServer, values.issuer, values.storage),
     oidc,
     applicationClaims: resolveApplicationClaims(
       values.applicationClaims,

@@ -33,8 +33,8 @@ const REQUIRED = {
   secret: SECRET,
   storage: memoryStorage(),
 } satisfies AuthorizationServerOptions;
-const HS256 = { algorithm: 'HS256', secret: 'of a former server' } as const;
-const FORMER = { keys: [HS256], identify: () => undefined, find: () => undefined, revoke: () => {} };
+const HS256 = { algorithm: 'HS256', secret: 'of a previous server' } as const;
+const OLD = { keys: [HS256], identify: () => undefined, find: () => undefined, revoke: () => {} };
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
 const INACTIVE = '{"active":false}';
 
@@ -214,7 +214,7 @@ test('every option that is left out has its default', () => {
     issuer: ISSUER,
     secret: SECRET,
     jwtService: undefined,
-    formerTokens: undefined,
+    previousServer: undefined,
     fetchDocument: undefined,
     pairwiseSecret: undefined,
     oidc: undefined,
@@ -371,9 +371,9 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
     (token) => ['paths.token', { paths: { token } }] as const,
   ),
-  ...[null, 5].map((formerTokens) => ['formerTokens', { formerTokens }] as const),
+  ...[null, 5].map((previousServer) => ['previousServer', { previousServer }] as const),
   ...[{}, { keys: HS256 }, { keys: [] }, { keys: Array(17).fill(HS256) }].map(
-    (formerTokens) => ['formerTokens.keys', { formerTokens }] as const,
+    (previousServer) => ['previousServer.keys', { previousServer }] as const,
   ),
   ...(
     [
@@ -397,15 +397,17 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     ] as const
   ).map(
     ([member, key]) =>
-      [`formerTokens.keys.1.${member}`, { formerTokens: { ...FORMER, keys: [HS256, key] } }] as const,
+      [`previousServer.keys.1.${member}`, { previousServer: { ...OLD, keys: [HS256, key] } }] as const,
   ),
-  ...['', 5, null].map((issuer) => ['formerTokens.issuer', { formerTokens: { ...FORMER, issuer } }] as const),
+  ...['', 5, null].map(
+    (issuer) => ['previousServer.issuer', { previousServer: { ...OLD, issuer } }] as const,
+  ),
   ...(['identify', 'find', 'revoke'] as const).map(
-    (name) => [`formerTokens.${name}`, { formerTokens: { ...FORMER, [name]: undefined } }] as const,
+    (name) => [`previousServer.${name}`, { previousServer: { ...OLD, [name]: undefined } }] as const,
   ),
   [
     'storage.getPrincipalState',
-    { formerTokens: FORMER, storage: { ...REQUIRED.storage, getPrincipalState: undefined } },
+    { previousServer: OLD, storage: { ...REQUIRED.storage, getPrincipalState: undefined } },
   ],
   ...[null, 5, { token: '/jwks' }, { token: '/x', jwks: '/x' }].map((paths) => ['paths', { paths }] as const),
   ...(['getSubjectState', 'onEvent', 'clock', 'random'] as const).flatMap((name) =>
@@ -450,7 +452,7 @@ const UNKNOWN: readonly (readonly [object, string])[] = [
   [{ registration: { opento: 'anyone' } }, 'registration.opento: no such option. Did you mean openTo?'],
   [{ paths: { tokens: '/t' } }, 'paths.tokens: no such option. Did you mean token?'],
   [{ paths: JSON.parse('{"__proto__":"/x"}') }, 'paths.__proto__: no such option; expected one of '],
-  [{ formerTokens: { ...FORMER, isuer: 'x' } }, 'formerTokens.isuer: no such option. Did you mean issuer?'],
+  [{ previousServer: { ...OLD, isuer: 'x' } }, 'previousServer.isuer: no such option. Did you mean issuer?'],
 ];
 
 test('findings A11: an option with an unknown name is refused at construction, with the name that was probably meant', () => {
@@ -466,14 +468,14 @@ test('findings A11: an option with an unknown name is refused at construction, w
     );
   }
   // A host's own class may have additional members.
-  class Former {
+  class Previous {
     readonly pool = 'of the host';
     readonly keys = [HS256];
-    identify = FORMER.identify;
-    find = FORMER.find;
-    revoke = FORMER.revoke;
+    identify = OLD.identify;
+    find = OLD.find;
+    revoke = OLD.revoke;
   }
-  new AuthorizationServer({ ...REQUIRED, formerTokens: new Former() });
+  new AuthorizationServer({ ...REQUIRED, previousServer: new Previous() });
 });
 
 test('findings A11: a value of a wrong type is named without the value if it is a secret', () => {
@@ -595,10 +597,10 @@ test('values at the edge of what is allowed are accepted', () => {
     { paths: { token: '/jwks', jwks: '/token' } },
     { defaultAudience: ['https://a.example'] },
     { introspectionPolicy: () => true, authenticateIntrospect: false },
-    { formerTokens: FORMER },
-    { formerTokens: { ...FORMER, issuer: 'the former one', keys: Array(16).fill(HS256) } },
-    { formerTokens: { ...FORMER, keys: [{ algorithm: 'HS256', secret: new Uint8Array(1), keyId: '' }] } },
-    { formerTokens: { ...FORMER, keys: [{ algorithm: 'PS256', publicKey: RSA_JWK, keyId: 'k' }] } },
+    { previousServer: OLD },
+    { previousServer: { ...OLD, issuer: 'the previous one', keys: Array(16).fill(HS256) } },
+    { previousServer: { ...OLD, keys: [{ algorithm: 'HS256', secret: new Uint8Array(1), keyId: '' }] } },
+    { previousServer: { ...OLD, keys: [{ algorithm: 'PS256', publicKey: RSA_JWK, keyId: 'k' }] } },
   ];
   for (const options of accepted) new AuthorizationServer({ ...REQUIRED, ...options });
 });

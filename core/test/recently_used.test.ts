@@ -46,7 +46,7 @@ test('what is used again and again stays, whatever comes beside it', () => {
 
 test('a value that is set again replaces the previous one, also if that was about to leave the cache', () => {
   const memory = new RecentlyUsed<string>(4);
-  memory.set('one', 'former');
+  memory.set('one', 'previous');
   memory.set('two', 'x');
   memory.set('three', 'x');
   memory.set('one', 'new');

@@ -150,15 +150,15 @@ specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) =
   spec(
     '§2.3.1 once another secret is stored, the old one is refused and the new one accepted',
     async (world) => {
-      await addClient(world, 'changing', 'the former');
+      await addClient(world, 'changing', 'the previous one');
       const authorized = (secret: string) =>
         everywhere(world, {}, `Basic ${base64(`changing:${formEncoded(secret)}`)}`);
-      assertAdmitted(await authorized('the former'));
-      assertAdmitted(await authorized('the former'));
+      assertAdmitted(await authorized('the previous one'));
+      assertAdmitted(await authorized('the previous one'));
       await replaceSecrets(world, 'changing', [await world.server.operator.hashClientSecret('the new one')]);
-      assertRefused(await authorized('the former'));
+      assertRefused(await authorized('the previous one'));
       assertAdmitted(await authorized('the new one'));
-      assertRefused(await authorized('the former'));
+      assertRefused(await authorized('the previous one'));
     },
   );
 

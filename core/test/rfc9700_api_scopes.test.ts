@@ -28,7 +28,7 @@ const APP: NewClient = {
   ...CLIENTS.web,
   id: 'app',
   grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
-  scopes: ['openid', 'read', 'pay', 'write', 'legacy'],
+  scopes: ['openid', 'read', 'pay', 'write', 'previous'],
   metadata: { apis: [BANK, MAIL, SHOP] },
 };
 
@@ -78,12 +78,12 @@ specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', 
         [BANK, 'read', [BANK, 'read']],
         [MAIL, 'write read', [MAIL, 'write read']],
         [[BANK, MAIL], 'read write pay', [[BANK, MAIL], 'read write pay']],
-        [SHOP, 'legacy', [SHOP, 'legacy']],
+        [SHOP, 'previous', [SHOP, 'previous']],
       ] as const)
         assert.deepEqual(tokenIn(issued(await ask(world, { resource, scope }))), expected);
       for (const [resource, scope] of [
         [BANK, 'write'],
-        [BANK, 'read legacy'],
+        [BANK, 'read previous'],
         [MAIL, 'pay'],
         [SHOP, 'read'],
         [ISSUER, 'read'],
@@ -179,18 +179,18 @@ test('§2.3 without a resource, scopes that point to one API choose it', async (
   await addParties(world);
   assert.deepEqual(tokenIn(issued(await ask(world, { scope: 'pay' }))), [BANK, 'pay']);
   assert.deepEqual(tokenIn(issued(await ask(world, { scope: 'read pay' }))), [BANK, 'read pay']);
-  assert.deepEqual(tokenIn(issued(await ask(world, { scope: 'legacy' }))), [ISSUER, 'legacy']);
+  assert.deepEqual(tokenIn(issued(await ask(world, { scope: 'previous' }))), [ISSUER, 'previous']);
   for (const scope of ['read', 'pay write']) assert.deepEqual(await ask(world, { scope }), AMBIGUOUS, scope);
   assert.deepEqual(await ask(world, {}), AMBIGUOUS);
   assert.equal(world.lastReason, 'resource_needed');
-  assert.deepEqual(await ask(world, { scope: 'pay legacy' }), OUTSIDE);
+  assert.deepEqual(await ask(world, { scope: 'pay previous' }), OUTSIDE);
 
   await changeClient(world, 'app', { metadata: { apis: [MAIL] } });
   assert.deepEqual(tokenIn(issued(await ask(world, { scope: 'read' }))), [MAIL, 'read']);
   assert.deepEqual(tokenIn(issued(await ask(world, {}))), [MAIL, 'read write'], 'no scope is named');
   assert.deepEqual(await ask(world, { scope: 'pay' }), OUTSIDE, 'an API that the client is not allowed');
   await changeClient(world, 'app', { metadata: { apis: [] } });
-  assert.deepEqual(tokenIn(issued(await ask(world, {}))), [ISSUER, 'legacy']);
+  assert.deepEqual(tokenIn(issued(await ask(world, {}))), [ISSUER, 'previous']);
 });
 
 test('§2.3 implicit choices of a request are stored explicitly, and stay unchanged', async (t) => {
@@ -234,9 +234,9 @@ test('§2.3 one resource of a grant gives the scopes that it declares', async (t
 test('§2.3 a scope that an API declares later leaves the default audience', async (t) => {
   const world = await openWorld(t);
   await addParties(world);
-  const first = await grantTo(world, 'app', { request: { scope: 'openid legacy' } });
-  assert.deepEqual(tokenIn(first), [ISSUER, 'openid legacy']);
-  await changeClient(world, 'shop', { metadata: { api_scopes: ['legacy'] } });
+  const first = await grantTo(world, 'app', { request: { scope: 'openid previous' } });
+  assert.deepEqual(tokenIn(first), [ISSUER, 'openid previous']);
+  await changeClient(world, 'shop', { metadata: { api_scopes: ['previous'] } });
   assert.deepEqual(tokenIn(issued(await refresh(world, first.refresh_token))), [ISSUER, 'openid']);
 });
 

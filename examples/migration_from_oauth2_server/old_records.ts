@@ -1,9 +1,12 @@
-import { type AuthorizationServer, type FormerTokens, GRANT_TYPES, type NewClient } from '@grantd/core';
+import { type AuthorizationServer, GRANT_TYPES, type NewClient, type PreviousServer } from '@grantd/core';
 import type { OAuthClient } from '@jmondi/oauth2-server';
 import type { OldRepositories } from './old_repositories.ts';
 
 /** The old server's tokens. A row has an access token and possibly a refresh token. */
-export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens['keys']): FormerTokens => ({
+export const previousServer = (
+  rows: OldRepositories['tokens'],
+  keys: PreviousServer['keys'],
+): PreviousServer => ({
   keys,
   identify: ({ jti, refresh_token_id }) =>
     jti ? { kind: 'access_token', id: jti } : { kind: 'refresh_token', id: refresh_token_id },

@@ -3,12 +3,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ApplicationClaims, AuthorizationServer, type FormerKey } from '@grantd/core';
+import { type ApplicationClaims, AuthorizationServer, type PreviousKey } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
-import { formerTokens, newClient } from '../migration_from_oauth2_server/old_records.ts';
+import { newClient, previousServer } from '../migration_from_oauth2_server/old_records.ts';
 import { type OldRepositories, oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
 import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
@@ -22,7 +22,7 @@ const CALLBACK = 'https://app.example/callback';
 type Answer = { readonly status: number; readonly body: Record<string, unknown> };
 export type Fields = Readonly<Record<string, string>>;
 
-const HS256: FormerKey = { algorithm: 'HS256', secret: OLD_SECRET };
+const HS256: PreviousKey = { algorithm: 'HS256', secret: OLD_SECRET };
 
 /** The host's own tables, with a user and two applications. */
 export function hostTables(path: string) {
@@ -41,7 +41,7 @@ export async function moved({
   jwt,
   claims,
 }: {
-  oldKey?: FormerKey;
+  oldKey?: PreviousKey;
   jwt?: JwtInterface;
   claims?: (repositories: OldRepositories) => ApplicationClaims;
 } = {}) {
@@ -56,7 +56,7 @@ export async function moved({
     storage,
     oidc: { getUserClaims: users.find },
     getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-    formerTokens: formerTokens(tokens, [oldKey]),
+    previousServer: previousServer(tokens, [oldKey]),
     ...(claims && { applicationClaims: claims(repositories) }),
   });
   await server.prepare();

@@ -130,12 +130,12 @@ for (const database of DATABASES) {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const first = await world.signIn(alice);
-      const former = world.cookie;
+      const previous = world.cookie;
       const second = await world.signIn(alice);
-      assert.notEqual(world.cookie, former);
+      assert.notEqual(world.cookie, previous);
       assert.equal(second.id, first.id, 'the same session goes on');
       const thief = new World(world.database);
-      thief.cookie = former;
+      thief.cookie = previous;
       assert.equal(await thief.current(), undefined);
       assert.equal((await world.database.sessions.ofSubject(alice.subject)).length, 1);
     });

@@ -113,7 +113,7 @@ test('findings D2: a backup that was moved over a running server’s file is ser
   const { stderr } = await server.ended;
   assert.ok(stderr.includes(`remove ${path}-wal and ${path}-shm`), stderr);
 
-  const refused = `grantd: ${path} was replaced, and the log beside it belongs to the former file: stop every program that uses it, remove ${path}-wal and ${path}-shm, and start again.\n`;
+  const refused = `grantd: ${path} was replaced, and the log beside it belongs to the previous file: stop every program that uses it, remove ${path}-wal and ${path}-shm, and start again.\n`;
   for (const command of [
     ['serve', '--port', '0'],
     ['client', 'list'],

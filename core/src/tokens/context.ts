@@ -85,5 +85,5 @@ export interface TokenContext {
   /** `undefined` if the application adds no claims. */
   readonly applicationClaims: DeclaredClaims | undefined;
   /** Finds a previous server's token. Resolves to `undefined` if the token names no key of that server. */
-  readonly findFormerToken: ((token: string) => Promise<FoundToken | NoToken | undefined>) | undefined;
+  readonly findPreviousToken: ((token: string) => Promise<FoundToken | NoToken | undefined>) | undefined;
 }

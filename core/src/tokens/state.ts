@@ -37,7 +37,7 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   const jwt = await context.jwt.verify(token);
   if (!jwt.verified) {
     if (!COMPACT_JWS.test(token)) return { reason: 'malformed' };
-    return (await context.findFormerToken?.(token)) ?? { reason: jwt.reason };
+    return (await context.findPreviousToken?.(token)) ?? { reason: jwt.reason };
   }
   const { claims } = jwt;
   const type = jwtTypeOf(jwt.type);

@@ -21,23 +21,23 @@ const PATIENT_DEADLINES = { ...DEADLINES, statementTimeoutMs: 20_000 };
 describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeout: 120_000 }, () => {
   let primary: PostgresCluster;
   let standby: PostgresStandby;
-  let formerStores: PostgresStores;
+  let oldStores: PostgresStores;
   let newStores: PostgresStores;
-  let onFormer: AdministrableStorage;
-  let onFormerUrl: string;
+  let onOldPrimary: AdministrableStorage;
+  let onOldPrimaryUrl: string;
 
   before(async () => {
     primary = await startPostgres();
     const url = await disposableDatabase(primary);
-    onFormerUrl = url;
+    onOldPrimaryUrl = url;
     standby = await startStandby(primary, { synchronous: true });
-    formerStores = new PostgresStores(url);
+    oldStores = new PostgresStores(url);
     newStores = new PostgresStores(throughPort(url, standby.place.port));
-    onFormer = await formerStores.open({ issuer: ISSUER, ...DEADLINES });
-    await onFormer.clients.add({ id: 'client', grantTypes: [], scopes: [], redirectUris: [] });
+    onOldPrimary = await oldStores.open({ issuer: ISSUER, ...DEADLINES });
+    await onOldPrimary.clients.add({ id: 'client', grantTypes: [], scopes: [], redirectUris: [] });
   });
   after(async () => {
-    await formerStores.end();
+    await oldStores.end();
     await newStores.end();
     await standby.remove();
     await primary.remove();
@@ -52,13 +52,13 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
 
   test('a connection that leads to a standby after the start is not believed, and not met again', async () => {
     const token = newToken('client', { id: 'seen-on-a-standby' });
-    assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
+    assert.equal(await onOldPrimary.tokens.issue([token], {}), 'issued');
     // It acknowledges what is on its disk, and applies it a little later.
     const applied = 'SELECT FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_flush_lsn()';
     await until('the standby to catch up', 30_000, async () => (await primary.ask(applied)).length === 1);
     // As with one name for both servers: the target of the next connections.
     const leadsTo: PostgresStores[] = [];
-    const pool: PostgresPool = { connect: (use) => (leadsTo.shift() ?? formerStores).pool.connect(use) };
+    const pool: PostgresPool = { connect: (use) => (leadsTo.shift() ?? oldStores).pool.connect(use) };
     const mixed = await openPostgresStorage({ pool, issuer: ISSUER, ...DEADLINES });
 
     leadsTo.push(newStores);
@@ -76,7 +76,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     try {
       const begun = performance.now();
       await assert.rejects(
-        async () => onFormer.tokens.issue([token], {}),
+        async () => onOldPrimary.tokens.issue([token], {}),
         faultBy(/did not answer within 1000 ms/),
       );
       assert.ok(performance.now() - begun < 2500);
@@ -86,7 +86,7 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
   });
 
   test('a commit whose wait for the standby is cut short is not answered as done', async () => {
-    const patient = await formerStores.open({ issuer: ISSUER, ...PATIENT_DEADLINES });
+    const patient = await oldStores.open({ issuer: ISSUER, ...PATIENT_DEADLINES });
     await standby.pause();
     try {
       const issuing = Promise.resolve(patient.tokens.issue([newToken('client', { id: 'cut-short' })], {}));
@@ -105,10 +105,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
 
   test('what is done already is not answered as done before the standby has it as well', async () => {
     const token = newToken('client', { id: 'done-already' });
-    assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
+    assert.equal(await onOldPrimary.tokens.issue([token], {}), 'issued');
     await standby.pause();
     try {
-      const first = Promise.resolve(onFormer.tokens.revoke({ ...token }));
+      const first = Promise.resolve(onOldPrimary.tokens.revoke({ ...token }));
       first.catch(() => {}); // handled below
       const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
       await until(
@@ -119,41 +119,41 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
       await primary.ask(`SELECT pg_terminate_backend(pid) ${waiting}`);
       await assert.rejects(first, faultBy(/./));
       await assert.rejects(
-        async () => onFormer.tokens.revoke({ ...token }),
+        async () => onOldPrimary.tokens.revoke({ ...token }),
         faultBy(/did not answer within 1000 ms/),
       );
     } finally {
       await standby.resume();
     }
-    await onFormer.tokens.revoke({ ...token });
+    await onOldPrimary.tokens.revoke({ ...token });
   });
 
   test('what is taken already is not refused before the standby knows of it as well', async () => {
     const until = Math.floor(Date.now() / 1000) + 3600;
     const request = { id: 'pushed', clientId: 'client', parameters: {}, expiresAt: until };
-    assert.equal(await onFormer.oneTimeIdentifiers.take('taken', until), true);
-    await onFormer.pushedRequests.add(request);
+    assert.equal(await onOldPrimary.oneTimeIdentifiers.take('taken', until), true);
+    await onOldPrimary.pushedRequests.add(request);
     await standby.pause();
     try {
-      const takingAgain = async () => onFormer.oneTimeIdentifiers.take('taken', until);
+      const takingAgain = async () => onOldPrimary.oneTimeIdentifiers.take('taken', until);
       await assert.rejects(takingAgain, faultBy(/did not answer within 1000 ms/));
       await assert.rejects(
-        async () => onFormer.pushedRequests.remove('pushed'),
+        async () => onOldPrimary.pushedRequests.remove('pushed'),
         faultBy(/did not answer within 1000 ms/),
       );
     } finally {
       await standby.resume();
     }
-    assert.equal(await onFormer.oneTimeIdentifiers.take('taken', until), false);
+    assert.equal(await onOldPrimary.oneTimeIdentifiers.take('taken', until), false);
   });
 
   for (const setting of ["synchronous_commit = 'local'", "client_min_messages = 'error'"]) {
     test(`a role that is set to ${setting} afterwards loses no commit unnoticed`, async () => {
       await primary.ask(`ALTER ROLE grantd SET ${setting}`);
-      const stores = new PostgresStores(throughPort(onFormerUrl, primary.place.port));
+      const stores = new PostgresStores(throughPort(onOldPrimaryUrl, primary.place.port));
       try {
         const pool: PostgresPool = { connect: (use) => opened.pool.connect(use) };
-        let opened = formerStores;
+        let opened = oldStores;
         const storage = await openPostgresStorage({ pool, issuer: ISSUER, ...PATIENT_DEADLINES });
         opened = stores;
         await standby.pause();
@@ -179,9 +179,9 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     const kept = newToken('client', { id: 'kept' });
     const revoked = newToken('client', { id: 'revoked' });
     const revokedLater = newToken('client', { id: 'revoked-later' });
-    assert.equal(await onFormer.tokens.issue([kept, revoked, revokedLater], {}), 'issued');
-    await onFormer.tokens.revoke({ ...revoked });
-    assert.equal((await onFormer.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
+    assert.equal(await onOldPrimary.tokens.issue([kept, revoked, revokedLater], {}), 'issued');
+    await onOldPrimary.tokens.revoke({ ...revoked });
+    assert.equal((await onOldPrimary.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
 
     await standby.promote();
     const promotedAt = performance.now();
@@ -193,41 +193,50 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await onNew.tokens.revoke({ ...revokedLater });
     assert.ok(performance.now() - promotedAt >= LEASE_MS - 100);
     await assert.rejects(
-      async () => onFormer.tokens.getByAccessToken('revoked-later'),
-      faultBy(/PostgreSQL/),
-    );
-    await assert.rejects(async () => onFormer.tokens.getByAccessToken('never-issued'), faultBy(/PostgreSQL/));
-    await assert.rejects(async () => onFormer.clients.get('client'), faultBy(/PostgreSQL/));
-    await assert.rejects(async () => onFormer.keys.get('made-since'), faultBy(/PostgreSQL/));
-    await assert.rejects(async () => onFormer.authorizationCodes.get('made-since'), faultBy(/PostgreSQL/));
-    await assert.rejects(
-      async () => onFormer.getPrincipalState('subject', 'somebody'),
-      faultBy(/PostgreSQL/),
-    );
-    await assert.rejects(async () => onFormer.tokens.revoke({ ...revoked }), faultBy(/PostgreSQL/));
-    await assert.rejects(
-      async () => onFormer.revokeAll({ principal: 'subject', id: 'nobody' }),
+      async () => onOldPrimary.tokens.getByAccessToken('revoked-later'),
       faultBy(/PostgreSQL/),
     );
     await assert.rejects(
-      async () => onFormer.tokens.issue([newToken('client', { id: 'lost' })], {}),
+      async () => onOldPrimary.tokens.getByAccessToken('never-issued'),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onOldPrimary.clients.get('client'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onOldPrimary.keys.get('made-since'), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onOldPrimary.authorizationCodes.get('made-since'),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(
+      async () => onOldPrimary.getPrincipalState('subject', 'somebody'),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onOldPrimary.tokens.revoke({ ...revoked }), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onOldPrimary.revokeAll({ principal: 'subject', id: 'nobody' }),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(
+      async () => onOldPrimary.tokens.issue([newToken('client', { id: 'lost' })], {}),
       faultBy(/PostgreSQL/),
     );
     assert.notEqual((await onNew.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
 
     const until = Math.floor(Date.now() / 1000) + 3600;
-    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('taken', until), faultBy(/PostgreSQL/));
     await assert.rejects(
-      async () => onFormer.oneTimeIdentifiers.take('another', until),
+      async () => onOldPrimary.oneTimeIdentifiers.take('taken', until),
       faultBy(/PostgreSQL/),
     );
-    await assert.rejects(async () => onFormer.pushedRequests.get('unknown'), faultBy(/PostgreSQL/));
     await assert.rejects(
-      async () => onFormer.clients.findApis?.({ resources: ['https://unknown'], scopes: [] }),
+      async () => onOldPrimary.oneTimeIdentifiers.take('another', until),
       faultBy(/PostgreSQL/),
     );
-    await assert.rejects(async () => onFormer.clients.remove('unknown'), faultBy(/PostgreSQL/));
-    await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onOldPrimary.pushedRequests.get('unknown'), faultBy(/PostgreSQL/));
+    await assert.rejects(
+      async () => onOldPrimary.clients.findApis?.({ resources: ['https://unknown'], scopes: [] }),
+      faultBy(/PostgreSQL/),
+    );
+    await assert.rejects(async () => onOldPrimary.clients.remove('unknown'), faultBy(/PostgreSQL/));
+    await assert.rejects(async () => onOldPrimary.revokeGrants('nobody', 'client'), faultBy(/PostgreSQL/));
     assert.equal(await onNew.oneTimeIdentifiers.take('taken', until), false);
 
     // From then on, writes do not wait.

@@ -154,7 +154,8 @@ async function killedAndBackedUp(name: string) {
 test('findings D2: a log that belongs to another file is never applied', async () => {
   const { path, backup, storage } = await killedAndBackedUp('replaced.db');
   renameSync(backup, path);
-  const refusal = /was replaced, and the log beside it belongs to the former file.*remove .*-wal and .*-shm/;
+  const refusal =
+    /was replaced, and the log beside it belongs to the previous file.*remove .*-wal and .*-shm/;
   assert.throws(() => openSqliteStorage({ path, issuer }), refusal);
   assert.throws(() => readStoredIssuer(path), refusal);
   assert.notEqual(statSync(`${path}-wal`).size, 0);

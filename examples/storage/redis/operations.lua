@@ -180,8 +180,8 @@ function operations.hasOrigin(a)
 end
 
 local function replaceOrigins(id, origins)
-  local former = redis.call('HGET', ORIGINS_OF_CLIENTS, id)
-  for _, origin in ipairs(former and cjson.decode(former) or {}) do
+  local previous = redis.call('HGET', ORIGINS_OF_CLIENTS, id)
+  for _, origin in ipairs(previous and cjson.decode(previous) or {}) do
     redis.call('SREM', key('clients_of_origin', origin), id)
   end
   redis.call('HDEL', ORIGINS_OF_CLIENTS, id)
@@ -199,7 +199,7 @@ function operations.saveClient(a)
   redis.call('HSET', CLIENTS, a.id, a.record)
 end
 
--- For good: the tokens of the former client would live again with another one of its identifier.
+-- For good: the tokens of the removed client would live again with another one of its identifier.
 function operations.removeClient(a)
   replaceOrigins(a.id, {})
   redis.call('HSETNX', DISABLED_CLIENTS, a.id, a.nowText)

@@ -175,7 +175,7 @@ export const clientRegistry: readonly KitCase[] = [
         'revision of its registration',
       );
       expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
-      expectEqual(await resourcesOf(stage), [], 'its former resource');
+      expectEqual(await resourcesOf(stage), [], 'its previous resource');
       await stage.expectAlive(refresh, access);
       const next = stage.pair(grant);
       const redeemed = await stage.storage.authorizationCodes.redeem(code, [next.refresh, next.access]);

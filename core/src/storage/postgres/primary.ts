@@ -165,7 +165,7 @@ export class Primary {
   ): Promise<unknown> {
     return reportingFaults(async () => {
       const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
-      await this.#outlastFormerPrimary(stamp);
+      await this.#outlastOldPrimary(stamp);
       return outcome(results);
     });
   }
@@ -186,7 +186,7 @@ export class Primary {
           };
         },
       );
-      await this.#outlastFormerPrimary(stamp);
+      await this.#outlastOldPrimary(stamp);
       return result;
     });
   }
@@ -262,7 +262,7 @@ export class Primary {
     return stampOf(stamp);
   }
 
-  async #outlastFormerPrimary(result: PostgresResult | undefined): Promise<void> {
+  async #outlastOldPrimary(result: PostgresResult | undefined): Promise<void> {
     const { is_known: isKnown, age_ms: ageMs } = stampOf(result);
     if (!isKnown) await this.#renew();
     // Never longer than a lease, even if the server's clock was set.

@@ -132,9 +132,11 @@ export class CachedTokens {
 
   #forgetEnded(lastEvent: number): void {
     const isFirstLook = this.#stateNumber === undefined;
-    const former = this.#position.lastEvent;
+    const previous = this.#position.lastEvent;
     const endings =
-      isFirstLook || lastEvent - former > MAX_EVENTS ? undefined : this.#events.endings(former, lastEvent);
+      isFirstLook || lastEvent - previous > MAX_EVENTS
+        ? undefined
+        : this.#events.endings(previous, lastEvent);
     for (const { of, id, sequence } of endings ?? []) {
       if (of === 'token') this.#tokens.delete(id);
       else if (of !== 'nothing') this.#ended.add(of, id, sequence);

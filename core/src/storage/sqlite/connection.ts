@@ -231,7 +231,7 @@ export function requireOwnLog(path: string): void {
   const noted = readNote(path);
   if (noted === undefined || noted.log !== found.log || noted.database === found.database) return;
   throw new Error(
-    `${path} was replaced, and the log beside it belongs to the former file: stop every program that uses it, remove ` +
+    `${path} was replaced, and the log beside it belongs to the previous file: stop every program that uses it, remove ` +
       `${logOf(path)} and ${path}-shm, and start again.`,
   );
 }

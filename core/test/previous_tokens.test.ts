@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {
-  FORMER_ACCESS_LIFETIME,
-  FORMER_REFRESH_LIFETIME,
-  type FormerPair,
-  FormerServer,
-} from './harness/former_server.ts';
+  OLD_ACCESS_LIFETIME,
+  OLD_REFRESH_LIFETIME,
+  OldServer,
+  type PreviousPair,
+} from './harness/old_server.ts';
 import {
   bearerError,
   errorOf,
@@ -31,16 +31,16 @@ const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, 
 });
 const PARALLEL = 10;
 
-type Run = (world: World, former: FormerServer, t: TestContext) => Promise<void>;
+type Run = (world: World, previous: OldServer, t: TestContext) => Promise<void>;
 
 /** Runs a test in a world with a previous server, on each store and with each kind of host. */
-function formerly(sentence: string, run: Run, options: WorldOptions = {}, stores = EVERYWHERE): void {
+function oldTokenTest(sentence: string, run: Run, options: WorldOptions = {}, stores = EVERYWHERE): void {
   for (const store of stores) {
     test(sentence, async (t) => {
       t.diagnostic(store.name);
-      const former = new FormerServer();
+      const previous = new OldServer();
       const place = { transport: FUNCTION, store };
-      await run(await openWorld(t, { ...options, formerTokens: former }, place), former, t);
+      await run(await openWorld(t, { ...options, previousServer: previous }, place), previous, t);
     });
   }
 }
@@ -57,7 +57,7 @@ async function reasonOf({ server }: World, token: string): Promise<string | unde
 }
 
 /** Whether introspection calls the old pair and its successors active. */
-function living(world: World, pair: FormerPair, ...issued: readonly GrantedTokens[]) {
+function living(world: World, pair: PreviousPair, ...issued: readonly GrantedTokens[]) {
   const tokens = issued.flatMap(({ access_token, refresh_token }) => [access_token, refresh_token]);
   return world.alive(pair.access, pair.refresh, ...new Set(tokens));
 }
@@ -74,12 +74,12 @@ function assertServedOrRefused(responses: readonly TestResponse[]): void {
 
 // ── Requests about them ───────────────────────────────────────────────────────────────────────────────────
 
-formerly('an old access token works at introspection and UserInfo', async (world, former) => {
-  const { access, accessId } = await former.issue(world.clock);
+oldTokenTest('an old access token works at introspection and UserInfo', async (world, previous) => {
+  const { access, accessId } = await previous.issue(world.clock);
   const iat = world.clock.seconds;
   const expected = active({
     ...{ scope: 'openid email', client_id: 'web', token_type: 'Bearer' },
-    ...{ exp: iat + FORMER_ACCESS_LIFETIME, iat, nbf: iat },
+    ...{ exp: iat + OLD_ACCESS_LIFETIME, iat, nbf: iat },
     ...{ sub: 'alice', aud: 'https://api.example', iss: ISSUER, jti: accessId },
   });
   assert.deepEqual(await world.introspect(access), expected);
@@ -91,10 +91,12 @@ formerly('an old access token works at introspection and UserInfo', async (world
   );
 });
 
-formerly('an old refresh token is introspected, and is no access token', async (world, former) => {
-  const { refresh, refreshId } = await former.issue(world.clock, { claims: { aud: 'https://else.example' } });
+oldTokenTest('an old refresh token is introspected, and is no access token', async (world, previous) => {
+  const { refresh, refreshId } = await previous.issue(world.clock, {
+    claims: { aud: 'https://else.example' },
+  });
   const iat = world.clock.seconds;
-  const exp = iat + FORMER_REFRESH_LIFETIME;
+  const exp = iat + OLD_REFRESH_LIFETIME;
   const expected = active({
     ...{ scope: 'openid email', client_id: 'web', exp, iat, sub: 'alice', iss: ISSUER, jti: refreshId },
   });
@@ -106,9 +108,9 @@ formerly('an old refresh token is introspected, and is no access token', async (
   );
 });
 
-formerly('an old token expires with its row, or by its own exp', async (world, former) => {
-  const { access, refresh, refreshId } = await former.issue(world.clock);
-  const short = await former.issue(world.clock, { claims: { exp: world.clock.seconds + 60 } });
+oldTokenTest('an old token expires with its row, or by its own exp', async (world, previous) => {
+  const { access, refresh, refreshId } = await previous.issue(world.clock);
+  const short = await previous.issue(world.clock, { claims: { exp: world.clock.seconds + 60 } });
   world.clock.advance(59);
   assert.deepEqual(await living(world, short), [true, true]);
   world.clock.advance(1);
@@ -116,72 +118,81 @@ formerly('an old token expires with its row, or by its own exp', async (world, f
   assert.equal(await reasonOf(world, short.access), 'expired');
   assert.deepEqual(await world.refresh(short.refresh), REFUSED);
 
-  world.clock.advance(FORMER_ACCESS_LIFETIME - 60);
+  world.clock.advance(OLD_ACCESS_LIFETIME - 60);
   assert.deepEqual(await world.alive(access, refresh), [false, true]);
   const tokens = await world.rotated(refresh);
-  const row = former.rows.get(`refresh_token ${refreshId}`);
+  const row = previous.rows.get(`refresh_token ${refreshId}`);
   assert.equal(row?.expiresAtMs, 0);
-  world.clock.advance(FORMER_REFRESH_LIFETIME);
+  world.clock.advance(OLD_REFRESH_LIFETIME);
   assert.deepEqual(await world.alive(refresh, tokens.access_token), [false, false]);
   assert.deepEqual(await world.refresh(refresh), REFUSED);
 });
 
 // ── Revocation ────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('revoking either token of an old pair ends both, in the old rows too', async (world, former) => {
-  for (const which of ['access', 'refresh'] as const) {
-    const pair = await former.issue(world.clock);
-    const spared = await former.issue(world.clock);
-    assert.deepEqual(await world.revoke(pair[which], 'machine'), REVOKED);
-    assert.deepEqual(await living(world, pair), [true, true], 'another client ends nothing');
-    assert.deepEqual(former.revoked(pair), [false, false]);
+oldTokenTest(
+  'revoking either token of an old pair ends both, in the old rows too',
+  async (world, previous) => {
+    for (const which of ['access', 'refresh'] as const) {
+      const pair = await previous.issue(world.clock);
+      const spared = await previous.issue(world.clock);
+      assert.deepEqual(await world.revoke(pair[which], 'machine'), REVOKED);
+      assert.deepEqual(await living(world, pair), [true, true], 'another client ends nothing');
+      assert.deepEqual(previous.revoked(pair), [false, false]);
 
-    assert.deepEqual(await world.revoke(pair[which]), REVOKED);
-    assert.deepEqual(await living(world, pair), [false, false]);
-    assert.deepEqual(former.revoked(pair), [true, true]);
-    assert.equal(await reasonOf(world, pair.refresh), 'revoked');
-    assert.equal((await world.userInfo(pair.access)).status, 401);
-    assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
-    assert.deepEqual(await living(world, spared), [true, true]);
-  }
-});
+      assert.deepEqual(await world.revoke(pair[which]), REVOKED);
+      assert.deepEqual(await living(world, pair), [false, false]);
+      assert.deepEqual(previous.revoked(pair), [true, true]);
+      assert.equal(await reasonOf(world, pair.refresh), 'revoked');
+      assert.equal((await world.userInfo(pair.access)).status, 401);
+      assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
+      assert.deepEqual(await living(world, spared), [true, true]);
+    }
+  },
+);
 
-formerly('a token that the previous server revokes is dead here', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  await former.revoke('access_token', pair.accessId);
+oldTokenTest('a token that the previous server revokes is dead here', async (world, previous) => {
+  const pair = await previous.issue(world.clock);
+  await previous.revoke('access_token', pair.accessId);
   assert.deepEqual(await world.introspect(pair.access), INACTIVE);
   assert.deepEqual(await world.introspect(pair.refresh), INACTIVE);
   assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
 });
 
-formerly('revoking any token of an old grant after its exchange ends all of it', async (world, former) => {
-  for (const which of ['access', 'refresh', 'new'] as const) {
-    const pair = await former.issue(world.clock);
-    const tokens = await world.rotated(pair.refresh);
-    await world.revoke(which === 'new' ? tokens.refresh_token : pair[which]);
-    assert.deepEqual(await living(world, pair, tokens), [false, false, false, false], which);
-    assert.deepEqual(await world.refresh(tokens.refresh_token), REFUSED);
-  }
-});
+oldTokenTest(
+  'revoking any token of an old grant after its exchange ends all of it',
+  async (world, previous) => {
+    for (const which of ['access', 'refresh', 'new'] as const) {
+      const pair = await previous.issue(world.clock);
+      const tokens = await world.rotated(pair.refresh);
+      await world.revoke(which === 'new' ? tokens.refresh_token : pair[which]);
+      assert.deepEqual(await living(world, pair, tokens), [false, false, false, false], which);
+      assert.deepEqual(await world.refresh(tokens.refresh_token), REFUSED);
+    }
+  },
+);
 
 // ── Exchange ──────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('an old refresh token is exchanged once, and is revoked with its pair', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  const tokens = await world.rotated(pair.refresh);
-  assert.equal(tokens.scope, 'openid email');
-  assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
-  assert.deepEqual(former.revoked(pair), [true, true]);
-  assert.equal(await reasonOf(world, pair.refresh), 'superseded');
-  assert.equal(JSON.parse((await world.userInfo(tokens.access_token)).body).sub, 'alice');
-  const next = await world.rotated(tokens.refresh_token);
-  assert.deepEqual(await world.alive(next.access_token, next.refresh_token), [true, true]);
-});
+oldTokenTest(
+  'an old refresh token is exchanged once, and is revoked with its pair',
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
+    const tokens = await world.rotated(pair.refresh);
+    assert.equal(tokens.scope, 'openid email');
+    assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
+    assert.deepEqual(previous.revoked(pair), [true, true]);
+    assert.equal(await reasonOf(world, pair.refresh), 'superseded');
+    assert.equal(JSON.parse((await world.userInfo(tokens.access_token)).body).sub, 'alice');
+    const next = await world.rotated(tokens.refresh_token);
+    assert.deepEqual(await world.alive(next.access_token, next.refresh_token), [true, true]);
+  },
+);
 
-formerly(
+oldTokenTest(
   'an exchange is retried within the grace; later use of it ends the family',
-  async (world, former) => {
-    const pair = await former.issue(world.clock);
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
     const first = await world.rotated(pair.refresh);
     world.clock.advance(9);
     const again = await world.rotated(pair.refresh);
@@ -193,52 +204,58 @@ formerly(
   },
 );
 
-formerly(`${PARALLEL} concurrent exchanges of one old token make one lineage`, async (world, former) => {
-  const pair = await former.issue(world.clock);
-  const responses = await parallel(PARALLEL, () => world.refresh(pair.refresh));
-  const issued = issuedBy(responses);
-  assert.equal(issued.length, PARALLEL, 'all of them come within the grace');
-  assert.equal(new Set(issued.map(({ refresh_token }) => refresh_token)).size, 1);
-  const [tokens] = issued;
-  assert.ok(tokens);
-  await world.revoke(tokens.refresh_token);
-  assert.ok((await living(world, pair, ...issued)).every((isAlive) => !isAlive));
-});
+oldTokenTest(
+  `${PARALLEL} concurrent exchanges of one old token make one lineage`,
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
+    const responses = await parallel(PARALLEL, () => world.refresh(pair.refresh));
+    const issued = issuedBy(responses);
+    assert.equal(issued.length, PARALLEL, 'all of them come within the grace');
+    assert.equal(new Set(issued.map(({ refresh_token }) => refresh_token)).size, 1);
+    const [tokens] = issued;
+    assert.ok(tokens);
+    await world.revoke(tokens.refresh_token);
+    assert.ok((await living(world, pair, ...issued)).every((isAlive) => !isAlive));
+  },
+);
 
-formerly(
+oldTokenTest(
   `with a grace of 0 one of ${PARALLEL} exchanges at once is served, and the others end it`,
-  async (world, former) => {
-    const pair = await former.issue(world.clock);
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
     const responses = await parallel(PARALLEL, () => world.refresh(pair.refresh));
     assert.equal(issuedBy(responses).length, 1);
     assertServedOrRefused(responses);
     assert.deepEqual(await living(world, pair, ...issuedBy(responses)), [false, false, false, false]);
-    assert.deepEqual(former.revoked(pair), [true, true]);
+    assert.deepEqual(previous.revoked(pair), [true, true]);
   },
   { refreshGrace: 0 },
 );
 
-formerly('a revocation during exchanges leaves no token alive at either server', async (world, former) => {
-  for (const which of ['access', 'refresh'] as const) {
-    for (const early of [0, 1, PARALLEL / 2]) {
-      const pair = await former.issue(world.clock);
-      const before = parallel(early, () => world.refresh(pair.refresh));
-      const revoked = world.revoke(pair[which]);
-      const after = parallel(PARALLEL / 2, () => world.refresh(pair.refresh));
-      assert.deepEqual(await revoked, REVOKED);
-      const responses = [...(await before), ...(await after)];
-      assertServedOrRefused(responses);
-      assert.ok((await living(world, pair, ...issuedBy(responses))).every((isAlive) => !isAlive));
-      assert.deepEqual(former.revoked(pair), [true, true]);
+oldTokenTest(
+  'a revocation during exchanges leaves no token alive at either server',
+  async (world, previous) => {
+    for (const which of ['access', 'refresh'] as const) {
+      for (const early of [0, 1, PARALLEL / 2]) {
+        const pair = await previous.issue(world.clock);
+        const before = parallel(early, () => world.refresh(pair.refresh));
+        const revoked = world.revoke(pair[which]);
+        const after = parallel(PARALLEL / 2, () => world.refresh(pair.refresh));
+        assert.deepEqual(await revoked, REVOKED);
+        const responses = [...(await before), ...(await after)];
+        assertServedOrRefused(responses);
+        assert.ok((await living(world, pair, ...issuedBy(responses))).every((isAlive) => !isAlive));
+        assert.deepEqual(previous.revoked(pair), [true, true]);
+      }
     }
-  }
-});
+  },
+);
 
-formerly('a client whose refresh tokens do not rotate keeps the old one', async (world, former) => {
+oldTokenTest('a client whose refresh tokens do not rotate keeps the old one', async (world, previous) => {
   const client = await world.storage.clients.get('web');
   assert.ok(client);
   await world.storage.clients.replace({ ...client, rotateRefreshTokens: false }, client);
-  const [pair, granted] = [await former.issue(world.clock), await former.issue(world.clock)];
+  const [pair, granted] = [await previous.issue(world.clock), await previous.issue(world.clock)];
   for (const { refresh, refreshId, ...others } of [pair, granted]) {
     const first = await world.rotated(refresh);
     const second = await world.rotated(refresh);
@@ -246,19 +263,19 @@ formerly('a client whose refresh tokens do not rotate keeps the old one', async 
     const all = [others.access, refresh, first.access_token, second.access_token];
     assert.deepEqual(await world.alive(...all), [true, true, true, true]);
     if (refresh === pair.refresh) await world.revoke(refresh);
-    else await world.storage.revokeAll({ principal: 'grant', id: `former:${refreshId}` });
+    else await world.storage.revokeAll({ principal: 'grant', id: `previous:${refreshId}` });
     assert.deepEqual(await world.alive(...all), [false, false, false, false]);
     assert.deepEqual(await world.refresh(refresh), REFUSED);
   }
 });
 
-formerly(
+oldTokenTest(
   'an old pair is dead if the host itself has revoked the copy of its refresh token',
-  async (world, former) => {
+  async (world, previous) => {
     const client = await world.storage.clients.get('web');
     assert.ok(client);
     await world.storage.clients.replace({ ...client, rotateRefreshTokens: false }, client);
-    const pair = await former.issue(world.clock);
+    const pair = await previous.issue(world.clock);
     await world.rotated(pair.refresh);
     assert.deepEqual(await living(world, pair), [true, true]);
     const copy = await world.storage.tokens.getByRefreshToken(pair.refreshId);
@@ -273,13 +290,13 @@ formerly(
 
 // ── Clients and users ─────────────────────────────────────────────────────────────────────────────────────
 
-formerly('an old token is dead once its client or user was disabled', async (world, former) => {
+oldTokenTest('an old token is dead once its client or user was disabled', async (world, previous) => {
   for (const [principal, id] of [
     ['client', 'web'],
     ['subject', 'alice'],
   ] as const) {
     world.clock.advance(1);
-    const pair = await former.issue(world.clock);
+    const pair = await previous.issue(world.clock);
     await world.storage.setDisabled(principal, id, true);
     assert.deepEqual(await living(world, pair), [false, false]);
     assert.equal(await reasonOf(world, pair.access), `${principal}_disabled`);
@@ -289,19 +306,19 @@ formerly('an old token is dead once its client or user was disabled', async (wor
     assert.equal(await reasonOf(world, pair.access), `${principal}_revoked`);
 
     world.clock.advance(1);
-    const later = await former.issue(world.clock);
+    const later = await previous.issue(world.clock);
     assert.deepEqual(await living(world, later), [true, true]);
     const tokens = await world.rotated(later.refresh);
-    const bystander = await former.issue(world.clock);
+    const bystander = await previous.issue(world.clock);
     await world.storage.revokeAll({ principal, id });
     assert.deepEqual(await living(world, bystander, tokens), [false, false, false, false]);
     assert.deepEqual(await world.refresh(bystander.refresh), REFUSED);
   }
 });
 
-formerly('an old token of a removed or unknown client is not a token', async (world, former) => {
-  const unknown = await former.issue(world.clock, { clientId: 'unknown' });
-  const removed = await former.issue(world.clock, { clientId: 'machine' });
+oldTokenTest('an old token of a removed or unknown client is not a token', async (world, previous) => {
+  const unknown = await previous.issue(world.clock, { clientId: 'unknown' });
+  const removed = await previous.issue(world.clock, { clientId: 'machine' });
   assert.deepEqual(await living(world, unknown), [false, false]);
   assert.deepEqual(await living(world, removed), [true, true]);
   await world.storage.clients.remove('machine');
@@ -309,20 +326,20 @@ formerly('an old token of a removed or unknown client is not a token', async (wo
   assert.equal(await reasonOf(world, removed.access), 'no_record');
 });
 
-formerly(
+oldTokenTest(
   'after a revocation of everything before a time, no old token is exchanged',
-  async (world, former) => {
-    const pair = await former.issue(world.clock);
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
     await world.storage.revokeAll({ issuedBeforeMs: world.clock.nowMs + 1 });
     assert.deepEqual(await world.refresh(pair.refresh), OVERTAKEN);
-    assert.deepEqual(former.revoked(pair), [false, false]);
+    assert.deepEqual(previous.revoked(pair), [false, false]);
   },
 );
 
-formerly(
+oldTokenTest(
   'a user whom the host does not let in has no live old token',
-  async (world, former) => {
-    const pair = await former.issue(world.clock);
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
     assert.deepEqual(await living(world, pair), [false, false]);
     assert.equal(await reasonOf(world, pair.access), 'subject_disabled');
     assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
@@ -333,9 +350,9 @@ formerly(
 
 // ── Faults ────────────────────────────────────────────────────────────────────────────────────────────────
 
-formerly('unavailable old rows are an outage everywhere', async (world, former) => {
-  const { access, refresh } = await former.issue(world.clock);
-  former.outage = 'find';
+oldTokenTest('unavailable old rows are an outage everywhere', async (world, previous) => {
+  const { access, refresh } = await previous.issue(world.clock);
+  previous.outage = 'find';
   for (const token of [access, refresh]) {
     assert.deepEqual(await world.introspect(token), OUTAGE);
     assert.deepEqual(await world.revoke(token), OPEN_OUTAGE);
@@ -343,45 +360,48 @@ formerly('unavailable old rows are an outage everywhere', async (world, former) 
   assert.deepEqual(await world.refresh(refresh), OPEN_OUTAGE);
   assert.equal((await world.userInfo(access)).status, 503);
   await assert.rejects(world.server.introspectToken(access), { name: 'StorageFault' });
-  former.outage = undefined;
+  previous.outage = undefined;
   assert.deepEqual(await world.alive(access, refresh), [true, true]);
 });
 
-formerly('a failed revocation in the old rows is repeated by the next request', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  former.outage = 'revoke';
-  assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
-  assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
-  assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
-  assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
-  assert.deepEqual(former.revoked(pair), [false, false]);
+oldTokenTest(
+  'a failed revocation in the old rows is repeated by the next request',
+  async (world, previous) => {
+    const pair = await previous.issue(world.clock);
+    previous.outage = 'revoke';
+    assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
+    assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
+    assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
+    assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
+    assert.deepEqual(previous.revoked(pair), [false, false]);
 
-  former.outage = undefined;
-  const tokens = await world.rotated(pair.refresh);
-  assert.deepEqual(former.revoked(pair), [true, true]);
-  former.resurrect(pair, world.clock);
-  assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
-  await world.revoke(tokens.access_token);
-  assert.deepEqual(former.revoked(pair), [true, true]);
-  assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
+    previous.outage = undefined;
+    const tokens = await world.rotated(pair.refresh);
+    assert.deepEqual(previous.revoked(pair), [true, true]);
+    previous.resurrect(pair, world.clock);
+    assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
+    await world.revoke(tokens.access_token);
+    assert.deepEqual(previous.revoked(pair), [true, true]);
+    assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
 
-  const stolen = await former.issue(world.clock);
-  await world.rotated(stolen.refresh);
-  former.resurrect(stolen, world.clock);
-  world.clock.advance(11);
-  assert.deepEqual(await world.refresh(stolen.refresh), REFUSED);
-  assert.deepEqual(former.revoked(stolen), [true, true]);
-});
+    const stolen = await previous.issue(world.clock);
+    await world.rotated(stolen.refresh);
+    previous.resurrect(stolen, world.clock);
+    world.clock.advance(11);
+    assert.deepEqual(await world.refresh(stolen.refresh), REFUSED);
+    assert.deepEqual(previous.revoked(stolen), [true, true]);
+  },
+);
 
-formerly(
+oldTokenTest(
   'null for an old row or its members is absence, and a row without a client a fault',
-  async (world, former) => {
-    const { access, accessId } = await former.issue(world.clock);
+  async (world, previous) => {
+    const { access, accessId } = await previous.issue(world.clock);
     const name = `access_token ${accessId}`;
-    const row = former.rows.get(name);
+    const row = previous.rows.get(name);
     assert.ok(row);
     const answer = async (found: unknown) => {
-      former.rows.set(name, JSON.parse(JSON.stringify(found)));
+      previous.rows.set(name, JSON.parse(JSON.stringify(found)));
       const { status, body } = await world.introspect(access);
       return [status, JSON.parse(body).active, JSON.parse(body).sub];
     };
@@ -397,7 +417,7 @@ formerly(
 
 // ── Tokens of this server ─────────────────────────────────────────────────────────────────────────────────
 
-formerly('tokens of this server never read the old rows', async (world, former) => {
+oldTokenTest('tokens of this server never read the old rows', async (world, previous) => {
   const tokens = await world.grant();
   const next = await world.rotated(tokens.refresh_token);
   assert.deepEqual(await world.alive(tokens.refresh_token, next.access_token), [false, true]);
@@ -406,11 +426,11 @@ formerly('tokens of this server never read the old rows', async (world, former) 
   assert.deepEqual(await world.refresh(tokens.refresh_token), REFUSED);
   await world.revoke((await world.grant()).access_token);
   assert.deepEqual(await world.introspect('no.token.ofours'), INACTIVE);
-  assert.deepEqual(former.asked, []);
+  assert.deepEqual(previous.asked, []);
 });
 
-formerly('a copy of an old token is useless to a thief of this server’s key', async (world, former) => {
-  const pair = await former.issue(world.clock);
+oldTokenTest('a copy of an old token is useless to a thief of this server’s key', async (world, previous) => {
+  const pair = await previous.issue(world.clock);
   const tokens = await world.rotated(pair.refresh);
   for (const [typ, jti] of [
     ['rt+jwt', pair.refreshId],

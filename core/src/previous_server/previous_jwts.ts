@@ -1,4 +1,4 @@
-// The option `formerTokens`: recognizes and verifies JWTs of the server that grantd replaces.
+// The option `previousServer`: recognizes and verifies JWTs of the server that grantd replaces.
 import type { CryptoKey, JWK } from 'jose';
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
@@ -11,23 +11,23 @@ import type { Storage } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import { parseClaims, readJwtHeader, type VerifyingAlgorithm, verifiedPayload } from '../tokens/jwt.ts';
 import { fitsAlgorithm, importPublicKey, readPublicKeys } from '../tokens/public_keys.ts';
-import type { FindFormerToken, FormerParts, FormerTokenRepository } from './former_tokens.ts';
+import type { FindPreviousToken, PreviousParts, PreviousTokenRepository } from './previous_tokens.ts';
 
 /**
  * Accepts tokens of a previous server: JWTs that it signed, with rows in its own tables. Introspection, UserInfo,
  * revocation and refresh treat them like tokens of this server. A refresh exchanges them for tokens of this server, and
  * revokes the old one through `revoke`.
  * @example
- * formerTokens: {
+ * previousServer: {
  *   keys: [{ keyId: '2023', algorithm: 'RS256', publicKey }],
  *   identify: ({ jti, typ }) => ({ kind: typ === 'Refresh' ? 'refresh_token' : 'access_token', id: jti }),
  *   find: (kind, id) => oldTokens.find(kind, id),
  *   revoke: (kind, id) => oldTokens.revoke(kind, id),
  * }
  */
-export interface FormerTokens extends FormerTokenRepository {
+export interface PreviousServer extends PreviousTokenRepository {
   /** Keys that signed the JWTs: 1 to 16. */
-  readonly keys: readonly FormerKey[];
+  readonly keys: readonly PreviousKey[];
   /** `iss` of the tokens that have one. Default: the issuer of this server. */
   readonly issuer?: string;
   /**
@@ -35,34 +35,34 @@ export interface FormerTokens extends FormerTokenRepository {
    * one kind could be used as the other.
    * @returns `undefined` if the JWT is neither an access token nor a refresh token
    */
-  identify(claims: Claims): FormerTokenName | undefined;
+  identify(claims: Claims): PreviousTokenName | undefined;
 }
 
 /** The option after its check: copied, with methods bound to the host's object. */
-export type ResolvedFormerTokens = FormerJwtParts & FormerParts['former'];
+export type ResolvedPreviousServer = PreviousJwtParts & PreviousParts['previous'];
 
 /**
  * Checks the option.
  * @param issuer of this server
  * @throws {ConfigurationError} names the option and says what was expected
  */
-export function resolveFormerTokens(
-  options: FormerTokens | undefined,
+export function resolvePreviousServer(
+  options: PreviousServer | undefined,
   issuer: string,
   storage: Storage,
-): ResolvedFormerTokens | undefined {
+): ResolvedPreviousServer | undefined {
   if (options === undefined) return undefined;
-  requireOptions(options, FORMER_TOKEN_OPTIONS, 'formerTokens');
-  const { keys, issuer: formerIssuer = issuer }: Partial<FormerTokens> = options;
-  const verifiers = formerVerifiers(keys, 'formerTokens.keys');
-  if (typeof formerIssuer !== 'string' || formerIssuer === '')
-    throw new ConfigurationError('formerTokens.issuer', 'a non-empty string');
+  requireOptions(options, OLD_TOKEN_OPTIONS, 'previousServer');
+  const { keys, issuer: previousIssuer = issuer }: Partial<PreviousServer> = options;
+  const verifiers = previousVerifiers(keys, 'previousServer.keys');
+  if (typeof previousIssuer !== 'string' || previousIssuer === '')
+    throw new ConfigurationError('previousServer.issuer', 'a non-empty string');
   const { getPrincipalState } = storage;
   if (typeof getPrincipalState !== 'function')
-    throw new ConfigurationError('storage.getPrincipalState', 'a function, because formerTokens needs it');
+    throw new ConfigurationError('storage.getPrincipalState', 'a function, because previousServer needs it');
   return Object.freeze({
     verifiers,
-    issuer: formerIssuer,
+    issuer: previousIssuer,
     identify: method(options, 'identify'),
     find: method(options, 'find'),
     revoke: method(options, 'revoke'),
@@ -70,7 +70,7 @@ export function resolveFormerTokens(
   });
 }
 
-const FORMER_TOKEN_OPTIONS: Readonly<Record<keyof FormerTokens, true>> = {
+const OLD_TOKEN_OPTIONS: Readonly<Record<keyof PreviousServer, true>> = {
   keys: true,
   issuer: true,
   identify: true,
@@ -78,51 +78,54 @@ const FORMER_TOKEN_OPTIONS: Readonly<Record<keyof FormerTokens, true>> = {
   revoke: true,
 };
 
-function method<M extends 'identify' | 'find' | 'revoke'>(options: FormerTokens, name: M): FormerTokens[M] {
+function method<M extends 'identify' | 'find' | 'revoke'>(
+  options: PreviousServer,
+  name: M,
+): PreviousServer[M] {
   const value = options[name];
-  if (typeof value === 'function') return value.bind(options) as FormerTokens[M];
-  throw new ConfigurationError(`formerTokens.${name}`, 'a function');
+  if (typeof value === 'function') return value.bind(options) as PreviousServer[M];
+  throw new ConfigurationError(`previousServer.${name}`, 'a function');
 }
 
 /** Kind and identifier of a previous server's token. */
-export interface FormerTokenName {
+export interface PreviousTokenName {
   readonly kind: TokenKind;
   /** The identifier for `find`. If it is not a string, or is empty, the token is rejected. */
   readonly id: unknown;
 }
 
 /** What is needed to verify JWTs of a previous server. */
-interface FormerJwtParts {
-  readonly verifiers: readonly FormerVerifier[];
+interface PreviousJwtParts {
+  readonly verifiers: readonly PreviousVerifier[];
   /** Expected `iss`, if a token has one. */
   readonly issuer: string;
   /** @returns `undefined` if the JWT is neither an access token nor a refresh token */
-  readonly identify: (claims: Claims) => FormerTokenName | undefined;
+  readonly identify: (claims: Claims) => PreviousTokenName | undefined;
 }
 
 /** A verified token of the previous server. */
-interface FormerJwt {
+interface PreviousJwt {
   readonly kind: TokenKind;
   readonly id: string;
   readonly claims: Claims;
 }
 
 /** Why the token was rejected. `claims` is present if the signature has verified. */
-interface NoFormerJwt {
+interface NoPreviousJwt {
   readonly reason: Extract<InactiveReason, 'bad_signature' | 'wrong_type' | 'wrong_issuer'>;
   readonly claims?: Claims;
 }
 
 /** Verifies JWTs of the previous server. The algorithm comes from the key, never from the token. */
-export class FormerJwts {
-  readonly #parts: FormerJwtParts;
+export class PreviousJwts {
+  readonly #parts: PreviousJwtParts;
 
-  constructor(parts: FormerJwtParts) {
+  constructor(parts: PreviousJwtParts) {
     this.#parts = parts;
   }
 
   /** @returns `undefined` if the token names no key of the previous server */
-  async verify(token: string): Promise<FormerJwt | NoFormerJwt | undefined> {
+  async verify(token: string): Promise<PreviousJwt | NoPreviousJwt | undefined> {
     const { verifiers, issuer, identify } = this.#parts;
     const header = readJwtHeader(token);
     if (header === undefined) return undefined;
@@ -145,7 +148,7 @@ export class FormerJwts {
  */
 function inOwnTerms(
   iss: string,
-  { kind, id: jti, claims }: FormerJwt,
+  { kind, id: jti, claims }: PreviousJwt,
   record: TokenRecord,
 ): { readonly record: TokenRecord; readonly claims: Claims } {
   const { subject: sub, clientId: client_id, scopes } = record;
@@ -172,7 +175,7 @@ function inOwnTerms(
 
 async function signedClaims(
   token: string,
-  verifiers: readonly FormerVerifier[],
+  verifiers: readonly PreviousVerifier[],
 ): Promise<Claims | undefined> {
   for (const verifier of verifiers) {
     const payload = await verifier.payloadOf(token);
@@ -191,7 +194,7 @@ function earlier(stored: number, exp: unknown): number {
 }
 
 /** A key with which the previous server signed, and its only algorithm. It verifies, but never signs. */
-export type FormerKey = {
+export type PreviousKey = {
   /** `kid` of the tokens that it signed. Default: tokens without a `kid`. */
   readonly keyId?: string;
 } & (
@@ -208,7 +211,7 @@ export type FormerKey = {
 );
 
 /** Checks signatures of one key. */
-interface FormerVerifier {
+interface PreviousVerifier {
   readonly keyId: string | undefined;
   /** @returns `undefined` if the key did not sign the token with its algorithm */
   payloadOf(token: string): Promise<Uint8Array | undefined>;
@@ -223,13 +226,13 @@ const EXPECTED_ALGORITHM = `one of HS256, ${SIGNING_ALGORITHMS.join(', ')}`;
  * @param option name for errors
  * @throws {ConfigurationError} names the member and says what was expected, but never contains a key
  */
-function formerVerifiers(keys: unknown, option: string): readonly FormerVerifier[] {
+function previousVerifiers(keys: unknown, option: string): readonly PreviousVerifier[] {
   if (!Array.isArray(keys) || keys.length === 0 || keys.length > MAX_KEYS)
     throw new ConfigurationError(option, `a list of 1 to ${MAX_KEYS} keys`);
-  return keys.map((key: unknown, index) => formerVerifier(key, `${option}.${index}`));
+  return keys.map((key: unknown, index) => previousVerifier(key, `${option}.${index}`));
 }
 
-function formerVerifier(key: unknown, option: string): FormerVerifier {
+function previousVerifier(key: unknown, option: string): PreviousVerifier {
   const members: JsonObject = isJsonObject(key) ? key : {};
   const { keyId, algorithm, secret, publicKey } = members;
   if (keyId !== undefined && typeof keyId !== 'string')
@@ -261,7 +264,7 @@ function verifier(
   keyId: string | undefined,
   algorithm: VerifyingAlgorithm,
   open: () => Promise<CryptoKey | Uint8Array>,
-): FormerVerifier {
+): PreviousVerifier {
   let key: Promise<CryptoKey | Uint8Array> | undefined;
   return {
     keyId,
@@ -276,10 +279,10 @@ function verifier(
  * Makes the lookup of a previous server's tokens for `findToken`.
  * @returns a function that resolves to `undefined` if the token names no key of the previous server
  */
-export function formerTokenFinder(
+export function previousTokenFinder(
   issuer: string,
-  jwts: FormerJwts,
-  find: FindFormerToken,
+  jwts: PreviousJwts,
+  find: FindPreviousToken,
 ): (token: string) => Promise<FoundToken | NoToken | undefined> {
   return async (token) => {
     const jwt = await jwts.verify(token);

@@ -20,12 +20,12 @@ import { type ReadableStorage, tokenRecord } from '../storage/host_storage.ts';
 import { canContinue } from '../storage/issuing.ts';
 
 /** Access to a previous server's tokens in its own tables. A rejection counts as a storage fault. */
-export interface FormerTokenRepository {
+export interface PreviousTokenRepository {
   /**
    * Finds a token. Return `undefined` or `null` only if it does not exist. If it cannot be looked up, reject.
    * @param id that `identify` returned for a token whose signature has verified
    */
-  find(kind: TokenKind, id: string): Found<FormerToken>;
+  find(kind: TokenKind, id: string): Found<PreviousToken>;
   /**
    * Revokes a token and those that were issued with it, so that the previous server and `find` see it. Must be
    * idempotent, and do nothing if the token does not exist.
@@ -34,11 +34,11 @@ export interface FormerTokenRepository {
 }
 
 /** Returns the record of a previous server's token, with its present state. */
-export type FindFormerToken = (kind: TokenKind, id: string) => Promise<TokenRecord | undefined>;
+export type FindPreviousToken = (kind: TokenKind, id: string) => Promise<TokenRecord | undefined>;
 
-export interface FormerParts {
+export interface PreviousParts {
   /** `getPrincipalState` tells whether a client or a user was disabled or revoked as a whole. */
-  readonly former: FormerTokenRepository & Required<Pick<Storage, 'getPrincipalState'>>;
+  readonly previous: PreviousTokenRepository & Required<Pick<Storage, 'getPrincipalState'>>;
   readonly clock: Clock;
 }
 
@@ -54,18 +54,18 @@ type Joined = Omit<TokenRepository, 'getByAccessToken' | 'getByRefreshToken' | '
  * steps are ordered such that an interrupted one is repeated or refused.
  * @returns the lookup of previous tokens, and repositories whose writes reach both stores
  */
-export function withFormerTokens(
+export function withPreviousTokens(
   { clients, tokens }: Pick<ReadableStorage, 'clients' | 'tokens'>,
-  { former, clock }: FormerParts,
-): { readonly find: FindFormerToken; readonly tokens: ReadableStorage['tokens'] } {
+  { previous, clock }: PreviousParts,
+): { readonly find: FindPreviousToken; readonly tokens: ReadableStorage['tokens'] } {
   /** The previous server's view. A token whose client is not registered here does not exist. */
-  const ask: FindFormerToken = async (kind, id) => {
-    const found = await former.find(kind, id);
+  const ask: FindPreviousToken = async (kind, id) => {
+    const found = await previous.find(kind, id);
     if (!found) return undefined;
-    const record = formerRecord(kind, id, found);
+    const record = previousRecord(kind, id, found);
     const { clientId, subject, issuedAtMs } = record;
     const standing = async (principal: 'client' | 'subject', of: string | undefined) =>
-      of === undefined ? undefined : standingOf(await former.getPrincipalState(principal, of), issuedAtMs);
+      of === undefined ? undefined : standingOf(await previous.getPrincipalState(principal, of), issuedAtMs);
     const [registered, client, person] = await Promise.all([
       clients.get(clientId),
       standing('client', clientId),
@@ -81,7 +81,7 @@ export function withFormerTokens(
 
   const copyOf = async (refreshTokenId: string | undefined): Promise<TokenRecord | undefined> => {
     const copy = refreshTokenId === undefined ? undefined : await tokens.getByRefreshToken(refreshTokenId);
-    return copy && isFormer(copy) ? copy : undefined;
+    return copy && isPrevious(copy) ? copy : undefined;
   };
 
   /** Whether this server has ended the token. Expiry does not count, because the previous row knows it too. */
@@ -91,7 +91,7 @@ export function withFormerTokens(
     return (await tokens.isRefreshTokenRevoked(copy)) !== false;
   };
 
-  const find: FindFormerToken = async (kind, id) => {
+  const find: FindPreviousToken = async (kind, id) => {
     const record = await ask(kind, id);
     const copy = await copyOf(kind === 'refresh_token' ? id : record && refreshTokenIdOf(record));
     if (copy === undefined || !(await isEnded(copy))) return record;
@@ -101,17 +101,17 @@ export function withFormerTokens(
   };
 
   /** Revokes the token in the previous tables, or the one that this token was exchanged for. */
-  const revokeFormer = async (record: TokenRecord): Promise<void> => {
+  const revokePrevious = async (record: TokenRecord): Promise<void> => {
     const refreshTokenId = refreshTokenIdOf(record);
-    if (isFormer(record)) await former.revoke(record.kind, record.id);
-    else if (refreshTokenId !== undefined) await former.revoke('refresh_token', refreshTokenId);
+    if (isPrevious(record)) await previous.revoke(record.kind, record.id);
+    else if (refreshTokenId !== undefined) await previous.revoke('refresh_token', refreshTokenId);
   };
 
   /**
    * Returns the record in this server's storage. For a previous access token, that is the copy of its refresh token.
    */
   const ownOf = async (record: TokenRecord): Promise<TokenRecord | undefined> =>
-    isFormer(record) ? copyOf(refreshTokenIdOf(record)) : record;
+    isPrevious(record) ? copyOf(refreshTokenIdOf(record)) : record;
 
   /** @returns the copy, also if another request stored it; `undefined` if storage refused it */
   const keep = async (record: TokenRecord): Promise<TokenRecord | undefined> => {
@@ -119,7 +119,7 @@ export function withFormerTokens(
     if (kept !== undefined) return kept;
     const { generation = 0 } = (await clients.get(record.clientId)) ?? {};
     try {
-      await tokens.issue([copyOfFormer(record)], { clientGeneration: generation });
+      await tokens.issue([copyOfPrevious(record)], { clientGeneration: generation });
     } catch (error) {
       const stored = await copyOf(record.id);
       if (stored === undefined) throw error;
@@ -144,30 +144,32 @@ export function withFormerTokens(
   const joined: Joined = {
     // `find` has already considered a revocation, except for a copy that was exchanged.
     isRefreshTokenRevoked: (record) =>
-      isFormer(record) && record.supersededAtMs === undefined ? false : tokens.isRefreshTokenRevoked(record),
+      isPrevious(record) && record.supersededAtMs === undefined
+        ? false
+        : tokens.isRefreshTokenRevoked(record),
     ...(isAccessTokenRevoked && {
       isAccessTokenRevoked: (record: TokenRecord) =>
-        isFormer(record) ? false : isAccessTokenRevoked(record),
+        isPrevious(record) ? false : isAccessTokenRevoked(record),
     }),
     async revoke(record) {
-      await revokeFormer(record);
+      await revokePrevious(record);
       const own = await ownOf(record);
       if (own !== undefined) await tokens.revoke(own);
     },
     async revokeFamily(record) {
-      await revokeFormer(record);
+      await revokePrevious(record);
       const own = await ownOf(record);
       if (own !== undefined) await tokens.revokeFamily(own);
     },
     async rotate(record, successor, issued) {
-      if (!isFormer(record)) return tokens.rotate(record, successor, issued);
+      if (!isPrevious(record)) return tokens.rotate(record, successor, issued);
       const outcome = await upon(record, (copy) => tokens.rotate(copy, successor, issued));
-      if (outcome !== 'refused') await revokeFormer(record);
+      if (outcome !== 'refused') await revokePrevious(record);
       return outcome;
     },
     async issueFrom(record, issued) {
-      if (isFormer(record)) return upon(record, (copy) => tokens.issueFrom(copy, issued));
-      await revokeFormer(record); // this is a retry, and the first exchange may have been interrupted
+      if (isPrevious(record)) return upon(record, (copy) => tokens.issueFrom(copy, issued));
+      await revokePrevious(record); // this is a retry, and the first exchange may have been interrupted
       return tokens.issueFrom(record, issued);
     },
   };
@@ -181,7 +183,7 @@ export function withFormerTokens(
 }
 
 /** A previous server's token, as its tables have it. */
-export interface FormerToken {
+export interface PreviousToken {
   readonly clientId: string;
   /** The server's identifier of the user. Absent if the client acts for itself. */
   readonly subject?: string | null | undefined;
@@ -200,16 +202,16 @@ export interface FormerToken {
 }
 
 /** `keyId` in the records of previous tokens. No key of this server has it. */
-const KEY_ID = 'of a former server';
+const KEY_ID = 'of a previous server';
 
 /** Prefix of the families of previous refresh tokens and of all tokens that they were exchanged for. */
-const FAMILY_PREFIX = 'former:';
+const FAMILY_PREFIX = 'previous:';
 
 /** Has the form of a digest, but belongs to no token, so that no token of this server finds a copy. */
 const NO_TOKENS_DIGEST = 'A'.repeat(43);
 
 /** @throws {StorageFault} a required member is missing or wrong */
-function formerRecord(kind: TokenKind, id: string, found: FormerToken): TokenRecord {
+function previousRecord(kind: TokenKind, id: string, found: PreviousToken): TokenRecord {
   const { clientId, subject, scopes, issuedAtMs, expiresAtMs, refreshTokenId, confirmation } = found;
   const refreshId = kind === 'refresh_token' ? id : refreshTokenId;
   const familyId = `${FAMILY_PREFIX}${refreshId}`;
@@ -226,7 +228,7 @@ function formerRecord(kind: TokenKind, id: string, found: FormerToken): TokenRec
   );
 }
 
-function isFormer({ keyId }: TokenRecord): boolean {
+function isPrevious({ keyId }: TokenRecord): boolean {
   return keyId === KEY_ID;
 }
 
@@ -236,7 +238,7 @@ function refreshTokenIdOf({ familyId }: TokenRecord): string | undefined {
 }
 
 /** Makes the copy for this server's storage, which is kept until the token expires. */
-function copyOfFormer({ standing: _, ...record }: TokenRecord): NewToken {
+function copyOfPrevious({ standing: _, ...record }: TokenRecord): NewToken {
   return { ...record, digest: NO_TOKENS_DIGEST, keepUntil: record.expiresAt };
 }
 
