@@ -4,13 +4,15 @@ import { test } from 'node:test';
 import {
   AuthorizationServer,
   type ClientMetadata,
+  DocumentError,
+  type FetchDocument,
   type HttpResponse,
   SIGNING_ALGORITHMS,
   StorageFault,
 } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import * as oauth from 'oauth4webapi';
-import { signedAnswer } from './harness/answer_jwts.ts';
+import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import {
   accepted,
   addSigningClient,
@@ -25,6 +27,7 @@ import {
   shown,
   USUAL,
 } from './harness/authorization_endpoint.ts';
+import { clientKey } from './harness/client_keys.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
 import { setMetadata } from './harness/client_metadata.ts';
 import { CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
@@ -254,6 +257,95 @@ test('§2.2 while a response cannot be signed, the request stays open', async (t
 });
 
 const FORM_POST_JWT = { response_mode: 'form_post.jwt' };
+
+test('§2.2 a response that is encrypted by registration is a nested JWT, which only the client can read', async (t) => {
+  const world = await openWorld(t);
+  for (const algorithm of ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const) {
+    const { privateKey, publicJwk } = await clientKey(algorithm);
+    await setMetadata(world, 'web', {
+      authorization_signed_response_alg: 'ES256',
+      authorization_encrypted_response_alg: algorithm,
+      jwks: { keys: [{ ...(await clientKey('ES256')).publicJwk, use: 'sig' }, publicJwk] },
+    });
+    for (const response_mode of JWT_MODES) {
+      const refusal = await refusalOf(world, { response_mode, scope: 'admin' });
+      for (const response of [await granted(world, { response_mode }), refusal]) {
+        const { header, content } = await decryptedAnswer(jwtIn(response, response_mode), privateKey);
+        const { epk: _, ...others } = header;
+        assert.deepEqual(others, { alg: algorithm, enc: 'A128CBC-HS256', kid: publicJwk.kid, cty: 'JWT' });
+        const signed = await signedAnswer(world, content);
+        assert.equal(signed.header.alg, 'ES256');
+        const { code, error, error_description, ...claims } = signed.claims;
+        assert.ok(code !== undefined || error !== undefined);
+        assert.deepEqual(claims, usualClaims(world));
+      }
+    }
+  }
+});
+
+test('§3 content is encrypted as it is registered', async (t) => {
+  const world = await openWorld(t);
+  const { privateKey, publicJwk } = await clientKey('ECDH-ES');
+  for (const encryption of ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const) {
+    await setMetadata(world, 'web', {
+      authorization_encrypted_response_alg: 'ECDH-ES',
+      authorization_encrypted_response_enc: encryption,
+      jwks: { keys: [publicJwk] },
+    });
+    const { header, content } = await decryptedAnswer(jwtIn(await granted(world), 'jwt'), privateKey);
+    assert.equal(header.enc, encryption);
+    assert.equal((await signedAnswer(world, content)).header.alg, 'RS256');
+  }
+});
+
+test('§2.2 without an encryption key of the client no code is issued, and nothing leaves the server', async (t) => {
+  const world = await openWorld(t);
+  await setMetadata(world, 'web', {
+    authorization_encrypted_response_alg: 'RSA-OAEP-256',
+    jwks: { keys: [(await clientKey('ES256')).publicJwk] },
+  });
+  const expected = shown('invalid_request', 'the client has no key to encrypt the response to');
+  assert.deepEqual(await refused(granted(world)), expected);
+  assert.equal(world.lastReason, 'client_key_missing');
+  assert.deepEqual(await refusalOf(world, { response_mode: 'jwt', scope: 'admin' }), expected);
+  const request = await accepted(world, FORM_POST_JWT);
+  assert.deepEqual(
+    await refused(world.server.authorization.refuse(request, 'access_denied', 'no')),
+    expected,
+  );
+  assert.deepEqual(await world.storage.grantsOf('alice'), []);
+});
+
+test('§2.2 while the keys of the client cannot be fetched, it is 503, and the request stays open', async (t) => {
+  let outcome: 'failed' | 'refused' | undefined = 'failed';
+  const { privateKey, publicJwk } = await clientKey('RSA-OAEP-256');
+  const fetchDocument: FetchDocument = async () => {
+    if (outcome !== undefined) throw new DocumentError(outcome, 'no');
+    return {
+      status: 200,
+      contentType: 'application/jwk-set+json',
+      body: JSON.stringify({ keys: [publicJwk] }),
+    };
+  };
+  const world = await openWorld(t, { fetchDocument });
+  await setMetadata(world, 'web', {
+    authorization_encrypted_response_alg: 'RSA-OAEP-256',
+    jwks_uri: 'https://web.example/jwks',
+  });
+  const request = await accepted(world, { response_mode: 'jwt' });
+  const complete = () => world.server.authorization.complete(request, { subject: 'alice' });
+  assert.equal((await refused(complete())).status, 503);
+  assert.equal(world.lastReason, 'document_unavailable');
+  outcome = 'refused';
+  world.clock.advance(60);
+  assert.equal((await refused(complete())).status, 400);
+  assert.equal(world.lastReason, 'client_keys_refused');
+  outcome = undefined;
+  world.clock.advance(60);
+  const { content } = await decryptedAnswer(jwtIn(await complete(), 'jwt'), privateKey);
+  const { code } = (await signedAnswer(world, content)).claims;
+  assert.equal((await world.redeem(String(code))).status, 200);
+});
 
 test('§2.3 an unknown mode is refused by query, as it cannot be followed', async (t) => {
   const world = await openWorld(t);

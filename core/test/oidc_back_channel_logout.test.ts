@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { errorResponse, type NewClient, StorageFault } from '@grantd/core';
+import { DocumentError, errorResponse, type FetchDocument, type NewClient, StorageFault } from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
 import { decodeJwt } from 'jose';
+import { decryptedAnswer } from './harness/answer_jwts.ts';
 import { BreakableStore } from './harness/breakable_store.ts';
+import { clientKey } from './harness/client_keys.ts';
 import { grantTo } from './harness/granting.ts';
 import { ON_EVERY_STORE } from './harness/places.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
@@ -99,6 +101,27 @@ specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
+    '§2.4 the token is encrypted like the client’s ID tokens, with the issuer in its header',
+    async (world, t) => {
+      const { privateKey, publicJwk } = await clientKey('ECDH-ES');
+      const metadata = {
+        id_token_encrypted_response_alg: 'ECDH-ES',
+        id_token_encrypted_response_enc: 'A256GCM',
+        jwks: { keys: [publicJwk] },
+      } as const;
+      const site = await addListener(world, t, undefined, { metadata });
+      assert.equal((await world.server.logout.notify(ENDED)).outcome, 'delivered');
+      const { header, content } = await decryptedAnswer(logoutTokenOf(site), privateKey);
+      const { epk: _, ...others } = header;
+      const { kid } = publicJwk;
+      assert.deepEqual(others, { alg: 'ECDH-ES', enc: 'A256GCM', kid, cty: 'JWT', iss: ISSUER });
+      const { payload } = await verified(world, content);
+      assert.deepEqual([payload.iss, payload.aud, payload.sid], [ISSUER, 'app', 'session of alice']);
+    },
+    { fetchDocument },
+  );
+
+  spec(
     '§2.4 if the client’s sub is unknown, only sid is in the token',
     async (world, t) => {
       const site = await addListener(world, t);
@@ -157,6 +180,32 @@ test('§2.8 the client’s response says whether the message was delivered, and 
     };
     assert.deepEqual(world.events, outcome === 'delivered' ? [] : [event]);
   }
+});
+
+test('§2.4 a token that cannot be encrypted is not sent: failed if the keys are unreachable, otherwise refused', async (t) => {
+  let outcome: 'failed' | 'refused' = 'failed';
+  const posted: string[] = [];
+  const keysOnly: FetchDocument = async (url) => {
+    if (url.endsWith('/jwks')) throw new DocumentError(outcome, 'no');
+    posted.push(url);
+    throw new DocumentError('failed', 'no');
+  };
+  const world = await openWorld(t, { fetchDocument: keysOnly });
+  const encryption = { id_token_encrypted_response_alg: 'RSA-OAEP-256' } as const;
+  const uri = 'https://app.example/logout';
+  const remote = { ...encryption, backchannel_logout_uri: uri, jwks_uri: 'https://app.example/jwks' };
+  await addClient(world, { ...CLIENTS.web, id: 'app', metadata: remote });
+  assert.equal((await world.server.logout.notify(ENDED)).outcome, 'failed');
+  outcome = 'refused';
+  world.clock.advance(60);
+  assert.equal((await world.server.logout.notify(ENDED)).outcome, 'refused');
+  const none = { ...encryption, backchannel_logout_uri: uri, jwks: { keys: [] } };
+  await addClient(world, { ...CLIENTS.web, id: 'keyless', metadata: none });
+  const delivery = await world.server.logout.notify({ ...ENDED, clientId: 'keyless' });
+  assert.equal(delivery.outcome, 'refused');
+  assert.deepEqual(posted, []);
+  const types = world.events.map(({ type }) => type);
+  assert.deepEqual(types, Array(3).fill('logout_not_delivered'));
 });
 
 test('§2.5 a client that is unreachable or too slow gets a new token later', async (t) => {

@@ -229,7 +229,12 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         contacts: ['carol@app.example'],
         tos_uri: 'https://app.example/tos',
         policy_uri: 'https://app.example/policy',
-        jwks: { keys: [{ ...jwk, kid: 'one', use: 'sig', alg: 'ES256' }] },
+        jwks: {
+          keys: [
+            { ...jwk, kid: 'one', use: 'sig', alg: 'ES256' },
+            { ...jwk, kid: 'two', use: 'enc' },
+          ],
+        },
         software_id: '4NRB1-0XZABZI9E6-5SM3R',
         software_version: '2.1',
         token_endpoint_auth_method: 'private_key_jwt',
@@ -237,10 +242,14 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         application_type: 'web',
         subject_type: 'public',
         id_token_signed_response_alg: 'ES256',
+        id_token_encrypted_response_alg: 'ECDH-ES+A256KW',
+        id_token_encrypted_response_enc: 'A256CBC-HS512',
         userinfo_signed_response_alg: 'PS256',
         userinfo_encrypted_response_alg: 'ECDH-ES',
         userinfo_encrypted_response_enc: 'A256GCM',
         authorization_signed_response_alg: 'ES256',
+        authorization_encrypted_response_alg: 'ECDH-ES',
+        authorization_encrypted_response_enc: 'A128CBC-HS256',
         introspection_signed_response_alg: 'EdDSA',
         introspection_encrypted_response_alg: 'ECDH-ES+A128KW',
         introspection_encrypted_response_enc: 'A128GCM',
@@ -287,15 +296,50 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
+    '§2 an encryption needs a key in jwks that fits it; keys at jwks_uri may come later',
+    async (world) => {
+      const jwk = await publicJwk();
+      for (const kind of ['id_token', 'userinfo', 'authorization', 'introspection']) {
+        const name = `${kind}_encrypted_response_alg`;
+        const attempt = (keys: readonly object[], algorithm = 'ECDH-ES') =>
+          postRegistration(world, { redirect_uris: [CALLBACK], jwks: { keys }, [name]: algorithm });
+        const refusal = (algorithm: string) => unfit(name, `needs a key for ${algorithm} in jwks`);
+        assert.deepEqual(await attempt([{ ...jwk, use: 'sig' }]), refusal('ECDH-ES'));
+        assert.deepEqual(await attempt([{ ...jwk, alg: 'ES256' }]), refusal('ECDH-ES'));
+        assert.deepEqual(await attempt([jwk], 'RSA-OAEP-256'), refusal('RSA-OAEP-256'));
+        assert.equal(
+          (
+            await attempt([
+              { ...jwk, use: 'sig' },
+              { ...jwk, use: 'enc' },
+            ])
+          ).status,
+          201,
+        );
+        const jwks_uri = 'https://app.example/jwks';
+        assert.equal(
+          (await postRegistration(world, { redirect_uris: [CALLBACK], jwks_uri, [name]: 'ECDH-ES' })).status,
+          201,
+        );
+      }
+    },
+    OPEN,
+  );
+
+  spec(
     '§2 an encryption of which only the key management is said gets the default content encryption',
     async (world) => {
       const { metadata } = await register(world, {
         redirect_uris: [CALLBACK],
         jwks_uri: 'https://app.example/jwks',
+        id_token_encrypted_response_alg: 'RSA-OAEP-256',
         userinfo_encrypted_response_alg: 'RSA-OAEP-256',
+        authorization_encrypted_response_alg: 'ECDH-ES',
         introspection_encrypted_response_alg: 'ECDH-ES',
       });
+      assert.equal(metadata.id_token_encrypted_response_enc, 'A128CBC-HS256');
       assert.equal(metadata.userinfo_encrypted_response_enc, 'A128CBC-HS256');
+      assert.equal(metadata.authorization_encrypted_response_enc, 'A128CBC-HS256');
       assert.equal(metadata.introspection_encrypted_response_enc, 'A128CBC-HS256');
     },
     OPEN,
@@ -531,7 +575,22 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { id_token_encrypted_response_alg: 'RSA-OAEP-256' },
           'id_token_encrypted_response_alg',
-          'is not supported by this server',
+          'needs jwks or jwks_uri',
+        ],
+        [
+          { id_token_encrypted_response_enc: 'A128GCM' },
+          'id_token_encrypted_response_enc',
+          'needs id_token_encrypted_response_alg',
+        ],
+        [
+          { authorization_encrypted_response_alg: 'ECDH-ES' },
+          'authorization_encrypted_response_alg',
+          'needs jwks or jwks_uri',
+        ],
+        [
+          { authorization_encrypted_response_enc: 'A128GCM' },
+          'authorization_encrypted_response_enc',
+          'needs authorization_encrypted_response_alg',
         ],
         [
           { grant_types: ['implicit'] },

@@ -98,5 +98,21 @@ describe('responses that openid-client verifies and decrypts', () => {
       });
       await readsTheirEmail(configuration);
     });
+
+    test(`ID tokens and JARM signed, then encrypted with ${algorithm} and ${encryption}`, async () => {
+      const { privateKey, publicKey } = await newDecryptionKey(algorithm);
+      const configuration = await wanting(`encrypted-tokens-${algorithm}`, {
+        jwks: { keys: [publicKey] },
+        id_token_encrypted_response_alg: algorithm,
+        id_token_encrypted_response_enc: encryption,
+        authorization_signed_response_alg: 'ES256',
+        authorization_encrypted_response_alg: algorithm,
+        authorization_encrypted_response_enc: encryption,
+      });
+      client.useJwtResponseMode(configuration);
+      const key = { key: privateKey, alg: algorithm, kid: algorithm };
+      client.enableDecryptingResponses(configuration, [encryption], key);
+      await readsTheirEmail(configuration);
+    });
   }
 });

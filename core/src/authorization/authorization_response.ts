@@ -7,7 +7,7 @@ import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
 import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
-import { type AnswerContext, answerJwt } from '../tokens/answer_jwt.ts';
+import { type AnswerContext, answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { AuthorizationTarget } from './target.ts';
 
@@ -33,7 +33,7 @@ type ResponseContext = Pick<TokenContext, 'issuer' | 'clock'> & AnswerContext;
 
 /**
  * Returns the browser to the client with a code (RFC 6749 §4.1.2).
- * @throws {OAuthError} as `responseJwt`
+ * @throws {OAuthError | DocumentError} as `responseJwt`
  */
 export async function grantedAuthorization(
   context: ResponseContext,
@@ -50,7 +50,7 @@ export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
 /**
  * An error that the browser takes to the client (RFC 6749 §4.1.2.1). For an unchecked client, a page asks the user
  * first. A frame redirects at once, because users see the address of the framing page.
- * @throws {OAuthError} as `responseJwt`
+ * @throws {OAuthError | DocumentError} as `responseJwt`
  */
 export async function refusedAuthorization(
   context: ResponseContext,
@@ -91,8 +91,10 @@ const RESPONSE_JWT_LIFETIME = 5 * 60;
 
 /**
  * The response as a JWT for the client (JARM §2.1, §2.2). It never has less protection than registered: a response that
- * cannot be signed is an error at this server.
- * @throws {OAuthError} `invalid_request`: the server does not sign with the algorithm
+ * cannot be signed or encrypted is an error at this server.
+ * @throws {OAuthError} `invalid_request`: the server does not sign with the algorithm, or the client has no key to
+ *   encrypt to
+ * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 function responseJwt(
   context: ResponseContext,
@@ -100,11 +102,17 @@ function responseJwt(
   members: Readonly<Record<string, string>>,
 ): Promise<string> {
   const exp = secondsOf(context.clock()) + RESPONSE_JWT_LIFETIME;
-  const algorithm = client.metadata?.authorization_signed_response_alg ?? 'RS256';
+  const { metadata = {} } = client;
   return answerJwt(
     context,
     client,
     { ...members, aud: client.id, exp },
-    { signing: { type: 'JWT', algorithm }, encryption: undefined },
+    {
+      signing: { type: 'JWT', algorithm: metadata.authorization_signed_response_alg ?? 'RS256' },
+      encryption: registeredEncryption(
+        metadata.authorization_encrypted_response_alg,
+        metadata.authorization_encrypted_response_enc,
+      ),
+    },
   );
 }

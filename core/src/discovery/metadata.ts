@@ -77,6 +77,8 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     }),
     authorization_response_iss_parameter_supported: true,
     authorization_signing_alg_values_supported: context.jwt.algorithms,
+    authorization_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
+    authorization_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
     request_parameter_supported: true,
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
@@ -95,6 +97,8 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
       backchannel_logout_session_supported: context.canFetch,
       subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
       id_token_signing_alg_values_supported: context.jwt.algorithms,
+      id_token_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
+      id_token_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
       scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
       claims_supported: [
         'sub',

@@ -1,8 +1,9 @@
 // Tells clients that a session has ended. § refers to Back-Channel Logout.
 import type { Context } from '../context.ts';
+import { OAuthError } from '../http/errors.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
-import type { TokenContext } from '../tokens/context.ts';
-import { mintLogoutToken } from '../tokens/mint.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { type ClientTokenContext, mintLogoutToken } from '../tokens/mint.ts';
 
 /** An ended session, and a client that knows it from an ID token. */
 export interface EndedSession {
@@ -18,8 +19,8 @@ export interface EndedSession {
 
 /**
  * `not_wanted`: the client is removed, disabled, or has no back-channel logout URI. `refused`: the client rejected the
- * notification, or the server may not call the URI; a retry would have the same result (Back-Channel Logout §2.5,
- * §2.8). `failed`: there was no final answer; a retry may succeed.
+ * notification, the server may not call the URI, or there is no key to encrypt to; a retry would have the same result
+ * (Back-Channel Logout §2.5, §2.8). `failed`: there was no final answer; a retry may succeed.
  */
 export type LogoutOutcome = 'delivered' | 'not_wanted' | 'refused' | 'failed';
 
@@ -36,30 +37,33 @@ interface Attempt extends LogoutDelivery {
 }
 
 /** What logout needs from the server. */
-export type LogoutContext = TokenContext & Pick<Context, 'fetchDocument' | 'onEvent'>;
+export type LogoutContext = ClientTokenContext & Pick<Context, 'fetchDocument' | 'onEvent'>;
 
 /**
  * Notifies a client once that a session has ended (Back-Channel Logout §2.5).
  * @throws {StorageFault} storage is unavailable
  */
-export async function notifyLogout(
-  context: LogoutContext,
-  { clientId, sid, sub }: EndedSession,
-): Promise<LogoutDelivery> {
+export async function notifyLogout(context: LogoutContext, session: EndedSession): Promise<LogoutDelivery> {
+  const { clientId } = session;
   const client = await context.storage.clients.get(clientId);
   const uri = client?.metadata?.backchannel_logout_uri;
   if (!client || client.disabledAtMs !== undefined || uri === undefined) return { outcome: 'not_wanted' };
-  const logoutToken = await mintLogoutToken(context, client, { sid, sub });
-  const delivery = await deliver(context, uri, logoutToken);
+  const delivery = await deliver(context, client, uri, session);
   const { outcome, ...known } = delivery;
   if (outcome !== 'delivered')
     context.onEvent({ operation: 'logout', type: 'logout_not_delivered', clientId, outcome, ...known });
   return delivery;
 }
 
-async function deliver({ fetchDocument }: LogoutContext, uri: string, logoutToken: string): Promise<Attempt> {
+async function deliver(
+  context: LogoutContext,
+  client: ClientRecord,
+  uri: string,
+  { sid, sub }: EndedSession,
+): Promise<Attempt> {
   try {
-    const { status } = await fetchDocument(uri, {
+    const logoutToken = await mintLogoutToken(context, client, { sid, sub });
+    const { status } = await context.fetchDocument(uri, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({ logout_token: logoutToken }).toString(),
@@ -67,6 +71,7 @@ async function deliver({ fetchDocument }: LogoutContext, uri: string, logoutToke
     return { outcome: outcomeOf(status), answeredStatus: status };
   } catch (error) {
     if (error instanceof DocumentError) return { outcome: error.outcome, cause: error };
+    if (error instanceof OAuthError) return { outcome: 'refused', cause: error };
     throw error;
   }
 }

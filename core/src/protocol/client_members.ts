@@ -10,6 +10,7 @@ import {
   CONTENT_ENCRYPTIONS,
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTION_ALGORITHMS,
+  type EncryptedResponse,
   GRANT_TYPES,
   isPersonalScope,
   isResourceUri,
@@ -183,7 +184,7 @@ function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, about:
   return { kind, about, setBy: 'operator', ...facts } as const;
 }
 
-const encryptedIf = (kind: 'userinfo' | 'introspection') => ({
+const encryptedIf = (kind: EncryptedResponse) => ({
   defaultInWords: `${DEFAULT_CONTENT_ENCRYPTION}, if ${kind}_encrypted_response_alg is set`,
 });
 
@@ -249,6 +250,16 @@ const METADATA_MEMBERS = {
     defaultInWords: 'the option idTokenAlgorithm',
     registeredInWords: 'RS256 if the server has it',
   }),
+  id_token_encrypted_response_alg: member(
+    keyManagement,
+    'key management that encrypts its ID tokens and logout tokens',
+    { defaultInWords: 'none: they are only signed', needsKeys: true },
+  ),
+  id_token_encrypted_response_enc: member(
+    contentEncryption,
+    'content encryption of its ID tokens and logout tokens',
+    encryptedIf('id_token'),
+  ),
   userinfo_signed_response_alg: member(serverSigning, 'algorithm that signs UserInfo for it', {
     defaultInWords: 'none: UserInfo is plain JSON',
   }),
@@ -295,6 +306,16 @@ const METADATA_MEMBERS = {
     serverSigning,
     'algorithm that signs its authorization responses, in the response modes that end with jwt',
     { defaultInWords: 'RS256' },
+  ),
+  authorization_encrypted_response_alg: member(
+    keyManagement,
+    'key management that encrypts its authorization responses, in the response modes that end with jwt',
+    { defaultInWords: 'none: they are only signed', needsKeys: true },
+  ),
+  authorization_encrypted_response_enc: member(
+    contentEncryption,
+    'content encryption of its authorization responses',
+    encryptedIf('authorization'),
   ),
   introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
     defaultInWords: 'RS256',

@@ -27,7 +27,11 @@ export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];
 export const CONTENT_ENCRYPTIONS = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const;
 export type ContentEncryption = (typeof CONTENT_ENCRYPTIONS)[number];
 
-/** OpenID Connect Dynamic Client Registration §2, RFC 9701 §6. */
+/** What the server can encrypt for a client: the members `…_encrypted_response_alg` and `…_encrypted_response_enc`. */
+export const ENCRYPTED_RESPONSES = ['id_token', 'userinfo', 'authorization', 'introspection'] as const;
+export type EncryptedResponse = (typeof ENCRYPTED_RESPONSES)[number];
+
+/** OpenID Connect Dynamic Client Registration §2, JARM §3, RFC 9701 §6. */
 export const DEFAULT_CONTENT_ENCRYPTION: ContentEncryption = 'A128CBC-HS256';
 
 /** Maximum keys of one client. Further ones are ignored, because anyone can register a client with a huge set. */

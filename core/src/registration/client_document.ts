@@ -92,8 +92,6 @@ export class ClientMetadataError extends Error {
  * Known members that this server does not support. It rejects them, because ignoring them would leave tokens readable.
  */
 const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
-  'id_token_encrypted_response_alg',
-  'id_token_encrypted_response_enc',
   'request_object_encryption_alg',
   'request_object_encryption_enc',
 ]);

@@ -15,8 +15,12 @@ import {
 import {
   type AssertionAudience,
   AUTHENTICATION_METHODS,
+  type ContentEncryption,
   DEFAULT_CONTENT_ENCRYPTION,
+  ENCRYPTED_RESPONSES,
+  type EncryptedResponse,
   type GrantType,
+  MOST_KEYS,
   REGISTERED_GRANTS,
   REGISTERED_METHOD,
   requirementsOf,
@@ -24,6 +28,7 @@ import {
 } from '../protocol/client_metadata.ts';
 import { type ClientRecord, formatScope, hasPairwiseSubjects, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
+import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
 import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
 import { ClientMetadataError, type Registrant, responseTypesOf } from './client_document.ts';
 
@@ -135,13 +140,17 @@ const requireSignable: Rule = (document, { signingAlgorithms }) => {
 };
 
 /**
- * Without a key encryption algorithm nothing is encrypted (OpenID Connect Dynamic Client Registration §2, RFC 9701 §6).
+ * Without a key encryption algorithm nothing is encrypted (OpenID Connect Dynamic Client Registration §2, JARM §3, RFC
+ * 9701 §6). Without a key for it, nothing could be sent. Keys at a URL may come later.
  */
 const requireWholeEncryption: Rule = (document) => {
-  for (const kind of ['userinfo', 'introspection'] as const) {
-    const isWhole = document[`${kind}_encrypted_response_alg`] !== undefined;
-    if (!isWhole && document[`${kind}_encrypted_response_enc`] !== undefined)
+  for (const kind of ENCRYPTED_RESPONSES) {
+    const algorithm = document[`${kind}_encrypted_response_alg`];
+    if (algorithm === undefined && document[`${kind}_encrypted_response_enc`] !== undefined)
       throw unfit(`${kind}_encrypted_response_enc`, `needs ${kind}_encrypted_response_alg`);
+    const keys = document.jwks && readPublicKeys(document.jwks, MOST_KEYS);
+    if (algorithm !== undefined && keys?.some((jwk) => fitsAlgorithm(jwk, algorithm)) === false)
+      throw unfit(`${kind}_encrypted_response_alg`, `needs a key for ${algorithm} in jwks`);
   }
 };
 
@@ -404,15 +413,14 @@ function pkceDefaults(
 }
 
 function encryptionDefaults(document: ClientDocument): ClientDocument {
-  const byDefault = DEFAULT_CONTENT_ENCRYPTION;
-  return {
-    ...(document.userinfo_encrypted_response_alg && {
-      userinfo_encrypted_response_enc: document.userinfo_encrypted_response_enc ?? byDefault,
-    }),
-    ...(document.introspection_encrypted_response_alg && {
-      introspection_encrypted_response_enc: document.introspection_encrypted_response_enc ?? byDefault,
-    }),
-  };
+  const defaults: { [Kind in EncryptedResponse as `${Kind}_encrypted_response_enc`]?: ContentEncryption } =
+    {};
+  for (const kind of ENCRYPTED_RESPONSES) {
+    if (document[`${kind}_encrypted_response_alg`] !== undefined)
+      defaults[`${kind}_encrypted_response_enc`] =
+        document[`${kind}_encrypted_response_enc`] ?? DEFAULT_CONTENT_ENCRYPTION;
+  }
+  return defaults;
 }
 
 /** Scripts that may be mixed with Latin in one name (UTS 39 §5.2, Highly Restrictive). */

@@ -1,4 +1,5 @@
-// Responses as JWTs, for introspection, UserInfo and authorization.
+// JWTs for clients, which may be encrypted: ID tokens, logout tokens, and responses of introspection, UserInfo and
+// authorization.
 import { CompactEncrypt } from 'jose';
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
@@ -33,6 +34,8 @@ interface AnswerProtection {
 interface AnswerEncryption {
   readonly algorithm: EncryptionAlgorithm;
   readonly content: ContentEncryption;
+  /** `iss` header, for recipients that choose their key by it (RFC 7519 §5.3). */
+  readonly issuer?: string;
 }
 
 /** Combines the two registered members. Returns `undefined` if responses are not encrypted. */
@@ -68,6 +71,7 @@ export async function answerJwt(
       alg: encryption.algorithm,
       enc: encryption.content,
       ...(key.keyId !== undefined && { kid: key.keyId }),
+      ...(encryption.issuer !== undefined && { iss: encryption.issuer }),
       ...(signed !== undefined && { cty: 'JWT' }),
     })
     .encrypt(key.key);

@@ -21,9 +21,10 @@ import {
   recordOnlyMember,
   type TokenRecord,
 } from '../protocol/records.ts';
+import { type AnswerContext, answerJwt, registeredEncryption } from './answer_jwt.ts';
 import type { OidcContext, Person, TokenContext } from './context.ts';
 import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';
-import type { SignedJwt } from './jwt_service.ts';
+import type { JwtSigning, SignedJwt } from './jwt_service.ts';
 import {
   newIdentifier,
   newOpaque,
@@ -294,28 +295,26 @@ function signRefresh(context: TokenContext, claims: Claims, keyId?: string): Pro
  * Mints the ID token for an access token with the scope `openid` (OpenID Connect Core §3.1.3.3, §12.2). It contains the
  * user claims that the client gets in ID tokens, within the access token's scopes, and the application's claims.
  * @returns `undefined` if OpenID Connect is off, there is no user, or the scope is missing
+ * @throws {OAuthError} `invalid_request`: the client is registered for encryption, but has no key for it
+ * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 export async function mintIdTokenFor(
-  context: TokenContext,
+  context: ClientTokenContext,
   occasion: IdTokenOccasion,
 ): Promise<string | undefined> {
   const { oidc } = context;
-  const { client, person, access, claims, nonce } = occasion;
+  const { person, access } = occasion;
   const { clientId, subject, scopes, grantId, sessionId } = access.record;
   if (oidc === undefined || person === undefined || !scopes.includes('openid')) return undefined;
   const wanted = await wantedClaims(oidc, person, occasion);
   const added = await context.applicationClaims?.ofIdToken({
     ...{ clientId, subject, scopes, audience: [access.audience].flat(), grantId, sessionId },
   });
-  return mintIdToken(context, {
-    client,
-    sub: person.sub,
-    accessToken: access.token,
-    claims,
-    attributes: { ...wanted, ...added },
-    ...(nonce !== undefined && { nonce }),
-  });
+  return mintIdToken(context, occasion, person.sub, { ...wanted, ...added });
 }
+
+/** What tokens for the client itself need, which can be encrypted to it. */
+export type ClientTokenContext = TokenContext & AnswerContext;
 
 /** What an ID token depends on. */
 interface IdTokenOccasion {
@@ -323,7 +322,7 @@ interface IdTokenOccasion {
   /** Absent if the client acts for itself. */
   readonly person: Person | undefined;
   readonly access: MintedAccessToken;
-  /** Claims of the grant. */
+  /** Claims of the grant, from which `auth_time`, `acr`, `amr` and `sid` are taken. */
   readonly claims: Claims;
   readonly claimsRequest: ClaimsRequest | undefined;
   readonly nonce?: string;
@@ -355,40 +354,59 @@ async function wantedClaims(
   };
 }
 
-/** Content of an ID token, without issuer and times (OpenID Connect Core §2). */
-interface IdTokenContent {
-  readonly client: ClientRecord;
-  /** The identifier by which the client knows the user. */
-  readonly sub: string;
-  readonly accessToken: string;
-  readonly nonce?: string;
-  /** Claims of the grant, from which `auth_time`, `acr`, `amr` and `sid` are taken. */
-  readonly claims: Claims;
-  /** Claims of the user and the application. None are `PROTOCOL_CLAIMS`. */
-  readonly attributes?: Claims;
-}
-
-/** ID tokens have no records, because no endpoint accepts them as tokens. */
-async function mintIdToken(context: TokenContext, content: IdTokenContent): Promise<string> {
-  const { client, nonce, attributes } = content;
-  const { auth_time, acr, amr, sid } = content.claims;
+/**
+ * Mints an ID token (OpenID Connect Core §2). It has no record, because no endpoint accepts it as a token.
+ * @param sub the identifier by which the client knows the user
+ * @param attributes claims of the user and the application; none are `PROTOCOL_CLAIMS`
+ */
+async function mintIdToken(
+  context: ClientTokenContext,
+  { client, access, claims: grantClaims, nonce }: IdTokenOccasion,
+  sub: string,
+  attributes: Claims,
+): Promise<string> {
+  const { auth_time, acr, amr, sid } = grantClaims;
   const iat = secondsOf(context.clock());
   const algorithm = idTokenAlgorithmOf(context, client);
   const claims: Claims = {
     ...attributes,
     iss: context.issuer,
-    sub: content.sub,
+    sub,
     aud: client.id,
     iat,
     exp: iat + context.lifetimes.idToken,
-    at_hash: await leftHalfHash(content.accessToken, algorithm),
+    at_hash: await leftHalfHash(access.token, algorithm),
     ...(auth_time !== undefined && { auth_time }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
     ...(nonce !== undefined && { nonce }),
     ...(sid !== undefined && { sid }),
   };
-  return (await context.jwt.sign(claims, { type: JWT_TYPES.id_token, algorithm })).token;
+  const signing = { type: JWT_TYPES.id_token, algorithm };
+  if (client.metadata?.id_token_encrypted_response_alg !== undefined)
+    return encryptedTo(context, client, claims, signing);
+  return (await context.jwt.sign(claims, signing)).token;
+}
+
+/**
+ * Signs an ID token or logout token, and encrypts it as the client is registered for ID tokens (OpenID Connect Core §2,
+ * Back-Channel Logout §2.4).
+ * @param issuer for the header, so that the client knows whose token it is before it decrypts it
+ */
+function encryptedTo(
+  context: AnswerContext,
+  client: ClientRecord,
+  claims: Claims,
+  signing: JwtSigning,
+  issuer?: string,
+): Promise<string> {
+  const { id_token_encrypted_response_alg: algorithm, id_token_encrypted_response_enc: content } =
+    client.metadata ?? {};
+  const encryption = registeredEncryption(algorithm, content);
+  return answerJwt(context, client, claims, {
+    signing,
+    encryption: encryption && { ...encryption, ...(issuer !== undefined && { issuer }) },
+  });
 }
 
 /** Returns the algorithm for the client's ID tokens and logout tokens. */
@@ -413,9 +431,12 @@ const LOGOUT_TOKEN_LIFETIME = 120;
 
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** Mints a logout token (Back-Channel Logout §2.4) with the identifiers that the client knows. */
+/**
+ * Mints a logout token (Back-Channel Logout §2.4) with the identifiers that the client knows.
+ * @throws {OAuthError | DocumentError} as `mintIdTokenFor`
+ */
 export async function mintLogoutToken(
-  context: TokenContext,
+  context: ClientTokenContext,
   client: ClientRecord,
   { sub, sid }: { readonly sub?: string | undefined; readonly sid: string },
 ): Promise<string> {
@@ -431,5 +452,8 @@ export async function mintLogoutToken(
     events: { [LOGOUT_EVENT]: {} },
   };
   const algorithm = idTokenAlgorithmOf(context, client);
-  return (await context.jwt.sign(claims, { type: JWT_TYPES.logout_token, algorithm })).token;
+  const signing = { type: JWT_TYPES.logout_token, algorithm };
+  if (client.metadata?.id_token_encrypted_response_alg !== undefined)
+    return encryptedTo(context, client, claims, signing, context.issuer);
+  return (await context.jwt.sign(claims, signing)).token;
 }
