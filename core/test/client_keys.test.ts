@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { DocumentError, type FetchDocument, type FetchedDocument, type SigningAlgorithm } from '@grantd/core';
 import {
   CompactEncrypt,
+  calculateJwkThumbprint,
   compactDecrypt,
   exportJWK,
   generateKeyPair,
@@ -11,7 +12,7 @@ import {
   SignJWT,
 } from 'jose';
 import { ClientKeys } from '../src/tokens/client_keys.ts';
-import { fitsAlgorithm } from '../src/tokens/public_keys.ts';
+import { fitsAlgorithm, readPublicKey, thumbprintOf } from '../src/tokens/public_keys.ts';
 import { SettableClock } from './harness/settable_clock.ts';
 
 const URI = 'https://client.example/jwks';
@@ -170,6 +171,15 @@ test('RFC 8017 §3.1 an RSA exponent is odd and at least 3, so that nobody can s
   for (const e of [[3], [0, 3], [1, 0, 1]]) assert.ok(await find(...e), String(e));
   for (const e of [[0], [1], [0, 1], [2], [4], [1, 0, 0]])
     assert.equal(await find(...e), undefined, String(e));
+});
+
+test('RFC 7638 §3 the thumbprint is that of jose, for each type of key and whatever else a key says', async () => {
+  for (const algorithm of ['RS256', 'ES256', 'ES384', 'EdDSA', 'ECDH-ES']) {
+    const { jwk } = await newKey(algorithm, { kid: 'k', use: 'sig', y2: 'unknown' });
+    const read = readPublicKey({ ...jwk });
+    assert.ok(read, algorithm);
+    assert.equal(await thumbprintOf(read), await calculateJwkThumbprint(jwk), algorithm);
+  }
 });
 
 test('RFC 7517 §5 members that cannot be read are left out, and the others are used', async () => {

@@ -1,5 +1,5 @@
 // Reads and verifies DPoP proofs, at the server and in APIs. § refers to RFC 9449.
-import { calculateJwkThumbprint, type JWK } from 'jose';
+import type { JWK } from 'jose';
 import { sha256, verifierOf } from '#crypto';
 import type { Verifies } from '../crypto/port.ts';
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
@@ -8,7 +8,7 @@ import { isJsonObject } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { namesOf, type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/jwt.ts';
-import { fitsAlgorithm, readPublicKey, withoutUse } from '../tokens/public_keys.ts';
+import { fitsAlgorithm, readPublicKey, thumbprintOf, withoutUse } from '../tokens/public_keys.ts';
 
 /** A verified proof, by its claims (§4.2). */
 export interface DpopProof {
@@ -84,7 +84,7 @@ export async function verifyDpopProof(
     return { reason: 'dpop_url_wrong', value: withoutQuery(htu) };
   const reason = untimely(claims, iat, expected);
   if (reason !== undefined) return { reason };
-  return { jkt: await calculateJwkThumbprint(key), jti, iat, nonce, ath };
+  return { jkt: await thumbprintOf(key), jti, iat, nonce, ath };
 }
 
 /** @returns `undefined` if the key is invalid, for example a point that is not on its curve */

