@@ -6,16 +6,19 @@ export interface PlannedRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly authorization?: string;
+  /** A DPoP proof (RFC 9449 §4). */
+  readonly dpop?: string;
   /** A form. */
   readonly body?: string;
 }
 
 /** The bytes of a request. Each server has its own host. */
-export function rawRequest({ method, path, authorization, body }: PlannedRequest): string {
+export function rawRequest({ method, path, authorization, dpop, body }: PlannedRequest): string {
   const lines = [
     `${method} ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
     ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+    ...(dpop === undefined ? [] : [`DPoP: ${dpop}`]),
     'Accept: application/json',
     ...(body === undefined
       ? []

@@ -41,6 +41,7 @@ export const CODE_VERIFIER = 'the-verifier-of-all-codes-of-the-benchmark-0';
 const CLIENT_OF_KIND: Readonly<Record<TokenKind, BenchClient>> = {
   jwt_rs256: BENCH_CLIENTS.machine_rs256,
   jwt_es256: BENCH_CLIENTS.machine_es256,
+  bound_jwt: BENCH_CLIENTS.machine_rs256,
   opaque: BENCH_CLIENTS.machine_opaque,
   web_access: BENCH_CLIENTS.web,
   web_refresh: BENCH_CLIENTS.web,

@@ -1,10 +1,12 @@
 /**
  * Access tokens of clients or of users (`web_…`). `revoked_…` tokens were active before. The refresh tokens and codes
- * named `opaque` lead to opaque tokens and an RS256 ID token, those named `es256` to ES256 JWTs alone.
+ * named `opaque` lead to opaque tokens and an RS256 ID token, those named `es256` to ES256 JWTs alone. `bound_…` tokens
+ * are bound to a key by DPoP.
  */
 export const TOKEN_KINDS = [
   'jwt_rs256',
   'jwt_es256',
+  'bound_jwt',
   'opaque',
   'web_access',
   'web_refresh',

@@ -7,7 +7,9 @@ import { BulkRows } from '../../reliability/volume/bulk_rows.ts';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
 import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { type Instance, openInstance } from '../../server/src/instance/instance.ts';
+import { issuing } from '../works/requests.ts';
 import { CALLBACK, CODE_VERIFIER, clientOf, ISSUER, REGISTRATIONS } from './clients.ts';
+import { tokenProof } from './dpop_proofs.ts';
 import { isCode, isRefresh, kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.ts';
 
 /** Lifetime of everything in seconds, so that the population can be reused. */
@@ -47,7 +49,11 @@ export async function populate(
     throw new Error(`${order.records} records are fewer than the tokens that are asked for need`);
   const database = sqliteDatabase(path);
   const settings = readConfiguration(
-    { refreshTokenLifetime: String(LIFETIME), authorizationCodeLifetime: String(LIFETIME) },
+    {
+      accessTokenLifetime: String(LIFETIME),
+      refreshTokenLifetime: String(LIFETIME),
+      authorizationCodeLifetime: String(LIFETIME),
+    },
     {},
   );
   const instance = await openInstance(settings, database, ISSUER, 'cli');
@@ -110,6 +116,7 @@ async function issue(
   { kind, subject, count }: Batch,
 ): Promise<readonly string[]> {
   if (isCode(kind)) return issueCodes(server, clientOf(kind).id, subject ?? '', count);
+  if (kind === 'bound_jwt') return issueBound(server, kind, count);
   const order: OperatorIssue = {
     clientId: clientOf(kind).id,
     lifetime: LIFETIME,
@@ -123,6 +130,27 @@ async function issue(
   if (kind === 'revoked_jwt' || kind === 'revoked_opaque')
     await Promise.all(tokens.map((token) => server.revokeToken(token)));
   return tokens;
+}
+
+/** By the token endpoint, because operators cannot prove that a client has a key. */
+async function issueBound(
+  server: AuthorizationServer,
+  kind: TokenKind,
+  count: number,
+): Promise<readonly string[]> {
+  const { method, path, authorization = '', body = '' } = issuing(clientOf(kind));
+  const one = async () => {
+    const headers = {
+      authorization,
+      dpop: await tokenProof(),
+      'content-type': 'application/x-www-form-urlencoded',
+    };
+    const response = await server.token({ method, url: path, headers, body });
+    const { access_token: token, token_type: type } = JSON.parse(response.body);
+    if (type !== 'DPoP') throw new Error(`a bound token was answered ${response.status}`);
+    return token as string;
+  };
+  return Promise.all(Array.from({ length: count }, one));
 }
 
 /** As after the pages of sign-in and consent. */

@@ -1,6 +1,8 @@
 import { ceiling, type Parts } from '../primitives/ceilings.ts';
 import { ACCESS_TOKENS, REFRESH_TOKENS } from '../works/growth.ts';
+import { UNBOUND } from '../works/introspection.ts';
 import { TWO_WORKERS } from '../works/mix.ts';
+import { WITHOUT_PROOF } from '../works/refresh_token.ts';
 import { ceilingOfTheMix } from './ceiling_of_the_mix.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
@@ -91,6 +93,13 @@ export const GOALS: readonly Goal[] = [
   ofCeiling('introspection-cold-opaque', { lookUps: 1 }, 0.6),
   ofCeiling('introspection-cold-rs256', { verify: 'RS256', lookUps: 1 }, 0.6),
   ofCeiling('introspection-cold-es256', { verify: 'ES256', lookUps: 1 }, 0.7),
+  {
+    work: 'introspection-dpop',
+    of: 'of the throughput with tokens that are not bound',
+    atLeast: 0.97,
+    value: (results) =>
+      ratio(rate(results, 'introspection-dpop'), rate(results, 'introspection-dpop', UNBOUND)),
+  },
   ofBare('userinfo', 0.55),
   timesOidcProvider('userinfo', 3),
   {
@@ -144,6 +153,13 @@ export const GOALS: readonly Goal[] = [
     { sign: 'ES256', signatures: 2, lookUps: 1, inserts: 2, commits: 1 / 32 },
     0.5,
   ),
+  {
+    work: 'refresh-token-dpop',
+    of: 'of the throughput without proofs',
+    atLeast: 0.7,
+    value: (results) =>
+      ratio(rate(results, 'refresh-token-dpop'), rate(results, 'refresh-token-dpop', WITHOUT_PROOF)),
+  },
   timesOidcProvider('code-exchange', 1.2),
   {
     work: 'growth',

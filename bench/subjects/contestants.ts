@@ -94,12 +94,13 @@ export async function sampleAnswer({ sample, process: order, answers, beforeStar
   beforeStart?.();
   const running = await startMeasured(order);
   try {
-    const { method, path, authorization, body } = sample;
+    const { method, path, authorization, dpop, body } = sample;
     const response = await fetch(`${running.address}${path}`, {
       method,
       headers: {
         accept: 'application/json',
         ...(authorization !== undefined && { authorization }),
+        ...(dpop !== undefined && { dpop }),
         ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
       },
       ...(body !== undefined && { body }),

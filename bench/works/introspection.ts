@@ -6,7 +6,7 @@ import type { PeerName } from '../subjects/peer_state.ts';
 import { ACTIVE, INACTIVE } from './answers.ts';
 import { peers } from './peers.ts';
 import { introspecting } from './requests.ts';
-import { tokensOf } from './stage.ts';
+import { boundOf, tokensOf } from './stage.ts';
 import type { Work } from './work.ts';
 
 interface IntrospectionOrder {
@@ -67,6 +67,31 @@ function introspectionWork(order: IntrospectionOrder): Work {
     },
   };
 }
+
+/** The contestant that gets requests about tokens that are not bound to a key. */
+export const UNBOUND = 'grantd, unbound tokens';
+
+/** Tokens bound by DPoP. As many tokens that are not bound are measured next to them. */
+export const introspectionDpop: Work = {
+  name: 'introspection-dpop',
+  title: 'introspection, JWT bound by DPoP, seen before',
+  connections: 32,
+  async contestants(stage) {
+    const population = await stage.population();
+    const asking = async (name: string, kind: TokenKind) => {
+      const tokens = tokensOf(population, kind).slice(0, boundOf(stage.sizes));
+      return { ...(await stage.requests(name, introspecting(tokens))), answers: [ACTIVE] };
+    };
+    const asked = await asking('introspection-dpop', 'bound_jwt');
+    const unbound = await asking('introspection-dpop.unbound', 'jwt_rs256');
+    const measured = grantd(stage, population, asked, { first: asked });
+    return [
+      measured,
+      grantd(stage, population, unbound, { name: UNBOUND, first: unbound }),
+      await bareLike(measured),
+    ];
+  },
+};
 
 const BOTH = ['oidc-provider', '@jmondi/oauth2-server'] as const;
 

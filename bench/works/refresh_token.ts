@@ -1,4 +1,5 @@
 import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
+import { tokenProof } from '../population/dpop_proofs.ts';
 import type { TokenKind } from '../population/order.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
@@ -9,6 +10,9 @@ import { exchanging, refreshing } from './requests.ts';
 import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
+
+/** The contestant that gets the same requests without proofs. */
+export const WITHOUT_PROOF = 'grantd, without proofs';
 
 /** What is traded in for new tokens, and once only. */
 interface Trade {
@@ -78,6 +82,38 @@ export const refreshTokenEs256 = trading({
   peers: [],
   planned: refreshing,
 });
+
+/** Proofs are made before the run, so they have to be valid until its end. */
+const PROOFS_ARE_VALID = ['--dpop-proof-lifetime', '3600'];
+
+/** Each refresh has a DPoP proof, so its tokens are bound to a key. The same without a proof is measured next to it. */
+export const refreshTokenDpop: Work = {
+  name: 'refresh-token-dpop',
+  title: 'refresh, ES256, with a DPoP proof',
+  connections: 32,
+  async contestants(stage) {
+    const kind = 'web_es256_refresh';
+    const population = await stage.population();
+    const planned = refreshing(tokensOf(population, kind), clientOf(kind));
+    const proven = await Promise.all(
+      planned.map(async (request) => ({ ...request, dpop: await tokenProof() })),
+    );
+    const name = 'refresh-token-dpop';
+    const expected = { answers: [REFRESHED], onlyOnce: true };
+    const asked = { ...(await stage.requests(name, proven)), ...expected };
+    const unbound = { ...(await stage.requests(`${name}.unbound`, planned)), ...expected };
+    const warmUp = await warmUpOf(stage, name, {
+      tokens: tokensOf(population, 'jwt_rs256'),
+      client: BENCH_CLIENTS.machine_es256,
+    });
+    const measured = grantd(stage, population, asked, { flags: PROOFS_ARE_VALID, changes: true, warmUp });
+    return [
+      measured,
+      grantd(stage, population, unbound, { name: WITHOUT_PROOF, changes: true, warmUp }),
+      await bareLike(measured),
+    ];
+  },
+};
 
 /** Like `refreshTokenOpaque`, with an authorization code. */
 export const codeExchange = trading({

@@ -23,6 +23,11 @@ export function opaqueOf({ tokens }: Sizes): number {
   return TIMES_OPAQUE * tokens;
 }
 
+/** Tokens that are bound to a key. */
+export function boundOf({ personal }: Sizes): number {
+  return Math.ceil(personal / 2);
+}
+
 export function populationOrder(sizes: Sizes): PopulationOrder {
   const { records, tokens, personal } = sizes;
   return {
@@ -30,6 +35,7 @@ export function populationOrder(sizes: Sizes): PopulationOrder {
     tokens: {
       jwt_rs256: tokens,
       jwt_es256: tokens,
+      bound_jwt: boundOf(sizes),
       opaque: opaqueOf(sizes),
       web_access: personal,
       web_refresh: personal,

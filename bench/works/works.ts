@@ -4,6 +4,7 @@ import {
   introspectionColdEs256,
   introspectionColdOpaque,
   introspectionColdRs256,
+  introspectionDpop,
   introspectionInactive,
   introspectionJwt,
   introspectionOpaque,
@@ -11,7 +12,13 @@ import {
 import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
 import { introspectionPostgres } from './introspection_postgres.ts';
 import { mix } from './mix.ts';
-import { codeExchange, refreshToken, refreshTokenEs256, refreshTokenOpaque } from './refresh_token.ts';
+import {
+  codeExchange,
+  refreshToken,
+  refreshTokenDpop,
+  refreshTokenEs256,
+  refreshTokenOpaque,
+} from './refresh_token.ts';
 import { revocationMany, revocationOne } from './revocation.ts';
 import { userInfo } from './userinfo.ts';
 import type { Work } from './work.ts';
@@ -25,6 +32,7 @@ export const WORKS: readonly Work[] = [
   introspectionColdRs256,
   introspectionColdEs256,
   introspectionInactive,
+  introspectionDpop,
   userInfo,
   revocationOne,
   revocationMany,
@@ -33,6 +41,7 @@ export const WORKS: readonly Work[] = [
   refreshToken,
   refreshTokenOpaque,
   refreshTokenEs256,
+  refreshTokenDpop,
   codeExchange,
   growth,
   introspectionPostgres,
