@@ -150,6 +150,46 @@ test('RFC 9449 §5, §6 an old token that is bound to a key stays bound, as do i
   }
 });
 
+test('RFC 9449 §5 who has a spent old refresh token but not its key, gets no successor and cannot end its family', async (t) => {
+  const cnf = { jkt: await thumbprintOf() };
+  const { world, previous } = await previousWorld(t);
+  const { refresh: token } = await previous.issue(world.clock, { claims: { cnf } });
+  const refresh = async (presented: string, proof?: ProofChanges) =>
+    world.post(
+      '/token',
+      { grant_type: 'refresh_token', refresh_token: presented },
+      'web',
+      proof && { dpop: await proofOf(world, proof) },
+    );
+  const successor: string = JSON.parse((await refresh(token, {})).body).refresh_token;
+  const thefts = async () => [await refresh(token), await refresh(token, { key: 'of a thief' })];
+  for (const seconds of [0, 60]) {
+    world.clock.advance(seconds);
+    for (const { status } of await thefts()) assert.equal(status, 400);
+    assert.equal(world.lastReason, 'dpop_key_wrong');
+    assert.deepEqual(await world.alive(successor), [true]);
+  }
+  const { cnf: kept } = JSON.parse((await world.introspect(successor)).body);
+  assert.deepEqual(kept, cnf);
+  assert.equal((await refresh(token, {})).status, 400);
+  assert.equal(world.lastReason, 'refresh_token_reused');
+  assert.deepEqual(await world.alive(successor), [false]);
+});
+
+test('RFC 7800 §3.1 an old token that is bound in an unknown way cannot be used', async (t) => {
+  const { world, previous } = await previousWorld(t);
+  const cnf = { kid: 'unknown here' };
+  const { access, refresh } = await previous.issue(world.clock, { claims: { cnf } });
+  const said = JSON.parse((await world.introspect(access)).body);
+  assert.deepEqual([said.active, said.token_type, said.cnf], [true, 'Bearer', cnf]);
+  assert.equal((await world.userInfo(access)).status, 401);
+  assert.equal(world.lastReason, 'confirmation_unknown');
+  const form = { grant_type: 'refresh_token', refresh_token: refresh };
+  for (const headers of [{}, { dpop: await proofOf(world) }])
+    assert.equal((await world.post('/token', form, 'web', headers)).status, 400);
+  assert.equal(world.lastReason, 'dpop_key_wrong');
+});
+
 test('the old secret is worthless for tokens of this server', async (t) => {
   const { world, pair } = await previousWorld(t);
   const spent = decodeJwt((await world.grant()).refresh_token);

@@ -19,7 +19,7 @@ import {
   USERINFO_URL,
 } from './harness/dpop_proofs.ts';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
-import { OPEN_JSON_HEADERS } from './harness/responses.ts';
+import { INACTIVE, OPEN_JSON_HEADERS, REVOKED } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { MEMORY } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
@@ -212,6 +212,46 @@ specification('DPoP: what is bound (RFC 9449)', ON_EVERY_STORE, (spec) => {
     ] as const)
       assertRefused(await refreshed(world, 'spa', first.refresh_token, proof), error, description);
   });
+
+  spec('§5 a retried refresh that shows a key for the first time is refused', async (world) => {
+    const first = tokensIn(await redeemed(world, 'spa', null));
+    const second = tokensIn(await refreshed(world, 'spa', first.refresh_token, null));
+    for (const proof of [{}, { key: 'of a thief' }]) {
+      const late = await refreshed(world, 'spa', first.refresh_token, proof);
+      assertRefused(late, 'invalid_grant', 'the refresh token is not valid');
+      assert.equal(world.lastReason, 'dpop_proof_unexpected');
+    }
+    // The client still has what the first use gave it, and may be bound from the next use on.
+    assert.deepEqual(await world.alive(second.access_token, second.refresh_token), [true, true]);
+    assert.equal((await introspected(world, second.refresh_token)).cnf, undefined);
+    const again = tokensIn(await refreshed(world, 'spa', first.refresh_token, null));
+    assert.deepEqual([again.refresh_token, again.token_type], [second.refresh_token, 'Bearer']);
+    const third = tokensIn(await refreshed(world, 'spa', second.refresh_token));
+    assert.deepEqual((await introspected(world, third.refresh_token)).cnf, { jkt: await thumbprintOf() });
+  });
+
+  spec('§5 of concurrent refreshes with and without a proof, only one kind succeeds', async (world) => {
+    const { refresh_token } = tokensIn(await redeemed(world, 'spa', null));
+    const proofs = [{}, null, {}, null];
+    const answers = await Promise.all(proofs.map((proof) => refreshed(world, 'spa', refresh_token, proof)));
+    const issued = answers.filter(({ status }) => status === 200).map(tokensIn);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 400, 400]);
+    const successors = new Set(issued.map((tokens) => tokens.refresh_token));
+    const types = new Set(issued.map(({ token_type }) => token_type));
+    assert.deepEqual([successors.size, types.size], [1, 1]);
+    const { cnf } = await introspected(world, [...successors].join());
+    assert.deepEqual(cnf, types.has('DPoP') ? { jkt: await thumbprintOf() } : undefined);
+  });
+
+  spec(
+    '§5 a confidential client may show a key at a retry, because its refresh token stays unbound',
+    async (world) => {
+      const first = tokensIn(await redeemed(world, 'web', null));
+      const second = tokensIn(await refreshed(world, 'web', first.refresh_token, null));
+      const again = tokensIn(await refreshed(world, 'web', first.refresh_token));
+      assert.deepEqual([again.refresh_token, again.token_type], [second.refresh_token, 'DPoP']);
+    },
+  );
 
   spec(
     '§5 the refresh token of a confidential client is not bound; each refresh binds to the key of its proof',
@@ -741,18 +781,76 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
     },
   );
 
-  spec('§7.2 a token of type DPoP whose record names no key is refused everywhere', async (world) => {
+  spec('§6 a token of type DPoP whose record names no key is inactive everywhere', async (world) => {
     const { access_token } = await world.grant();
+    for (const confirmation of [undefined, { 'x5t#S256': 'certificate' }, 'text']) {
+      const changed = (found: TokenRecord) => ({ ...found, tokenType: 'DPoP', confirmation }) as TokenRecord;
+      const server = await secondServer(
+        world,
+        { oidc: { getUserClaims: () => ({}) } },
+        withTokens(world.storage, changed),
+      );
+      assert.deepEqual(await server.introspect(access_token), INACTIVE);
+      assert.equal(server.lastReason, 'confirmation_missing');
+      const asBearer = await server.userInfo(access_token);
+      const withProof = await userInfo(server, access_token);
+      assert.deepEqual([asBearer.status, withProof.status], [401, 401]);
+      assert.equal(server.lastReason, 'confirmation_missing');
+      assert.equal((await server.server.operator.explainToken(access_token)).reason, 'confirmation_missing');
+    }
     const server = await secondServer(
       world,
-      { oidc: { getUserClaims: () => ({}) } },
+      {},
       withTokens(world.storage, (found) => ({ ...found, tokenType: 'DPoP' })),
     );
-    assert.equal((await server.userInfo(access_token)).status, 401);
-    assert.equal(server.lastReason, 'confirmation_unknown');
-    assert.equal((await userInfo(server, access_token)).status, 401);
-    assert.equal(server.lastReason, 'token_unbound');
+    assert.deepEqual(await server.revoke(access_token), REVOKED);
+    assert.deepEqual(await world.alive(access_token), [false]);
   });
+
+  spec('§6.2 token_type agrees with cnf, whatever type a host has stored', async (world) => {
+    const { access_token } = tokensIn(await machine(world));
+    const jkt = await thumbprintOf();
+    for (const tokenType of ['Bearer', 'DPoP', undefined]) {
+      const changed = ({ tokenType: _, ...found }: TokenRecord) => ({
+        ...found,
+        ...(tokenType !== undefined && { tokenType }),
+      });
+      const server = await secondServer(world, {}, withTokens(world.storage, changed));
+      const { active, token_type, cnf } = await introspected(server, access_token);
+      assert.deepEqual([active, token_type, cnf], [true, 'DPoP', { jkt }], String(tokenType));
+    }
+    const { refresh_token } = tokensIn(await redeemed(world, 'spa'));
+    const { token_type, cnf } = await introspected(world, refresh_token);
+    assert.deepEqual([token_type, cnf], [undefined, { jkt }]);
+  });
+
+  spec(
+    '§10 a host whose store keeps no confirmation still has bound codes, by their claims',
+    async (world) => {
+      const { authorizationCodes } = world.storage;
+      const { answersPlainRecords: _, ...others } = world.storage;
+      const server = await secondServer(
+        world,
+        { oidc: { getUserClaims: () => ({}) } },
+        {
+          ...others,
+          authorizationCodes: {
+            ...authorizationCodes,
+            get: async (id) => {
+              const { confirmation: _, ...found } = (await authorizationCodes.get(id)) ?? assert.fail();
+              return found;
+            },
+          },
+        },
+      );
+      const code = await codeBoundTo(server, { dpop_jkt: await thumbprintOf() });
+      assertRefused(await redeemed(server, 'web', null, code), 'invalid_dpop_proof', MISSING);
+      assertRefused(await redeemed(server, 'web', { key: 'of a thief' }, code), 'invalid_grant', OTHER_KEY);
+      const { access_token, id_token } = tokensIn(await redeemed(server, 'web', {}, code));
+      assert.deepEqual(decodeJwt(access_token).cnf, { jkt: await thumbprintOf() });
+      assert.equal('cnf' in decodeJwt(id_token), false);
+    },
+  );
 
   // ── Nonces ─────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -81,6 +81,8 @@ export async function completeAuthorization(
         ...grantClaimsOf(client, claimsOf(approval)),
         sub: await subjectIdentifier(context, client, subject),
         ...(sessionId !== undefined && { sid: await sessionIdentifier(context, client, sessionId) }),
+        // Also here, so that a store that forgets the binding does not make the code usable without the key.
+        ...(confirmation !== undefined && { cnf: confirmation }),
       },
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,

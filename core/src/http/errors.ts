@@ -203,6 +203,8 @@ export const INACTIVE_REASONS = {
   no_record:
     'Storage has no record of the token: never issued, expired and deleted, or deleted by a revocation.',
   sub_missing: 'The token is about a user, but has no sub that is a text.',
+  confirmation_missing:
+    'The record says that the token is bound by DPoP, but names no key: storage does not keep confirmation.',
   differs_from_issued: 'A record with this identifier exists, but for another token.',
   expired: 'The stored expiry has passed.',
   expiry_unreadable: 'The stored expiry is not a number of seconds.',
@@ -316,8 +318,7 @@ export const REFUSAL_REASONS = {
   token_bound:
     'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
   token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
-  confirmation_unknown:
-    'The access token is bound in a way (cnf) that the server does not know, or its record says DPoP but names no key.',
+  confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:
     'The DPoP header is not one signed JWT of the type dpop+jwt, is too long, or lacks a claim.',
@@ -335,6 +336,8 @@ export const REFUSAL_REASONS = {
   dpop_nonce_missing: 'The DPoP proof has no nonce, which dpopNonces requires. Clients repeat the request.',
   dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server, or too old.',
   dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
+  dpop_proof_unexpected:
+    'The refresh token was just used without a DPoP proof, and its successor is not bound. The retry has a proof.',
   dpop_key_wrong: 'The DPoP proof is by another key than the one that the code or token is bound to.',
   dpop_not_supported: 'The client needs tokens that are bound to a key, but DPoP is off.',
   audience_wrong: 'The access token is for another API.',

@@ -172,7 +172,12 @@ function active(found: FoundToken): IntrospectionResult {
     if (value !== undefined && value !== null) result[name] = value;
   }
   const confirmation = confirmationOf(found);
-  if (confirmation !== undefined) result.cnf = confirmation;
+  if (confirmation !== undefined) {
+    result.cnf = confirmation;
+    // A host may store another type than what its token is bound to.
+    const isByKey = record.kind === 'access_token' && typeof confirmation.jkt === 'string';
+    if (isByKey) result.token_type = 'DPoP';
+  }
   return result;
 }
 

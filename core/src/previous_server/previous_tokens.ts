@@ -218,7 +218,7 @@ function previousRecord(kind: TokenKind, id: string, found: PreviousToken): Toke
   return tokenRecord(
     {
       ...{ id, kind, keyId: KEY_ID, clientId, scopes, issuedAtMs },
-      ...(kind === 'access_token' && { tokenType: confirmation == null ? 'Bearer' : 'DPoP' }),
+      ...(kind === 'access_token' && { tokenType: confirmation?.jkt == null ? 'Bearer' : 'DPoP' }),
       ...(confirmation != null && { confirmation }),
       ...(subject != null && { subject }),
       ...(refreshId != null && { familyId, grantId: familyId }),

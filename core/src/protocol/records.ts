@@ -195,7 +195,10 @@ export interface AuthorizationCodeRecord {
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
-  /** Claims for the grant's tokens: the client's `sub` of the user, `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  /**
+   * Claims for the grant's tokens: the client's `sub` of the user, `username`, `auth_time`, `acr`, `amr`, `sid`. And
+   * `cnf`, which repeats `confirmation`.
+   */
   readonly claims: Claims & { readonly sub: string };
   readonly claimsRequest?: ClaimsRequest;
   /** Resources that access tokens may be for (RFC 8707 §2.1). */

@@ -14,14 +14,15 @@ import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf, mintAccessToken, mintIdTokenFor, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
-import { codeLife } from '../tokens/state.ts';
+import { codeLife, confirmationOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
 export const authorizationCode: Grant = async (context, client, form, call, confirmation) => {
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
-  if (record.confirmation !== undefined) requireSameKey(record.confirmation, confirmation);
+  const bound = confirmationOf({ record, claims: record.claims });
+  if (bound !== undefined) requireSameKey(bound, confirmation);
   if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call);
   requireUnchanged(record, client);
   await requireAlive(context, record);

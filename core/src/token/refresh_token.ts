@@ -89,7 +89,7 @@ async function keep(context: ClientContext, presented: Presented, form: Form) {
  * again. Any other use means theft and revokes the family.
  */
 async function retry(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token } = presented;
+  const { record, token, client, confirmation } = presented;
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
   if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
 
@@ -100,11 +100,14 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
   if (!life.alive && life.reason === 'superseded') throw await revokeStolen(context, presented, call);
   if (!life.alive) throw refused(life.reason);
   const bound = confirmationOf({ record: successor, claims });
-  if (bound !== undefined) requireSameKey(bound, presented.confirmation);
+  if (bound !== undefined) requireSameKey(bound, confirmation);
+  // The first use of the token had no proof. To bind its successor now would let a thief take it from the client.
+  const isLate = bound === undefined && confirmation && confirmationOfRefreshToken(client, confirmation);
+  if (isLate) throw refused('dpop_proof_unexpected');
 
   const refreshToken = await recallSuccessor(context, successor, token);
   if (refreshToken === undefined) throw refused('refresh_token_inactive');
-  const remaining = await remainingAccess(context, presented.client, successor);
+  const remaining = await remainingAccess(context, client, successor);
   const minted = await mintAccessAndIdToken(context, presented, successor, remaining, form);
   const outcome = await context.storage.tokens.issueFrom(successor, [minted.access.record]);
   if (outcome === 'superseded') throw await revokeStolen(context, presented, call);

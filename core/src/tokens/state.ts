@@ -70,11 +70,17 @@ function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitab
 }
 
 /**
- * Returns what a token is bound to: by its record, or by its claims if a host's store keeps no confirmation.
- * @returns `undefined` for a bearer token; `dpopKeyOf` reads the rest, which can be anything in a host's own JWT
+ * Returns what a token or code is bound to: by its record, or by its claims if a host's store keeps no confirmation.
+ * @returns `undefined` if it is not bound; `dpopKeyOf` reads the rest, which can be anything in a host's own JWT
  */
-export function confirmationOf({ record, claims }: FoundToken): Confirmation | undefined {
+export function confirmationOf({ record, claims }: Bindable): Confirmation | undefined {
   return record.confirmation ?? (claims.cnf as Confirmation | null | undefined) ?? undefined;
+}
+
+/** A token or code, with its claims. */
+interface Bindable {
+  readonly record: Pick<TokenRecord, 'confirmation'>;
+  readonly claims: Claims;
 }
 
 /** Protects against a stolen signing key, which can make valid signatures, but not tokens with a stored digest. */
@@ -176,7 +182,13 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   if (record.supersededAtMs !== undefined) {
     return { alive: false, reason: 'superseded', sinceMs: record.supersededAtMs };
   }
-  return ALIVE;
+  return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
+}
+
+/** A host's store that does not keep `confirmation` has lost the key. Nobody can prove possession of it. */
+function boundLife(found: FoundToken): Life {
+  const isBound = typeof confirmationOf(found)?.jkt === 'string';
+  return isBound ? ALIVE : { alive: false, reason: 'confirmation_missing' };
 }
 
 /** Whether a code can be redeemed, apart from its single use. */
@@ -257,8 +269,6 @@ export class AccessTokenVerifier {
     if (!life.alive) throw refused(life.reason);
     const reason = schemeRefusal(confirmationOf(found), scheme);
     if (reason !== undefined) throw refused(reason);
-    // A record of type DPoP without a confirmation has lost it.
-    if (scheme === 'Bearer' && found.record.tokenType === 'DPoP') throw refused('confirmation_unknown');
     return found;
   }
 }
