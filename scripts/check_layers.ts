@@ -86,7 +86,7 @@ const NODE_ONLY = [
 ];
 
 /** Dependencies of the packages that run on every runtime. */
-const PACKAGES: ReadonlySet<string> = new Set(['jose', '#crypto']);
+const PACKAGES: ReadonlySet<string> = new Set(['jose', '@cfworker/json-schema', '#crypto']);
 
 /** How protect imports the core. The build copies the modules into its package, with what they import in turn. */
 const INTERNAL = '@grantd/core/internal/';

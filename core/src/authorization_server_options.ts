@@ -14,6 +14,7 @@ import type {
 } from './protocol/client_metadata.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
+import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 /** Options of `new AuthorizationServer()`. */
@@ -44,6 +45,11 @@ export interface AuthorizationServerOptions {
   readonly oidc?: OidcOptions;
   /** Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection. Default: none. */
   readonly applicationClaims?: ApplicationClaims;
+  /**
+   * Types of authorization details that clients may request, each with a JSON Schema (RFC 9396 §2). Default: none, so
+   * the server ignores authorization_details.
+   */
+  readonly authorizationDetails?: DetailsTypes;
   /** Turns on dynamic client registration (RFC 7591, RFC 7592). Default: off. */
   readonly registration?: RegistrationOptions;
   /** Authentication context classes (acr) that sign-ins can reach (OpenID Connect Core §2). Default: none. */
@@ -191,6 +197,8 @@ export interface RegistrationOptions {
    * registered. Default: none.
    */
   readonly apis?: readonly string[];
+  /** Types of authorization details that self-registered clients may request (RFC 9396 §10). Default: none. */
+  readonly authorizationDetailsTypes?: readonly string[];
   /**
    * Grant types that self-registered clients may use. With client_credentials, strangers get tokens without any user.
    * Default: authorization_code and refresh_token.

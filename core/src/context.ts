@@ -46,6 +46,7 @@ export interface ResolvedRegistration {
   readonly openTo: OpenTo;
   readonly scopes: readonly string[];
   readonly apis: readonly string[];
+  readonly authorizationDetailsTypes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;
   readonly assertionAudience: AssertionAudience;

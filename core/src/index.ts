@@ -57,6 +57,11 @@ export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export type { PreviousKey, PreviousServer, PreviousTokenName } from './previous_server/previous_jwts.ts';
 export type { PreviousToken, PreviousTokenRepository } from './previous_server/previous_tokens.ts';
 export type {
+  AuthorizationDetail,
+  AuthorizationDetails,
+  NarrowDetail,
+} from './protocol/authorization_details.ts';
+export type {
   Prompt,
   ResponseMode,
 } from './protocol/authorization_parameters.ts';
@@ -148,6 +153,13 @@ export {
   type ClaimsOccasion,
   PROTECTED_CLAIMS,
 } from './tokens/application_claims.ts';
+export type {
+  AuthorizationDetailsSettings,
+  AuthorizationDetailsType,
+  DetailsTypes,
+  EnrichmentOccasion,
+  JsonSchema,
+} from './tokens/authorization_details.ts';
 export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';

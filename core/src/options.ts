@@ -45,6 +45,7 @@ import {
 import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
+import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 
@@ -315,6 +316,17 @@ const HOST_OPTIONS = {
     'Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection.',
     'none',
   ),
+  authorizationDetails: optionWithoutDefault(
+    'Host',
+    hostValue<DetailsTypes>(
+      'DetailsTypes',
+      'what authorizationDetails of @grantd/core/authorization_details returns',
+      (value) => isObject(value) && 'names' in value,
+    ),
+    'Types of authorization details that clients may request, each with a JSON Schema.',
+    'none, so the server ignores authorization_details',
+    { section: 'RFC 9396 §2' },
+  ),
   registration: optionWithoutDefault(
     'Host',
     hostValue<RegistrationOptions>('RegistrationOptions', 'an object'),
@@ -406,6 +418,13 @@ export const REGISTRATION_OPTIONS = {
     'Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it registered.',
     [],
     { defaultInWords: 'none' },
+  ),
+  authorizationDetailsTypes: option(
+    'Endpoints',
+    textList('TYPES', 'a list of types, none empty', (type) => type !== ''),
+    'Types of authorization details that self-registered clients may request.',
+    [],
+    { section: 'RFC 9396 §10', defaultInWords: 'none' },
   ),
   grantTypes: option(
     'Endpoints',

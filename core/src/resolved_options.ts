@@ -1,9 +1,5 @@
 // Checks the options and adds their defaults.
-import type {
-  AuthorizationServerOptions,
-  OidcOptions,
-  RegistrationOptions,
-} from './authorization_server_options.ts';
+import type { AuthorizationServerOptions, OidcOptions } from './authorization_server_options.ts';
 import type { EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, ResolvedRegistration } from './context.ts';
 import { ConfigurationError } from './http/errors.ts';
@@ -12,9 +8,9 @@ import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 import { type ResolvedPreviousServer, resolvePreviousServer } from './previous_server/previous_jwts.ts';
 import type { SigningAlgorithm } from './protocol/client_metadata.ts';
-import type { Storage } from './storage/contract.ts';
 import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
+import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { Lifetimes } from './tokens/context.ts';
 import { REFRESH_TOKEN_ALGORITHM } from './tokens/mint.ts';
 
@@ -38,6 +34,7 @@ export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly lifetimes: Lifetimes;
   readonly oidc: Required<OidcOptions> | undefined;
   readonly applicationClaims: DeclaredClaims | undefined;
+  readonly authorizationDetails: DetailsTypes | undefined;
   readonly registration: ResolvedRegistration | undefined;
   readonly previousServer: ResolvedPreviousServer | undefined;
 }
@@ -49,6 +46,7 @@ type ResolvedOption =
   | 'paths'
   | 'oidc'
   | 'applicationClaims'
+  | 'authorizationDetails'
   | 'registration'
   | 'previousServer';
 type LifetimeOption =
@@ -84,6 +82,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     registration: values.registration !== undefined,
   });
   const oidc = resolveOidc(values.oidc);
+  const { authorizationDetails } = values;
   return Object.freeze({
     ...values,
     previousServer: resolvePreviousServer(values.previousServer, values.issuer, values.storage),
@@ -92,7 +91,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
       values.applicationClaims,
       oidc && new Set(Object.values(oidc.claimsByScope).flat()),
     ),
-    registration: resolveRegistration(values.registration, values.storage, userScopes(oidc)),
+    authorizationDetails,
+    registration: resolveRegistration(values, userScopes(oidc), authorizationDetails),
     introspectionPolicy: resolvePolicy(values),
     // A proof can be used once, so storage must remember it.
     dpopAlgorithms: values.storage.oneTimeIdentifiers === undefined ? [] : values.dpopAlgorithms,
@@ -123,12 +123,14 @@ function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | und
 }
 
 function resolveRegistration(
-  registration: RegistrationOptions | undefined,
-  { clients }: Storage,
+  { registration, storage: { clients } }: Pick<Values, 'registration' | 'storage'>,
   personalScopes: readonly string[],
+  detailsTypes: DetailsTypes | undefined,
 ): ResolvedRegistration | undefined {
   if (registration === undefined) return undefined;
   const values = readOptions(REGISTRATION_OPTIONS, registration, 'registration');
+  if (!values.authorizationDetailsTypes.every((type) => detailsTypes?.names.includes(type)))
+    throw new ConfigurationError('registration.authorizationDetailsTypes', 'types of authorizationDetails');
   return Object.freeze({
     ...values,
     scopes: values.scopes ?? Object.freeze([...personalScopes]),

@@ -225,6 +225,7 @@ test('every option that is left out has its default', () => {
     ignoreUnknownTokenTypeHints: false,
     userInfoAudiences: undefined,
     applicationClaims: undefined,
+    authorizationDetails: undefined,
     useOpaqueRefreshTokens: false,
     accessTokenFormat: 'jwt',
     apisWithPlainJwts: [],

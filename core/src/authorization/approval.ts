@@ -1,9 +1,11 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
+import { resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
+import { type AuthorizationDetails, detailsIn } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf } from '../tokens/mint.ts';
@@ -21,6 +23,11 @@ export interface Approval {
   readonly subject: string;
   /** The approved scopes of the request. Default: all. */
   readonly scopes?: readonly string[];
+  /**
+   * The approved authorization details, of types of the request. They may say less than the request, or more, such as
+   * the accounts that the user chose (RFC 9396 §3, §7.1). An empty list approves none. Default: all of the request.
+   */
+  readonly authorizationDetails?: AuthorizationDetails;
   /** The user’s readable name, for introspection. */
   readonly username?: string;
   /**
@@ -59,8 +66,13 @@ export async function completeAuthorization(
   if (impossible !== undefined) throw (await endRequest(context, request)) ?? impossible;
 
   const { client, redirectUri, redirectUriGiven, codeChallenge, confirmation } = request;
-  const { nonce, claims, resources } = request;
+  const { nonce, claims } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
+  const authorizationDetails = await grantedDetails(context, request, approval);
+  const resources = await resourcesWithDetails(context, client, {
+    ...(request.resources !== undefined && { resources: request.resources }),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
+  });
   const code = newOpaque('authorization_code', context.random);
   const id = await sha256(code);
   // Comes first: if the response cannot be signed, no code is issued.
@@ -92,6 +104,7 @@ export async function completeAuthorization(
       ...(endsWithSession && { sessionId }),
       ...(claims !== undefined && { claimsRequest: claims }),
       ...(resources !== undefined && { resources }),
+      ...(authorizationDetails !== undefined && { authorizationDetails }),
     },
     { clientGeneration: client.generation ?? 0 },
   );
@@ -104,6 +117,16 @@ export async function completeAuthorization(
   if (refusal === undefined && ended === undefined) return response;
   if (outcome === 'issued') await revokeCode(context, id);
   throw ended ?? refusal;
+}
+
+/** Returns what is granted of the approved details; `undefined` if there are none. */
+async function grantedDetails(
+  { authorizationDetails: types }: TokenContext,
+  { client, scopes: requested, authorizationDetails }: AuthorizationRequest,
+  { subject, scopes = requested, authorizationDetails: details = authorizationDetails }: Approval,
+): Promise<AuthorizationDetails | undefined> {
+  if (types === undefined || details === undefined || details.length === 0) return undefined;
+  return types.granted({ details, clientId: client.id, subject, scopes });
 }
 
 /** Why this request cannot be approved in this way. */
@@ -152,8 +175,9 @@ function isTooOld(
 }
 
 /** Throws for mistakes of the host. */
-function requirePossible(request: AuthorizationRequest, { scopes = [], authTime }: Approval): void {
+function requirePossible(request: AuthorizationRequest, approval: Approval): void {
   const { maxAge, claims, client } = request;
+  const { scopes = [], authTime, authorizationDetails: details = [] } = approval;
   const needsAuthTime =
     maxAge !== undefined ||
     client.metadata?.require_auth_time === true ||
@@ -162,6 +186,9 @@ function requirePossible(request: AuthorizationRequest, { scopes = [], authTime 
     throw new TypeError('expected authTime, because this request asks for the time of sign-in');
   if (!scopes.every((scope) => request.scopes.includes(scope)))
     throw new TypeError('scopes: expected only scopes of the request');
+  const types = request.authorizationDetails?.map(({ type }) => type) ?? [];
+  if (details.length > 0 && !detailsIn(details)?.every(({ type }) => types.includes(type)))
+    throw new TypeError('authorizationDetails: expected details of types of the request, within the limits');
 }
 
 /** Claims about the sign-in for the grant’s tokens. */

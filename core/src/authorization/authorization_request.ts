@@ -4,6 +4,7 @@ import { type AuthorizationClient, requireNamedClient } from '../clients/client.
 import { OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
+import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import type { Prompt, ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClaimsRequest } from '../protocol/claims.ts';
 import type { ClientRecord, Confirmation } from '../protocol/records.ts';
@@ -58,6 +59,8 @@ export interface AuthorizationRequest {
   readonly claims?: ClaimsRequest;
   /** Resources of the access tokens (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
+  /** Requested details, which the user must be shown (RFC 9396 §3). */
+  readonly authorizationDetails?: AuthorizationDetails;
   /** Whether the browser loads the request in a frame, as for silent renewal (Fetch Metadata, `Sec-Fetch-Dest`). */
   readonly isFramed?: true;
 }

@@ -3,6 +3,7 @@ import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
+import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import {
   isResponseMode,
   isS256Challenge,
@@ -34,7 +35,9 @@ export async function readAuthorizationParameters(
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
   requireResponseType(client, form);
   const codeChallenge = requireChallenge(client, form);
-  const wanted = requestedScopes(context, client, form);
+  // RFC 9396 §2, §3
+  const details = context.authorizationDetails?.read(client, form.get(AUTHORIZATION_DETAILS));
+  const wanted = requestedScopes(context, client, form, details !== undefined);
 
   // RFC 9449 §10
   const confirmation = confirmationOf(context, form);
@@ -52,10 +55,11 @@ export async function readAuthorizationParameters(
   const acrValues = acrValuesOf(context, client, form, claims);
   const expectedSubject = await expectedSubjectOf(context, client, form, claims);
   const requested = resourcesIn(form);
-  const { scopes, resources } = await accessFor(context, client, {
+  const { scopes, resources, authorizationDetails } = await accessFor(context, client, {
     scopes: wanted,
     areScopesNamed: form.has('scope'),
     ...(requested !== undefined && { resources: requested }),
+    ...(details !== undefined && { authorizationDetails: details }),
   });
 
   // Some databases end texts at NUL, and pages cannot contain it.
@@ -74,6 +78,7 @@ export async function readAuthorizationParameters(
     ...(expectedSubject !== undefined && { expectedSubject }),
     ...(claims !== undefined && { claims }),
     ...(resources !== undefined && { resources }),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
   };
 }
 
@@ -116,10 +121,17 @@ function confirmationOf({ dpopAlgorithms }: AuthorizationContext, form: Form): C
   return { jkt };
 }
 
-function requestedScopes({ oidc }: TokenContext, client: ClientRecord, form: Form): readonly string[] {
+/** A request with authorization details states its rights, so it gets no other scopes than those that it names. */
+function requestedScopes(
+  { oidc }: TokenContext,
+  client: ClientRecord,
+  form: Form,
+  hasDetails: boolean,
+): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
   const parameter = form.get('scope');
-  return parameter === '' ? [] : selectScopes(parameter, allowed); // stored requests may have an empty scope
+  if (parameter === '') return []; // stored requests may have an empty scope
+  return selectScopes(parameter, allowed, hasDetails ? [] : allowed);
 }
 
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {

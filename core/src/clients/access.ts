@@ -2,6 +2,13 @@
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
+import {
+  type AuthorizationDetails,
+  audienceOfDetails,
+  detailsFor,
+  locationsOf,
+  refusedDetails,
+} from '../protocol/authorization_details.ts';
 import { isPersonalScope, isResourceUri } from '../protocol/client_metadata.ts';
 import {
   type ApiRecord,
@@ -18,11 +25,13 @@ const MAX_RESOURCES = 10;
 /** `aud` of an access token: a string for one audience, an array for several. */
 export type Audience = string | readonly string[];
 
-/** Scopes and APIs of a grant or a token. */
+/** Scopes, APIs and authorization details of a grant or a token. */
 export interface Access {
   readonly scopes: readonly string[];
   /** Absent for the default audience. */
   readonly resources?: readonly string[];
+  /** Absent if there are none. */
+  readonly authorizationDetails?: AuthorizationDetails;
 }
 
 /** Requested scopes and APIs. */
@@ -49,24 +58,68 @@ export function reportAudience({ onEvent }: ClientContext, form: Form, call: Cal
 
 /**
  * Returns what a client gets of its request: APIs that it may use, with scopes that these declare (RFC 8707 §2, RFC
- * 9700 §2.3). Without `resource`, the scopes select the API.
- * @throws {OAuthError} `invalid_target`, `invalid_scope`
+ * 9700 §2.3). Without `resource`, the scopes select the API. The locations of authorization details join it, and are the
+ * whole audience if no scope needs another one (RFC 9396 §3.2, §9).
+ * @throws {OAuthError} `invalid_target`, `invalid_scope`, `invalid_authorization_details`
  */
 export async function accessFor(
   context: ClientContext,
   client: ClientRecord,
-  { scopes, areScopesNamed, resources }: WantedAccess,
+  { scopes, areScopesNamed, resources, authorizationDetails }: WantedAccess,
 ): Promise<Access> {
   if (resources !== undefined) requireWellFormed(resources);
-  const audiences = await findAudiences(context, { scopes, ...(resources !== undefined && { resources }) });
+  const locations = locationsOf(authorizationDetails);
+  const audiences = await findAudiences(context, { scopes, resources: [...(resources ?? []), ...locations] });
   if (resources !== undefined) audiences.requireAllowed(client, resources);
-  const chosen = resources ?? audiences.choose(client, scopes, areScopesNamed);
+  audiences.requireAllowedLocations(client, locations);
+  const isForLocations = locations.length > 0 && audiences.areOwn(scopes);
+  const named = resources ?? (isForLocations ? [] : audiences.choose(client, scopes, areScopesNamed));
+  const chosen = withLocations(context, named, authorizationDetails);
   const fitting = areScopesNamed
     ? audiences.requireUnderstood(scopes, chosen)
     : audiences.understood(scopes, chosen);
   if (scopes.length > 0 && fitting.length === 0)
     throw refusedScope('no scope of the client belongs to the resource', formatScope(scopes));
-  return { scopes: fitting, ...(chosen !== undefined && { resources: chosen }) };
+  return {
+    scopes: fitting,
+    ...(chosen !== undefined && { resources: chosen }),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
+  };
+}
+
+/**
+ * Returns the resources of a grant with those of its details. The approval or the host may have added locations (RFC 9396
+ * §7.1), which must be APIs that the client may use, like all others.
+ * @throws {OAuthError} `server_error`: they are not, which is a mistake of the host
+ */
+export async function resourcesWithDetails(
+  context: ClientContext,
+  client: ClientRecord,
+  { resources, authorizationDetails: details }: Pick<Access, 'resources' | 'authorizationDetails'>,
+): Promise<readonly string[] | undefined> {
+  const added = locationsOf(details).filter((location) => !resources?.includes(location));
+  if (added.length > 0) {
+    const audiences = await findAudiences(context, { scopes: [], resources: added });
+    const refused = added.filter((location) => !audiences.isAllowed(client, location));
+    if (refused.length > 0)
+      throw new OAuthError('server_error', 'an unexpected error', {
+        reason: 'authorization_details_enrichment_unfit',
+        value: refused.join(' '),
+        cause: new TypeError('approved authorization details must be for APIs that the client may use'),
+      });
+  }
+  return withLocations(context, resources, details);
+}
+
+/** Adds the locations of details to the resources of a grant. The default audience stays part of it. */
+function withLocations(
+  { defaultAudience }: Pick<ClientContext, 'defaultAudience'>,
+  resources: readonly string[] | undefined,
+  details: AuthorizationDetails | undefined,
+): readonly string[] | undefined {
+  const locations = locationsOf(details);
+  if (locations.length === 0) return resources;
+  return [...new Set([...(resources ?? [defaultAudience].flat()), ...locations])];
 }
 
 /** What remains of a grant under today's registrations. */
@@ -74,18 +127,24 @@ export interface RemainingAccess extends Access {
   /**
    * Selects audience and scopes of the next access token. The request may narrow both.
    * @param asked requested resources (RFC 8707 §2.2)
+   * @param wanted the parameter `authorization_details` (RFC 9396 §6)
    * @param scope of a refresh (RFC 6749 §6). A code is redeemed without one (§4.1.3).
-   * @throws {OAuthError} `invalid_target`, `invalid_scope`: not part of the grant, or nothing remains
+   * @throws {OAuthError} `invalid_target`, `invalid_scope`, `invalid_authorization_details`: not part of the grant, or
+   *   nothing remains
    */
-  select(
-    asked: readonly string[] | undefined,
-    scope?: string,
-  ): { readonly audience: Audience; readonly scopes: readonly string[] };
+  select(asked: readonly string[] | undefined, wanted: string | undefined, scope?: string): SelectedAccess;
+}
+
+/** Audience, scopes and details of an access token. */
+interface SelectedAccess {
+  readonly audience: Audience;
+  readonly scopes: readonly string[];
+  readonly authorizationDetails: AuthorizationDetails | undefined;
 }
 
 /**
  * Reduces a grant to what the client is registered for now, and to APIs that still exist.
- * @throws {OAuthError} `invalid_target`, `invalid_scope`: nothing remains
+ * @throws {OAuthError} `invalid_target`, `invalid_scope`, `invalid_authorization_details`: nothing remains
  */
 export async function remainingAccess(
   context: ClientContext,
@@ -104,25 +163,65 @@ export async function remainingAccess(
       value: formatScope(granted.scopes),
     });
 
+  const details = granted.authorizationDetails && remainingDetails(context, client, audiences, granted);
   return {
-    scopes,
-    ...(resources !== undefined && { resources }),
-    select(asked, scope) {
+    ...{ scopes, ...(resources && { resources }), ...(details && { authorizationDetails: details }) },
+    select(asked, wanted, scope) {
       const available = resources ?? [context.defaultAudience].flat();
       const foreign = asked?.filter((resource) => !available.includes(resource)) ?? [];
       if (foreign.length > 0)
         throw refusedTarget('a resource is not part of the grant', 'resource_not_granted', foreign);
-      const chosen = asked ?? resources;
+      const selected =
+        details || wanted ? selectDetails(context, details, wanted, asked ?? available) : undefined;
+      const chosen = asked ?? (wanted && selected ? audienceOfDetails(selected) : undefined) ?? resources;
       const named = selectScopes(scope, scopes);
       const fitting =
         scope === undefined
           ? audiences.understood(named, chosen)
           : audiences.requireUnderstood(named, chosen);
-      if (named.length > 0 && fitting.length === 0)
+      if (named.length > 0 && fitting.length === 0 && !selected)
         throw refusedScope('no scope of the grant belongs to the resource', formatScope(named));
-      return { audience: audienceOf(context, chosen), scopes: fitting };
+      return { audience: audienceOf(context, chosen), scopes: fitting, authorizationDetails: selected };
     },
   };
+}
+
+/** Keeps the details whose types and locations the client may still have. */
+function remainingDetails(
+  { authorizationDetails: types }: ClientContext,
+  client: ClientRecord,
+  audiences: Audiences,
+  { authorizationDetails: granted = [] }: Access,
+): AuthorizationDetails {
+  const allowed = locationsOf(granted).filter((location) => audiences.isAllowed(client, location));
+  const remaining = detailsFor(types?.remaining(client, granted) ?? [], allowed);
+  if (remaining !== undefined) return remaining;
+  throw refusedDetails(
+    'no authorization_details of the grant are left',
+    'authorization_details_withdrawn',
+    granted.map(({ type }) => type).join(' '),
+  );
+}
+
+/**
+ * Returns the details of an access token (RFC 9396 §6, §9.1).
+ * @param wanted the parameter of the request. Without one, the token gets all details for its audience.
+ */
+function selectDetails(
+  { authorizationDetails: types }: ClientContext,
+  details: AuthorizationDetails | undefined,
+  wanted: string | undefined,
+  audience: readonly string[],
+): AuthorizationDetails | undefined {
+  const selected = wanted === undefined ? details : types?.select(details, wanted);
+  if (selected === undefined) return undefined;
+  const left = detailsFor(selected, audience);
+  if (left !== undefined || wanted === undefined) return left;
+  throw refusedDetails(
+    'the authorization_details do not belong to the resource',
+    'authorization_details_not_granted',
+    locationsOf(selected).join(' '),
+  );
 }
 
 /** Returns `aud` of an access token for these resources. */
@@ -177,9 +276,24 @@ class Audiences {
     throw refusedTarget('a resource is not registered, or not for this client', reason, value);
   }
 
+  /** Whether every audience understands the scopes. */
+  areOwn(scopes: readonly string[]): boolean {
+    return scopes.every(this.#isOwn);
+  }
+
   understood(scopes: readonly string[], resources: readonly string[] | undefined): readonly string[] {
     const audiences = resources ?? this.#defaults;
     return scopes.filter((scope) => audiences.some((audience) => this.#understands(audience, scope)));
+  }
+
+  requireAllowedLocations(client: ClientRecord, locations: readonly string[]): void {
+    const refused = locations.filter((location) => !this.isAllowed(client, location));
+    if (refused.length === 0 && locations.length <= MAX_RESOURCES) return;
+    throw refusedDetails(
+      'a location of authorization_details is not registered, or not for this client',
+      'authorization_details_location_refused',
+      refused.join(' '),
+    );
   }
 
   requireUnderstood(scopes: readonly string[], resources: readonly string[] | undefined): readonly string[] {

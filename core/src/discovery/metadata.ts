@@ -24,6 +24,7 @@ export type MetadataContext = Pick<
   | 'pairwiseSecret'
   | 'oidc'
   | 'applicationClaims'
+  | 'authorizationDetails'
   | 'registration'
   | 'authenticateIntrospect'
   | 'introspectionRequiresConfidentialClient'
@@ -72,6 +73,9 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     revocation_endpoint: at(paths.revocation),
     ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
     code_challenge_methods_supported: ['S256'],
+    ...(context.authorizationDetails !== undefined && {
+      authorization_details_types_supported: context.authorizationDetails.names, // RFC 9396 §10
+    }),
     ...(context.dpopAlgorithms.length > 0 && {
       dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),
     }),

@@ -25,6 +25,8 @@ export const ERROR_STATUS = {
   insufficient_user_authentication: 401,
   // RFC 8707 §2
   invalid_target: 400,
+  // RFC 9396 §5
+  invalid_authorization_details: 400,
   // RFC 9449 §5, RFC 9449 §8; 401 at UserInfo
   invalid_dpop_proof: 400,
   use_dpop_nonce: 400,
@@ -300,6 +302,20 @@ export const REFUSAL_REASONS = {
   scope_outside_audience: 'A scope belongs to another API than the token.',
   scope_withdrawn: 'Every scope of the grant was removed from the client or its APIs.',
   resource_not_granted: 'The requested resource is not part of the grant.',
+  authorization_details_malformed:
+    'The authorization_details are not a list of objects with a type, or exceed a limit.',
+  authorization_details_type_unknown: 'The server has no such type of authorization details.',
+  authorization_details_not_allowed:
+    'The client is not registered for this type of authorization details, or the type needs a user.',
+  authorization_details_unfit:
+    'An authorization detail does not fit the schema of its type. The value names the type, and the part of the schema or the unknown member.',
+  authorization_details_location_refused:
+    'A location of authorization details is not a registered API, or not allowed for the client.',
+  authorization_details_not_granted: 'The authorization details are not part of the grant.',
+  authorization_details_withdrawn:
+    'Every authorization detail of the grant is of a type or for an API that the client may no longer have.',
+  authorization_details_enrichment_unfit:
+    'The function enrich of authorizationDetails returned a wrong list, or approved details are for an API that the client may not use. The value names the types or the APIs.',
   request_object_malformed: 'The request object is unreadable or unsigned.',
   request_object_wrong_key: 'No key of the client verifies the request object.',
   request_object_wrong_claims:

@@ -7,6 +7,7 @@ import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
+import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import { type ClientRecord, type Confirmation, formatScope, isUnchecked } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -41,6 +42,8 @@ export interface IntrospectionResult {
   readonly amr?: readonly string[];
   /** What the token is bound to (RFC 9449 §6.2). The resource server must require its proof. */
   readonly cnf?: Confirmation;
+  /** Details that are for the caller (RFC 9396 §9.2). */
+  readonly authorization_details?: AuthorizationDetails;
   readonly [applicationClaim: string]: unknown;
 }
 
@@ -151,8 +154,8 @@ async function describe(
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
   if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
   const { applicationClaims } = context;
-  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found);
-  return { ...active(found), ...(await applicationClaims.ofResponse('introspection', found)) };
+  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, caller);
+  return { ...active(found, caller), ...(await applicationClaims.ofResponse('introspection', found)) };
 }
 
 /**
@@ -160,7 +163,7 @@ async function describe(
  * token's record. Hosts may store `null` for an absent claim. The members are assigned one by one, because spreading them
  * takes 0.3 µs more.
  */
-function active(found: FoundToken): IntrospectionResult {
+function active(found: FoundToken, caller: ClientRecord | undefined): IntrospectionResult {
   const { record, claims } = found;
   const { scopes, clientId, tokenType } = record;
   const result: { active: true; [member: string]: unknown } = { active: true };
@@ -178,7 +181,24 @@ function active(found: FoundToken): IntrospectionResult {
     const isByKey = record.kind === 'access_token' && typeof confirmation.jkt === 'string';
     if (isByKey) result.token_type = 'DPoP';
   }
+  const details = claims.authorization_details ?? record.authorizationDetails;
+  const visible = details === undefined ? undefined : detailsVisibleTo(caller, clientId, details);
+  if (visible !== undefined) result.authorization_details = visible;
   return result;
+}
+
+/**
+ * The host and the token's client see all details. An API sees those that are for it (RFC 9396 §9.2).
+ * @param details a host's own JWT may have anything here
+ */
+function detailsVisibleTo(
+  caller: ClientRecord | undefined,
+  clientId: string,
+  details: unknown,
+): AuthorizationDetails | undefined {
+  const all = detailsIn(details);
+  if (all === undefined || caller === undefined || caller.id === clientId) return all;
+  return detailsFor(all, caller.resource === undefined ? [] : [caller.resource]);
 }
 
 /** Only the operator learns the reason, from an event. */

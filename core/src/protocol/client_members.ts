@@ -289,7 +289,7 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, JARM §3, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, JARM §3, RFC 9396 §10, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -316,6 +316,11 @@ const METADATA_MEMBERS = {
     contentEncryption,
     'content encryption of its authorization responses',
     encryptedIf('authorization'),
+  ),
+  authorization_details_types: member(
+    listOf(visible(128), MAX_NAMES),
+    'types of authorization details that the client may request (RFC 9396 section 10)',
+    {},
   ),
   introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
     defaultInWords: 'RS256',

@@ -4,6 +4,7 @@ import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
+import type { AuthorizationDetails } from './authorization_details.ts';
 import type { Claims, ClaimsRequest } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';
 import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata.ts';
@@ -129,6 +130,8 @@ export interface TokenRecord {
   readonly claimsRequest?: ClaimsRequest;
   /** For refresh tokens: resources that the grant's access tokens may be for (RFC 8707 §2.2). */
   readonly resources?: readonly string[];
+  /** For refresh tokens: details that the grant's access tokens may have (RFC 9396 §6). */
+  readonly authorizationDetails?: AuthorizationDetails;
   /** Milliseconds since 1970. */
   readonly issuedAtMs: number;
   /** Seconds since 1970; equal to the `exp` claim. Zero means revoked. */
@@ -203,6 +206,8 @@ export interface AuthorizationCodeRecord {
   readonly claimsRequest?: ClaimsRequest;
   /** Resources that access tokens may be for (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
+  /** Details that access tokens may have, as granted (RFC 9396 §7.1). */
+  readonly authorizationDetails?: AuthorizationDetails;
   readonly issuedAtMs: number;
   /** Seconds since 1970. */
   readonly expiresAt: number;

@@ -30,6 +30,7 @@ export async function documentByOperator(
     refusalOf: (url) => (kept.has(url) ? undefined : capabilities.refusalOf(url)),
     registrant: 'operator',
     scopes: undefined,
+    authorizationDetailsTypes: undefined,
     grantTypes: GRANT_TYPES,
     allowInsecureUris: true,
     assertionAudience: 'issuer',
@@ -49,6 +50,7 @@ export async function documentByClient(
   {
     scopes,
     apis,
+    authorizationDetailsTypes,
     grantTypes,
     allowInsecureUris,
     assertionAudience,
@@ -61,6 +63,10 @@ export async function documentByClient(
     ...capabilitiesOf(context),
     registrant: 'client',
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
+    authorizationDetailsTypes: [
+      ...authorizationDetailsTypes,
+      ...(registered?.metadata?.authorization_details_types ?? []),
+    ],
     grantTypes: [...new Set([...grantTypes, ...(registered?.grantTypes ?? [])])],
     allowInsecureUris,
     assertionAudience,

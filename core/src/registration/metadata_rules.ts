@@ -37,6 +37,8 @@ export interface RegistrationPolicy {
   readonly registrant: Registrant;
   /** Allowed scopes; `undefined` allows all. */
   readonly scopes: readonly string[] | undefined;
+  /** Allowed types of authorization details; `undefined` allows all. */
+  readonly authorizationDetailsTypes: readonly string[] | undefined;
   readonly grantTypes: readonly GrantType[];
   /** Algorithms that the server can sign with. */
   readonly signingAlgorithms: readonly SigningAlgorithm[];
@@ -87,6 +89,17 @@ const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
   if (scope === undefined || allowed === undefined) return;
   if (!parseScope(scope).every((one) => allowed.includes(one)))
     throw unfit('scope', `open to clients that register themselves: ${allowed.join(', ') || 'none'}`);
+};
+
+const requireAllowedDetails: Rule = (
+  { authorization_details_types: types = [] },
+  { authorizationDetailsTypes: allowed },
+) => {
+  if (allowed === undefined || types.every((type) => allowed.includes(type))) return;
+  throw unfit(
+    'authorization_details_types',
+    `open to clients that register themselves: ${allowed.join(', ') || 'none'}`,
+  );
 };
 
 const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
@@ -235,6 +248,7 @@ const RULES: readonly Rule[] = [
   requireReturnUris,
   requireWorkableGrants,
   requireAllowedScopes,
+  requireAllowedDetails,
   requireApi,
   requireAuthentication,
   requirePkceOfPublicClients,

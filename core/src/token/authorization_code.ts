@@ -9,6 +9,7 @@ import { equalInConstantTime } from '../environment.ts';
 import type { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
+import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -28,9 +29,9 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
   await requireAlive(context, record);
 
   const remaining = await remainingAccess(context, client, record);
-  const selected = remaining.select(resourcesIn(form));
+  const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));
   const { subject, grantId, sessionId, nonce, claimsRequest } = record;
-  const { scopes, resources } = remaining;
+  const { scopes, resources, authorizationDetails } = remaining;
   const person = { subject, sub: record.claims.sub };
   const claims = grantClaimsOf(client, record.claims);
   const purpose = {
@@ -42,9 +43,7 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
     grantId,
     familyId: newTimedIdentifier(context),
     pairId: newTimedIdentifier(context),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(claimsRequest !== undefined && { claimsRequest }),
-    ...(resources !== undefined && { resources }),
+    ...{ sessionId, claimsRequest, resources, authorizationDetails },
   };
   const refresh = client.grantTypes.includes('refresh_token')
     ? await mintRefreshToken(context, {

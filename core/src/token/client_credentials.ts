@@ -1,5 +1,6 @@
 // The grant type `client_credentials`.
-import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
+import { accessFor, audienceOf, resourcesIn, resourcesWithDetails } from '../clients/access.ts';
+import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { mintAccessToken } from '../tokens/mint.ts';
@@ -8,7 +9,10 @@ import { type Grant, overtaken } from './grant.ts';
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form, _call, confirmation) => {
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
-  const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
+  // RFC 9396 §6
+  const types = context.authorizationDetails;
+  const details = types?.read(client, form.get(AUTHORIZATION_DETAILS), true);
+  const wanted = selectScopes(form.get('scope'), client.scopes, details === undefined ? ownScopes : []);
   const personal = wanted.filter(isPersonalScope);
   if (personal.length > 0) throw refusedScope('a scope requires a user', formatScope(personal));
 
@@ -17,9 +21,13 @@ export const clientCredentials: Grant = async (context, client, form, _call, con
     scopes: wanted,
     areScopesNamed: form.has('scope'),
     ...(asked !== undefined && { resources: asked }),
+    ...(details !== undefined && { authorizationDetails: details }),
   });
-  const audience = audienceOf(context, resources);
-  const access = await mintAccessToken(context, { client, scopes, audience, confirmation });
+  const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
+  const granted = { ...(resources && { resources }), ...(authorizationDetails && { authorizationDetails }) };
+  const audience = audienceOf(context, await resourcesWithDetails(context, client, granted));
+  const purpose = { client, scopes, audience, confirmation, authorizationDetails };
+  const access = await mintAccessToken(context, purpose);
   const basis = { clientGeneration: client.generation ?? 0 };
   if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
   return { access };

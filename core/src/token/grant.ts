@@ -4,7 +4,7 @@ import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { ClientRecord, Confirmation } from '../protocol/records.ts';
-import type { MintedToken } from '../tokens/mint.ts';
+import type { MintedAccessToken } from '../tokens/mint.ts';
 
 /**
  * Issues tokens to a client that is authenticated and registered for the grant type.
@@ -19,7 +19,7 @@ export type Grant = (
 ) => Promise<IssuedTokens>;
 
 export interface IssuedTokens {
-  readonly access: MintedToken;
+  readonly access: MintedAccessToken;
   readonly refreshToken?: string | undefined;
   readonly idToken?: string | undefined;
 }

@@ -5,6 +5,7 @@ import type { ClientContext } from '../clients/client.ts';
 import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
+import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import type { ClientRecord, Confirmation, TokenRecord } from '../protocol/records.ts';
 import type { FoundToken } from '../tokens/context.ts';
 import {
@@ -117,7 +118,8 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
 
 /**
  * Mints an access token for the pair of a refresh token, and an ID token about the original sign-in (OpenID Connect
- * Core §12.2). `scope` and `resource` narrow only this access token (RFC 6749 §6, RFC 8707 §2.2).
+ * Core §12.2). `scope`, `resource` and `authorization_details` narrow only this access token (RFC 6749 §6, RFC
+ * 8707 §2.2, RFC 9396 §6).
  */
 async function mintAccessAndIdToken(
   context: ClientContext,
@@ -128,7 +130,7 @@ async function mintAccessAndIdToken(
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
   const purpose = {
     ...purposeOf(presented, remaining),
-    ...remaining.select(resourcesIn(form), form.get('scope')),
+    ...remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
   };
   const { client, claims = {}, claimsRequest, person } = purpose;
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
@@ -138,23 +140,15 @@ async function mintAccessAndIdToken(
 }
 
 /** What the new tokens say: as the presented token, within the remaining access. `sub` stays as the client knows it. */
-function purposeOf(presented: Presented, { scopes, resources }: RemainingAccess): TokenPurpose {
+function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingAccess): TokenPurpose {
   const { record, claims, client, confirmation } = presented;
   const { familyId, grantId, sessionId, claimsRequest } = record;
   const person = personOf(presented);
   const familyEnd = claims[FAMILY_END];
   return {
-    client,
-    scopes,
-    confirmation,
+    ...{ client, ...remaining, confirmation, person, familyId, grantId, sessionId, claimsRequest },
     claims: grantClaimsOf(client, claims),
-    ...(person !== undefined && { person }),
-    ...(familyId !== undefined && { familyId }),
     ...(typeof familyEnd === 'number' && { familyEnd }),
-    ...(grantId !== undefined && { grantId }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(claimsRequest !== undefined && { claimsRequest }),
-    ...(resources !== undefined && { resources }),
   };
 }
 

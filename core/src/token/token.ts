@@ -71,6 +71,7 @@ function tokenResponse({ clock }: ClientContext, issued: IssuedTokens): HttpResp
     expires_in: record.expiresAt - secondsOf(clock()),
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
     ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
+    ...(access.authorizationDetails && { authorization_details: access.authorizationDetails }), // RFC 9396 §7
     ...(idToken !== undefined && { id_token: idToken }), // OpenID Connect Core §3.1.3.3
   });
 }

@@ -7,6 +7,7 @@ import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { DeclaredClaims } from './application_claims.ts';
+import type { DetailsTypes } from './authorization_details.ts';
 import type { JwtType } from './jwt.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
@@ -84,6 +85,8 @@ export interface TokenContext {
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
   /** `undefined` if the application adds no claims. */
   readonly applicationClaims: DeclaredClaims | undefined;
+  /** `undefined` if the server knows no types of authorization details. */
+  readonly authorizationDetails: DetailsTypes | undefined;
   /** Finds a previous server's token. Resolves to `undefined` if the token names no key of that server. */
   readonly findPreviousToken: ((token: string) => Promise<FoundToken | NoToken | undefined>) | undefined;
 }

@@ -3,6 +3,7 @@
 import { base64url } from 'jose';
 import { hmacSha256, sha256 } from '#crypto';
 import { secondsOf } from '../environment.ts';
+import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import {
   type Claims,
   type ClaimsRequest,
@@ -46,7 +47,7 @@ export async function mintAccessToken(
   purpose: TokenPurpose,
   keepUntil = 0,
 ): Promise<MintedAccessToken> {
-  const { client, scopes, confirmation, person, grantId, sessionId } = purpose;
+  const { client, scopes, confirmation, person, grantId, sessionId, authorizationDetails } = purpose;
   const { sid: _, ...grantClaims } = purpose.claims ?? {}; // APIs do not need the session
   const userinfo = purpose.claimsRequest?.userinfo;
   const issuedAtMs = context.clock();
@@ -62,6 +63,7 @@ export async function mintAccessToken(
     ...application?.inToken,
     ...claimsOfPurpose(context, purpose),
     aud: audience,
+    ...(authorizationDetails && { authorization_details: authorizationDetails }), // RFC 9396 §9.1
     ...grantClaims,
     iat,
     exp,
@@ -81,16 +83,14 @@ export async function mintAccessToken(
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
     const token = newOpaque('access_token', context.random);
     return {
-      token,
-      audience,
+      ...{ token, audience, authorizationDetails },
       record: { ...record, ...(await opaqueIdentity(token)), claims: { ...claims, ...kept } },
     };
   }
   const algorithm = client.accessTokenAlgorithm ?? context.accessTokenAlgorithm;
   const signed = await context.jwt.sign(claims, { type: typeFor(context, audience), algorithm });
   return {
-    token: signed.token,
-    audience,
+    ...{ token: signed.token, audience, authorizationDetails },
     record: { ...record, ...(await jwtIdentity(jti, signed)), ...(kept && { claims: kept }) },
   };
 }
@@ -104,6 +104,7 @@ export interface MintedToken {
 export interface MintedAccessToken extends MintedToken {
   /** `aud` of the token. */
   readonly audience: string | readonly string[];
+  readonly authorizationDetails: AuthorizationDetails | undefined;
 }
 
 /** What a token is issued for. */
@@ -113,21 +114,23 @@ export interface TokenPurpose {
   /** What the token is bound to; `undefined` for a bearer token. Required, so that no grant forgets it. */
   readonly confirmation: Confirmation | undefined;
   /** Absent if the client acts for itself. */
-  readonly person?: Person;
+  readonly person?: Person | undefined;
   /** Claims of the grant: `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims?: Claims;
   /** Claims that the authorization request asked for. */
-  readonly claimsRequest?: ClaimsRequest;
+  readonly claimsRequest?: ClaimsRequest | undefined;
   /** `aud` of an access token. Default: the option `defaultAudience`. */
   readonly audience?: string | readonly string[];
   /** Resources that access tokens of the grant may be for. Stored with the refresh token. */
-  readonly resources?: readonly string[];
-  readonly pairId?: string;
-  readonly familyId?: string;
+  readonly resources?: readonly string[] | undefined;
+  /** Of an access token: its details. Of a refresh token: those that access tokens of the grant may have. */
+  readonly authorizationDetails?: AuthorizationDetails | undefined;
+  readonly pairId?: string | undefined;
+  readonly familyId?: string | undefined;
   /** Seconds since 1970 at which the refresh token's family ends. Absent for the first token of a family. */
   readonly familyEnd?: number;
-  readonly grantId?: string;
-  readonly sessionId?: string;
+  readonly grantId?: string | undefined;
+  readonly sessionId?: string | undefined;
   /** Seconds. Default: the server's option. */
   readonly lifetime?: number;
   /** Default: that of the client, otherwise of the server. */
@@ -233,7 +236,7 @@ export async function recallSuccessor(
 export const FAMILY_END = 'family_exp';
 
 async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
-  const { confirmation, claimsRequest, resources } = purpose;
+  const { confirmation, claimsRequest, resources, authorizationDetails } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const { refreshFamily } = context.lifetimes;
@@ -262,6 +265,7 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
     keepUntil: exp,
     ...(claimsRequest !== undefined && { claimsRequest }),
     ...(resources !== undefined && { resources }),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
   } as const;
   if (context.useOpaqueRefreshTokens) {
     const token = opaqueFrom('refresh_token', body);

@@ -43,7 +43,7 @@ test('every specification holds on workerd, without Node’s modules wherever th
     ...(await outcomesInWorker(t, NEED_NODE_CRYPTO, WITH_NODE_MODULES)),
   ];
   await assertOutcomes(t, outcomes, await titlesOnPinnedNode(t, 'places.ts'), {
-    'there is no server on loopback here': process.env.TEST_EVERY_PAIR === 'yes' ? 24 : 12,
+    'there is no server on loopback here': process.env.TEST_EVERY_PAIR === 'yes' ? 25 : 13,
     'there is no node:http here': 1,
     'there is no node:fs here': 1,
     [FIXED_EXPORTS]: 1,

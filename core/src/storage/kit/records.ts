@@ -28,6 +28,15 @@ const CLAIMS_REQUEST = {
   id_token: { auth_time: { essential: false }, acr: { values: ['b', 'a', 1], value: { z: 1, a: null } } },
 };
 
+const DETAILS = [
+  {
+    type: 'payment',
+    locations: ['https://z.example', 'https://a.example'],
+    amount: { value: '1.50', a: null },
+  },
+  { type: 'o\'brien "\\', actions: [], limit: -0.5, nested: [[true, {}]] },
+];
+
 const CONFIRMATION = { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' };
 
 /** Every member, so that the compiler notices a missing one. */
@@ -66,6 +75,7 @@ const METADATA: Required<ClientMetadata> = {
   authorization_signed_response_alg: 'PS256',
   authorization_encrypted_response_alg: 'ECDH-ES',
   authorization_encrypted_response_enc: 'A256CBC-HS512',
+  authorization_details_types: ['z', 'https://a.example/type'],
   introspection_signed_response_alg: 'ES256',
   introspection_encrypted_response_alg: 'RSA-OAEP-256',
   introspection_encrypted_response_enc: 'A128CBC-HS256',
@@ -168,6 +178,7 @@ export const records: readonly KitCase[] = [
       claims: CLAIMS,
       claimsRequest: CLAIMS_REQUEST,
       resources: ['https://api.example/z', 'https://api.example/a'],
+      authorizationDetails: DETAILS,
       keyId: 'k1',
       confirmation: CONFIRMATION,
       scopes: ['openid', 'a:b/c'],
@@ -237,6 +248,7 @@ export const records: readonly KitCase[] = [
       claims: CLAIMS,
       claimsRequest: CLAIMS_REQUEST,
       resources: ['https://api.example/z', 'https://api.example/a'],
+      authorizationDetails: DETAILS,
     };
     const code = await stage.code(grant, fields);
     const record = await stage.storage.authorizationCodes.get(code.id);
@@ -279,7 +291,7 @@ export const records: readonly KitCase[] = [
       for (const name of ['metadata', 'registrationTokenDigest', 'registeredAt'] as const)
         expect(client?.[name] === undefined, `${name} must be absent`);
       const record = await stage.storage.authorizationCodes.get(code.id);
-      for (const name of ['claimsRequest', 'resources', 'confirmation'] as const)
+      for (const name of ['claimsRequest', 'resources', 'authorizationDetails', 'confirmation'] as const)
         expect(record?.[name] === undefined, `${name} must be absent`);
     },
   ),

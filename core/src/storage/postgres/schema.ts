@@ -360,12 +360,18 @@ const VERSION_4 = `
   ALTER TABLE grantd.authorization_codes ADD COLUMN cnf text;
 `;
 
+/** Version 5. Codes and refresh tokens keep the authorization details of their grant. */
+const VERSION_5 = `
+  ALTER TABLE grantd.tokens ADD COLUMN authorization_details text;
+  ALTER TABLE grantd.authorization_codes ADD COLUMN authorization_details text;
+`;
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4],
+  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5],
 };
 
 const SOUNDNESS_SQL = {

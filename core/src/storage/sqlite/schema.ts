@@ -316,6 +316,12 @@ const VERSION_7 = `
   ALTER TABLE authorization_codes ADD COLUMN cnf TEXT;
 `;
 
+/** Version 8. Codes and refresh tokens keep the authorization details of their grant. */
+const VERSION_8 = `
+  ALTER TABLE tokens ADD COLUMN authorization_details TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN authorization_details TEXT;
+`;
+
 /** Migrating a database from a version before this one makes an assumption. */
 const ALLOWED_APIS_SINCE = 5;
 
@@ -328,6 +334,7 @@ export const MIGRATIONS: readonly string[] = [
   VERSION_5,
   VERSION_6,
   VERSION_7,
+  VERSION_8,
 ];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */

@@ -16,6 +16,7 @@ export interface Packed {
   readonly protect: Archive;
   readonly program: Archive;
   readonly jose: Archive;
+  readonly jsonSchema: Archive;
   /** A folder in which npm has installed core and protect from their archives. Copy it before use. */
   readonly installed: string;
 }
@@ -47,12 +48,14 @@ function packInto(folder: string): void {
     protect: join(folder, 'protect'),
     program: join(folder, 'server'),
     jose: join(ROOT, 'node_modules', 'jose'),
+    jsonSchema: join(ROOT, 'node_modules', '@cfworker', 'json-schema'),
   });
   const installed = join(folder, 'installed');
   install(installed, {
     '@grantd/core': archives.core.file,
     '@grantd/protect': archives.protect.file,
     jose: archives.jose.file,
+    '@cfworker/json-schema': archives.jsonSchema.file,
   });
   const packed: Packed = { ...archives, installed };
   writeFileSync(join(folder, RECORD), JSON.stringify(packed));
