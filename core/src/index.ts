@@ -9,7 +9,12 @@ export type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-export { authenticationMethodsOf, hasSecret, isConfidential } from './clients/authentication.ts';
+export {
+  authenticationMethodsOf,
+  hasSecret,
+  isConfidential,
+  usableSecrets,
+} from './clients/authentication.ts';
 export type { AuthorizationClient, DpopNonces, EndpointPaths } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';

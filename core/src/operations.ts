@@ -14,6 +14,7 @@ import {
 import { isExpectedPerson } from './authorization/parameters.ts';
 import { endRequest } from './authorization/request_end.ts';
 import type { AuthorizationContext } from './authorization/target.ts';
+import { newClientSecret, readsSecret, shortestSecret } from './clients/authentication.ts';
 import type { Context } from './context.ts';
 import { errorResponse } from './http/error_response.ts';
 import type { HttpRequest, HttpResponse } from './http/http.ts';
@@ -32,15 +33,15 @@ import {
 } from './logout/notification.ts';
 import { type Explanation, explainToken } from './operator/explanation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
+import type { ClientMetadata } from './protocol/client_members.ts';
 import type { SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
 import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
 import { documentByOperator } from './registration/checked_document.ts';
-import { type ClientIdentity, recordOf } from './registration/client_document.ts';
+import { type ClientIdentity, ClientMetadataError, recordOf } from './registration/client_document.ts';
 import { callOf, report, reported, requireMethod } from './serve.ts';
 import type { Awaitable, NewClient } from './storage/contract.ts';
 import type { SigningKeys } from './tokens/jwt_service.ts';
-import { newOpaque } from './tokens/opaque_token.ts';
 import { type SecretDependents, secretDependents } from './tokens/server_secret.ts';
 
 /**
@@ -224,14 +225,24 @@ export class OperatorOperations {
     return issueByOperator(this.#context, order, count);
   }
 
-  /** Hashes a client secret for `ClientRecord.secrets`. */
-  hashClientSecret(clientSecret: string): Promise<ClientSecretRecord> {
-    return this.#context.clientSecrets.hash(clientSecret);
+  /**
+   * Makes the record of a client secret, for `ClientRecord.secrets`: hashed, and for `client_secret_jwt` also sealed.
+   * @param metadata of the client. Default: it sends its secret
+   * @throws {ClientMetadataError} the client signs assertions with the secret, which is too short for that
+   */
+  async hashClientSecret(clientSecret: string, metadata?: ClientMetadata): Promise<ClientSecretRecord> {
+    const least = shortestSecret(metadata);
+    if (new TextEncoder().encode(clientSecret).length < least)
+      throw new ClientMetadataError('client_secret', `expected at least ${least} bytes`);
+    return this.#context.clientSecrets.hash(clientSecret, readsSecret(metadata));
   }
 
-  /** Returns a new client secret of 256 random bits. */
-  newClientSecret(): string {
-    return newOpaque('client_secret', this.#context.random);
+  /**
+   * Returns a new client secret of 256 random bits, or of 512 for `client_secret_jwt`.
+   * @param metadata of the client. Default: it sends its secret
+   */
+  newClientSecret(metadata?: ClientMetadata): string {
+    return newClientSecret(this.#context.random, metadata);
   }
 
   /**

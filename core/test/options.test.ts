@@ -571,7 +571,7 @@ test('findings B5: storage without a required method is refused at construction,
   new AuthorizationServer({ ...REQUIRED, storage: reusable });
   assert.throws(() => new AuthorizationServer({ ...REQUIRED, registration, storage: reusable }), {
     message:
-      'storage.oneTimeIdentifiers: expected a repository, because registered clients can authenticate with private_key_jwt',
+      'storage.oneTimeIdentifiers: expected a repository, because registered clients can authenticate with assertions',
   });
   for (const method of ['add', 'replace', 'remove']) {
     const without = { ...storage, clients: { ...storage.clients, [method]: undefined } };

@@ -282,15 +282,19 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
         roughJws({ alg: 'none' }, claims, () => Buffer.from('x')),
         roughJws({ alg: 'None' }, claims, () => Buffer.from('x')),
         roughJws({}, claims, () => Buffer.from('x')),
-        roughJws({ alg: 'HS256', kid: publicJwk.kid }, claims, hmac(JSON.stringify(publicJwk))),
-        roughJws({ alg: 'HS256', kid: publicJwk.kid }, claims, hmac(String(pem))),
-        roughJws({ alg: 'HS256' }, claims, hmac(secretOf('signer'))),
         roughJws({ alg: 'RS512', kid: publicJwk.kid }, claims, () => Buffer.alloc(256)),
       ];
       for (const [index, text] of attempts.entries()) {
         const responses = await everywhere(world, () => asParameters(text));
         assertRefused(world, responses, 'assertion_algorithm_refused', `attempt ${index}`);
       }
+      const byMac = [
+        roughJws({ alg: 'HS256', kid: publicJwk.kid }, claims, hmac(JSON.stringify(publicJwk))),
+        roughJws({ alg: 'HS256', kid: publicJwk.kid }, claims, hmac(String(pem))),
+        roughJws({ alg: 'HS256' }, claims, hmac(secretOf('signer'))),
+      ];
+      for (const text of byMac)
+        assertRefused(world, await everywhere(world, () => asParameters(text)), 'client_method_wrong');
       const empty = roughJws({ alg: 'none' }, claims, () => Buffer.alloc(0));
       assertRefused(world, await everywhere(world, () => asParameters(empty)), 'assertion_malformed');
     },

@@ -521,9 +521,9 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [{ jwks: { keys: [{ ...jwk, d: 'AAAA' }] } }, 'jwks', keys],
         [{ jwks: { keys: Array(33).fill(jwk) } }, 'jwks', keys],
         [
-          { token_endpoint_auth_method: 'client_secret_jwt' },
+          { token_endpoint_auth_method: 'tls_client_auth_of_another_server' },
           'token_endpoint_auth_method',
-          'expected one of client_secret_basic, client_secret_post, private_key_jwt, none',
+          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, none',
         ],
         [
           { token_endpoint_auth_method: 'private_key_jwt' },
@@ -533,12 +533,26 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { token_endpoint_auth_signing_alg: 'RS256' },
           'token_endpoint_auth_signing_alg',
-          'goes with private_key_jwt alone',
+          'goes with client_secret_jwt or private_key_jwt alone',
         ],
         [
-          { token_endpoint_auth_signing_alg: 'HS256' },
+          { token_endpoint_auth_signing_alg: 'HS1' },
           'token_endpoint_auth_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA, Ed25519',
+          'expected one of RS256, PS256, ES256, EdDSA, Ed25519, HS256, HS384, HS512',
+        ],
+        [
+          { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'ES256' },
+          'token_endpoint_auth_signing_alg',
+          'client_secret_jwt has HS256, HS384, HS512',
+        ],
+        [
+          {
+            token_endpoint_auth_method: 'private_key_jwt',
+            jwks_uri: 'https://app.example/jwks',
+            token_endpoint_auth_signing_alg: 'HS256',
+          },
+          'token_endpoint_auth_signing_alg',
+          'private_key_jwt has RS256, PS256, ES256, EdDSA, Ed25519',
         ],
         [
           { id_token_signed_response_alg: 'none' },

@@ -17,10 +17,17 @@ const OPENID = '/.well-known/openid-configuration';
 const PUBLIC_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
 const JSON_HEADERS = { 'content-type': 'application/json', ...PUBLIC_HEADERS };
 
-const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
+const CONFIDENTIAL_METHODS = [
+  'client_secret_basic',
+  'client_secret_post',
+  'client_secret_jwt',
+  'private_key_jwt',
+];
 const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 /** The signature algorithms for clients. Ed25519 is another name of EdDSA. */
 const ACCEPTED = [...SIGNING, 'Ed25519'];
+/** The algorithms of client assertions. */
+const ASSERTION = ['HS256', 'HS384', 'HS512', ...ACCEPTED];
 const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
 const CONTENT_ENCRYPTION = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'];
 
@@ -37,16 +44,16 @@ const OAUTH_DOCUMENT = {
   ],
   grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
   token_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
-  token_endpoint_auth_signing_alg_values_supported: ACCEPTED,
+  token_endpoint_auth_signing_alg_values_supported: ASSERTION,
   introspection_endpoint: 'https://as.example/token/introspect',
   introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
-  introspection_endpoint_auth_signing_alg_values_supported: ACCEPTED,
+  introspection_endpoint_auth_signing_alg_values_supported: ASSERTION,
   introspection_signing_alg_values_supported: SIGNING,
   introspection_encryption_alg_values_supported: ENCRYPTION,
   introspection_encryption_enc_values_supported: CONTENT_ENCRYPTION,
   revocation_endpoint: 'https://as.example/token/revoke',
   revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
-  revocation_endpoint_auth_signing_alg_values_supported: ACCEPTED,
+  revocation_endpoint_auth_signing_alg_values_supported: ASSERTION,
   code_challenge_methods_supported: ['S256'],
   dpop_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'],
   authorization_response_iss_parameter_supported: true,

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import * as client from 'openid-client';
 import { newSigningKey } from './harness/client_key.ts';
 import { addClient } from './harness/clients.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
 const REDIRECT_URI = 'http://localhost:4001/callback';
@@ -68,4 +68,50 @@ describe('private_key_jwt of openid-client', () => {
       (error) => error instanceof client.WWWAuthenticateChallengeError && error.status === 401,
     );
   });
+});
+
+test('RFC 7523: client_secret_jwt of openid-client, from grantd client add', async () => {
+  const folder = workbench.folder();
+  const running = await workbench.start(folder, []);
+  const id = 'mac';
+  const settings = ['--auth-method', 'client_secret_jwt', '--redirect-uri', REDIRECT_URI, '--grant'];
+  const added = await grantdPrints(folder, [
+    ...[
+      'client',
+      'add',
+      id,
+      ...settings,
+      'client_credentials',
+      '--grant',
+      'authorization_code',
+      '--scope',
+      'read',
+    ],
+    '--json',
+  ]);
+  const { secret } = JSON.parse(added);
+  assert.match(secret, /^grantd_cs_[\w-]{86}$/);
+  const authenticates = async (text: string) => {
+    const configuration = await discovered(running, id, client.ClientSecretJwt(text));
+    return (await client.clientCredentialsGrant(configuration, { scope: 'read' })).token_type;
+  };
+  assert.equal(await authenticates(secret), 'bearer');
+  await assert.rejects(authenticates(`${secret}x`), { status: 401 });
+
+  const rotated = JSON.parse(await grantdPrints(folder, ['client', 'rotate-secret', id, '--now', '--json']));
+  assert.equal(await authenticates(rotated.secret), 'bearer');
+  await assert.rejects(authenticates(secret), { status: 401 });
+
+  const short = await grantd(folder, ['client', 'rotate-secret', id, '--secret-stdin'], {
+    input: 'x'.repeat(31),
+  });
+  assert.equal(short.code, 2);
+  assert.match(short.stderr, /--secret-stdin: expected at least 32 bytes/);
+
+  await grantdPrints(folder, ['client', 'update', id, '--auth-method', 'client_secret_basic', '--json']);
+  const changed = ['client', 'update', id, '--auth-method', 'client_secret_jwt', '--json'];
+  const again = JSON.parse(await grantdPrints(folder, changed));
+  assert.equal(await authenticates(again.secret), 'bearer');
+  const shown = await grantdPrints(folder, ['client', 'show', id, '--json']);
+  assert.equal(shown.includes('sealed'), false);
 });

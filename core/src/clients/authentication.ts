@@ -1,4 +1,6 @@
 // Client authentication by secret, key or identifier. § refers to RFC 6749.
+import { base64url } from 'jose';
+import type { RandomSource } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -7,11 +9,15 @@ import type { ClientMetadata } from '../protocol/client_members.ts';
 import {
   AUTHENTICATION_METHODS,
   type AuthenticationMethod,
+  macAlgorithmOf,
+  macKeyBytes,
   USUAL_SECRET_METHODS,
 } from '../protocol/client_metadata.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
+import { newOpaque, opaqueFrom } from '../tokens/opaque_token.ts';
 import { type ClientContext, findNamedClient } from './client.ts';
+import { clientSecretJwt } from './client_secret_jwt.ts';
 import {
   type Claim,
   type ClientAuthenticationMethod,
@@ -130,6 +136,7 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
 export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthenticationMethod>> = {
   client_secret_basic: clientSecretBasic,
   client_secret_post: clientSecretPost,
+  client_secret_jwt: clientSecretJwt,
   private_key_jwt: privateKeyJwt,
   none,
 };
@@ -144,6 +151,40 @@ export function supportedMethods({
 /** Whether clients with this metadata have a secret. Without a registered method they do, unless they are public. */
 export function hasSecret({ token_endpoint_auth_method: method }: ClientMetadata = {}): boolean {
   return method === undefined || METHODS[method].proof === 'secret';
+}
+
+/** Whether the server must be able to read the secret of clients with this metadata, to check what they sign with it. */
+export function readsSecret({ token_endpoint_auth_method: method }: ClientMetadata = {}): boolean {
+  return method !== undefined && METHODS[method].readsSecret === true;
+}
+
+/**
+ * Returns those of a client's stored secrets with which it can still authenticate if it gets this metadata. Secrets stay
+ * sealed only as long as the server must be able to read them.
+ * @returns `undefined` if the client needs a new secret
+ */
+export function usableSecrets(
+  metadata: ClientMetadata | undefined,
+  stored: readonly ClientSecretRecord[] | undefined,
+): readonly ClientSecretRecord[] | undefined {
+  if (!readsSecret(metadata)) return stored?.map(({ sealed: _, ...hashed }) => hashed);
+  const sealed = stored?.filter((secret) => secret.sealed !== undefined) ?? [];
+  return sealed.length === 0 ? undefined : sealed;
+}
+
+/** Returns a new secret: 256 random bits, or 512 for clients that sign with it (RFC 7518 §3.2). */
+export function newClientSecret(random: RandomSource, metadata?: ClientMetadata): string {
+  if (!readsSecret(metadata)) return newOpaque('client_secret', random);
+  return opaqueFrom('client_secret', base64url.encode(random(64)));
+}
+
+/**
+ * Returns the least bytes of a client's secret. From an assertion, anyone who has it can try secrets (OpenID Connect
+ * Core §16.19).
+ */
+export function shortestSecret(metadata: ClientMetadata = {}): number {
+  if (!readsSecret(metadata)) return 1;
+  return macKeyBytes(macAlgorithmOf(metadata.token_endpoint_auth_signing_alg) ?? 'HS256');
 }
 
 /** Whether clients of this method are public (§2.1). */

@@ -126,12 +126,17 @@ interface SecretMatch {
   readonly usedAtMs: number;
 }
 
+/** Sealed like a client secret, so that clients that do not exist cost as much. It authenticates nobody. */
+const STAND_IN_SECRET = '-'.repeat(64);
+
 /**
  * Hashes and checks client secrets. Hashes are HMAC-SHA-256 (base64url) under a key derived from the server's secret.
+ * Secrets of clients that sign assertions with them are also sealed.
  */
 export class ClientSecrets {
   readonly #secret: ServerSecret;
   readonly #clock: Clock;
+  #standIn: Promise<ClientSecretRecord> | undefined;
   /** Fingerprint of the newest server secret. */
   #fingerprint: string | undefined;
   /** Matched hashes by digest of the secret. Whether the secret is still live has to be checked each time. */
@@ -146,11 +151,20 @@ export class ClientSecrets {
     this.#matched.clear();
   }
 
-  /** Returns the record of a new secret. */
-  async hash(clientSecret: string): Promise<ClientSecretRecord> {
+  /**
+   * Returns the record of a new secret.
+   * @param isSealed whether the server must be able to read it
+   */
+  async hash(clientSecret: string, isSealed = false): Promise<ClientSecretRecord> {
     const [serverSecret] = await this.#secret.fingerprints();
     const hash = await hmacSha256(await this.#secret.key('client_secret'), clientSecret);
-    return { hash, ...(serverSecret !== undefined && { serverSecret }), createdAtMs: this.#clock() };
+    const sealed = isSealed ? await this.#secret.seal('client_secret_seal', hash, clientSecret) : undefined;
+    return {
+      hash,
+      ...(sealed !== undefined && { sealed }),
+      ...(serverSecret !== undefined && { serverSecret }),
+      createdAtMs: this.#clock(),
+    };
   }
 
   /**
@@ -172,6 +186,31 @@ export class ClientSecrets {
       return { index, candidate, secret, isCurrent, usedAtMs: nowMs };
     }
     return undefined;
+  }
+
+  /**
+   * Returns the first live secret that fits, by its text. Opens and tries as many secrets whether the client has two,
+   * one or none.
+   */
+  async matchSealed(
+    stored: readonly ClientSecretRecord[] = [],
+    fits: (secret: string) => Promise<boolean>,
+  ): Promise<SecretMatch | undefined> {
+    const nowMs = this.#clock();
+    this.#standIn ??= this.hash(STAND_IN_SECRET, true);
+    const [fingerprint] = await this.#secret.fingerprints();
+    const live = stored.filter((secret) => isLiveSecret(secret, nowMs) && secret.sealed !== undefined);
+    let match: SecretMatch | undefined;
+    for (let index = 0; index < Math.max(MOST_LIVE_SECRETS, live.length); index++) {
+      const { hash, sealed = '' } = live[index] ?? (await this.#standIn);
+      const { text } = (await this.#secret.unseal('client_secret_seal', hash, sealed)) ?? {};
+      const isFitting = await fits(text ?? STAND_IN_SECRET);
+      const secret = live[index];
+      if (!isFitting || text === undefined || secret === undefined) continue;
+      const isCurrent = secret.serverSecret === fingerprint;
+      match ??= { index: 0, candidate: text, secret, isCurrent, usedAtMs: nowMs };
+    }
+    return match;
   }
 
   /** Avoids the HMAC for secrets that have matched before. */
@@ -263,7 +302,7 @@ export class ClientSecretUses {
     const { hash } = secret;
     const key = `${clientId} ${hash}`;
     if (this.#waiting.size >= MAX_WAITING || this.#waiting.has(key)) return;
-    const rehashed = isCurrent ? undefined : this.#secrets.hash(candidate);
+    const rehashed = isCurrent ? undefined : this.#secrets.hash(candidate, secret.sealed !== undefined);
     this.#waiting.set(key, { clientId, hash, usedAtMs, rehashed });
     if (usedAtMs - this.#timerSetAtMs < PAUSE_MS) return;
     this.#timerSetAtMs = usedAtMs;
@@ -307,13 +346,17 @@ export class ClientSecretUses {
       if (isRecent(secret, usedAtMs, underNewSecret === undefined)) return;
       const replacement = {
         ...secret,
-        ...(underNewSecret && { hash: underNewSecret.hash, serverSecret: underNewSecret.serverSecret }),
+        ...(underNewSecret && withoutTime(underNewSecret)),
         lastUsedAtMs: usedAtMs,
       };
       const secrets = client.secrets.map((one) => (one === secret ? replacement : one));
       if (await this.#clients.replaceSecrets?.(clientId, secrets, client)) return;
     }
   }
+}
+
+function withoutTime({ createdAtMs: _, ...secret }: ClientSecretRecord): ClientSecretRecord {
+  return secret;
 }
 
 /** Whether a use was written recently. */

@@ -17,6 +17,8 @@ import type { ClientContext } from './client.ts';
 export interface ClientAuthenticationMethod {
   /** What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). */
   readonly proof: 'secret' | 'key' | 'nothing';
+  /** Whether the server must be able to read the client's secret, so that it is also stored sealed. */
+  readonly readsSecret?: true;
   /** `alg` values of client assertions (RFC 8414 §2). Absent if the method has no assertions. */
   readonly assertionAlgorithms?: readonly string[];
   /** Returns why this storage cannot support the method. Absent if every storage can. */

@@ -243,6 +243,9 @@ export const REFUSAL_REASONS = {
   client_disabled: 'The client is disabled.',
   client_secret_wrong: 'The client secret is wrong.',
   client_secret_missing: 'A confidential client sent no secret.',
+  client_secret_not_sealed:
+    'The client signs assertions with its secret, but only a hash of it is stored. To seal a new one, run grantd client rotate-secret ID.',
+  client_secret_too_short: 'The client secret has fewer bytes than the algorithm of the assertion needs.',
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
   client_method_wrong: 'The client did not use its registered authentication method.',

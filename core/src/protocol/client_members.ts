@@ -6,6 +6,7 @@ import { type Kind, oneOf, seconds, text, trueOrFalse } from '../option_kinds.ts
 import {
   ACCEPTED_ALGORITHMS,
   ASSERTION_AUDIENCES,
+  type AssertionAlgorithm,
   AUTHENTICATION_METHODS,
   CONTENT_ENCRYPTIONS,
   DEFAULT_CONTENT_ENCRYPTION,
@@ -14,7 +15,9 @@ import {
   GRANT_TYPES,
   isPersonalScope,
   isResourceUri,
+  MAC_ALGORITHMS,
   MOST_KEYS,
+  macAlgorithmOf,
   REGISTERED_GRANTS,
   REGISTERED_METHOD,
   SIGNING_ALGORITHMS,
@@ -169,6 +172,12 @@ const clientSigning: Kind<SigningAlgorithm> = {
   fromText: signingAlgorithmOf,
   read: signingAlgorithmOf,
 };
+/** Algorithms of client assertions: with a private key, or with the client's secret. */
+const assertionSigning: Kind<AssertionAlgorithm> = {
+  ...oneOf<string>(...ACCEPTED_ALGORITHMS, ...MAC_ALGORITHMS),
+  fromText: (alg) => signingAlgorithmOf(alg) ?? macAlgorithmOf(alg),
+  read: (alg) => signingAlgorithmOf(alg) ?? macAlgorithmOf(alg),
+};
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
 
@@ -275,7 +284,7 @@ const METADATA_MEMBERS = {
     defaultInWords: 'any that the server accepts',
     needsKeys: true,
   }),
-  token_endpoint_auth_signing_alg: member(clientSigning, 'algorithm that its assertions must have', {
+  token_endpoint_auth_signing_alg: member(assertionSigning, 'algorithm that its assertions must have', {
     defaultInWords: 'any that the server accepts',
     flag: 'auth-signing-alg',
   }),

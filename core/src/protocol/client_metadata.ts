@@ -4,6 +4,7 @@
 export const AUTHENTICATION_METHODS = [
   'client_secret_basic',
   'client_secret_post',
+  'client_secret_jwt',
   'private_key_jwt',
   'none',
 ] as const;
@@ -58,8 +59,23 @@ export function signingAlgorithmOf(alg: unknown): SigningAlgorithm | undefined {
 }
 
 /** Returns all `alg` values of an algorithm. */
-export function namesOf(algorithm: SigningAlgorithm): readonly string[] {
+export function namesOf(algorithm: AssertionAlgorithm): readonly string[] {
   return algorithm === 'EdDSA' ? [algorithm, ED25519] : [algorithm];
+}
+
+/** MACs of assertions by the client's secret (RFC 7518 §3.2). The server itself signs nothing with them. */
+export const MAC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const;
+export type MacAlgorithm = (typeof MAC_ALGORITHMS)[number];
+
+export type AssertionAlgorithm = SigningAlgorithm | MacAlgorithm;
+
+export function macAlgorithmOf(alg: unknown): MacAlgorithm | undefined {
+  return MAC_ALGORITHMS.find((one) => one === alg);
+}
+
+/** Returns the least bytes of a key: as many as the MAC has (RFC 7518 §3.2). */
+export function macKeyBytes(algorithm: MacAlgorithm): number {
+  return { HS256: 32, HS384: 48, HS512: 64 }[algorithm];
 }
 
 /** Scopes about a user. A client that acts for itself cannot have them. */

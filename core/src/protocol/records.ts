@@ -13,6 +13,11 @@ import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata
 export interface ClientSecretRecord {
   /** HMAC-SHA-256 (base64url) of the secret under a key derived from the server's secret. */
   readonly hash: string;
+  /**
+   * The secret, encrypted under another key derived from the same server secret. Only of clients that sign assertions
+   * with it (`client_secret_jwt`).
+   */
+  readonly sealed?: string;
   /** Fingerprint of that server secret. Without it, all server secrets are tried. */
   readonly serverSecret?: string;
   readonly createdAtMs?: number;

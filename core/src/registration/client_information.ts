@@ -1,12 +1,11 @@
 // Builds the response that tells a client its registration. § refers to RFC 7591.
-import { hasSecret } from '../clients/authentication.ts';
+import { hasSecret, newClientSecret, readsSecret, usableSecrets } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';
 import type { ClientDocument } from '../protocol/client_members.ts';
 import type { ClientSecretRecord } from '../protocol/records.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import type { NewClient } from '../storage/contract.ts';
-import { newOpaque } from '../tokens/opaque_token.ts';
 import { documentOf } from './client_document.ts';
 
 /** Credentials of which storage has only digests. */
@@ -64,7 +63,8 @@ export async function secretFor(
   stored?: readonly ClientSecretRecord[],
 ): Promise<IssuedSecret | undefined> {
   if (!hasSecret(document)) return undefined;
-  if (stored !== undefined) return { stored };
-  const text = newOpaque('client_secret', random);
-  return { stored: [await clientSecrets.hash(text)], shown: { text } };
+  const usable = usableSecrets(document, stored);
+  if (usable !== undefined) return { stored: usable };
+  const text = newClientSecret(random, document);
+  return { stored: [await clientSecrets.hash(text, readsSecret(document))], shown: { text } };
 }

@@ -119,9 +119,12 @@ const requireKeys: Rule = (document, { canFetch }) => {
 };
 
 const requireAuthentication: Rule = (document) => {
-  const { token_endpoint_auth_method: method } = document;
-  if (document.token_endpoint_auth_signing_alg !== undefined && !signsAssertions(document))
-    throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(', ')} alone`);
+  const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
+  if (algorithm !== undefined && !signsAssertions(document))
+    throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(' or ')} alone`);
+  const algorithms = method && METHODS[method].assertionAlgorithms;
+  if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
+    throw unfit('token_endpoint_auth_signing_alg', `${method} has ${algorithms.join(', ')}`);
   const missing = method && METHODS[method].missingFrom?.(document);
   if (missing !== undefined) throw unfit('token_endpoint_auth_method', `${method} ${missing}`);
 };

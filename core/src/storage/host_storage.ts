@@ -161,6 +161,7 @@ const CLIENT: Members<ClientRecord> = presenceIn(CLIENTS);
 
 const CLIENT_SECRET: Members<ClientSecretRecord> = {
   hash: 'required',
+  sealed: 'optional',
   serverSecret: 'optional',
   createdAtMs: 'optional',
   expiresAt: 'optional',
@@ -363,9 +364,7 @@ function reasonFor(name: RepositoryName, needs: StorageNeeds): string | undefine
       return needs.pushedRequests ? PUSHED : undefined;
     case 'oneTimeIdentifiers':
       if (needs.pushedRequests) return PUSHED;
-      return needs.registration
-        ? ', because registered clients can authenticate with private_key_jwt'
-        : undefined;
+      return needs.registration ? ', because registered clients can authenticate with assertions' : undefined;
     default:
       return '';
   }

@@ -3,7 +3,7 @@ import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors
 import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { namesOf, type SigningAlgorithm } from '../protocol/client_metadata.ts';
+import { type AssertionAlgorithm, namesOf } from '../protocol/client_metadata.ts';
 
 /** The header of a JWT before verification (RFC 7515 §4.1). */
 interface JwtHeader {
@@ -43,13 +43,13 @@ const REFUSALS = [
   errors.JOSENotSupported,
 ];
 
-/** HMAC (RFC 7518 §3.2) only verifies tokens of a previous server. Nothing new is signed with a shared secret. */
-export type VerifyingAlgorithm = SigningAlgorithm | 'HS256';
+/** HMAC only verifies tokens of a previous server, and client assertions. The server signs nothing with it. */
+export type VerifyingAlgorithm = AssertionAlgorithm;
 
 /**
  * Verifies a JWT and returns its payload. The caller selects the algorithm, not the token. Keys in the header (`jwk`,
  * `jku`, `x5u`) are ignored.
- * @param key bytes only for HS256
+ * @param key bytes only for HMAC
  * @returns `undefined` if the signature does not verify
  */
 export async function verifiedPayload(
@@ -57,9 +57,8 @@ export async function verifiedPayload(
   key: CryptoKey | Uint8Array,
   algorithm: VerifyingAlgorithm,
 ): Promise<Uint8Array | undefined> {
-  const algorithms = algorithm === 'HS256' ? [algorithm] : [...namesOf(algorithm)];
   try {
-    return (await compactVerify(token, key, { algorithms })).payload;
+    return (await compactVerify(token, key, { algorithms: [...namesOf(algorithm)] })).payload;
   } catch (error) {
     if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
     throw error; // for example, the server's own key does not fit the algorithm

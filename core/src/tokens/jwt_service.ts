@@ -1,5 +1,5 @@
 // Signs and verifies the server's JWTs, and keeps its signing keys.
-import { CompactEncrypt, compactDecrypt, errors, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { sha256, signerOf, verifierOf } from '#crypto';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import type { Signs, Verifies } from '../crypto/port.ts';
@@ -360,11 +360,8 @@ export class SigningKeys {
     return { kid, algorithm, status, publicJwk, sealedPrivateKey, createdAtMs: this.#clock() };
   }
 
-  /** The protected header contains `kid`, so that sealed keys cannot be swapped. */
   async #seal(kid: string, privateJwk: JWK): Promise<string> {
-    return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(privateJwk)))
-      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid })
-      .encrypt(await this.#secret.key('signing_key'));
+    return this.#secret.seal('signing_key', kid, JSON.stringify(privateJwk));
   }
 
   async #open(record: KeyRecord): Promise<JWK> {
@@ -377,24 +374,9 @@ export class SigningKeys {
 
   /** Returns the private key, and the index of the server secret that opens it. */
   async #unseal({ kid, sealedPrivateKey }: KeyRecord): Promise<{ index: number; privateJwk?: JWK }> {
-    for (const [index, key] of (await this.#secret.keys('signing_key')).entries()) {
-      const opened = await decryptWith(key, sealedPrivateKey);
-      if (opened?.kid === kid) return { index, privateJwk: opened.privateJwk };
-    }
-    return { index: -1 };
-  }
-}
-
-async function decryptWith(
-  key: Uint8Array,
-  sealed: string,
-): Promise<{ kid: unknown; privateJwk: JWK } | undefined> {
-  try {
-    const { plaintext, protectedHeader } = await compactDecrypt(sealed, key);
-    return { kid: protectedHeader.kid, privateJwk: JSON.parse(new TextDecoder().decode(plaintext)) };
-  } catch (error) {
-    if (error instanceof errors.JWEDecryptionFailed) return undefined; // try the next server secret
-    throw error;
+    const opened = await this.#secret.unseal('signing_key', kid, sealedPrivateKey);
+    if (opened === undefined) return { index: -1 };
+    return { index: opened.index, privateJwk: JSON.parse(opened.text) };
   }
 }
 

@@ -35,7 +35,7 @@ export function newOpaqueBody(random: RandomSource): string {
   return base64url.encode(random(32));
 }
 
-/** @param body 32 bytes in base64url */
+/** @param body at least 32 bytes in base64url */
 export function opaqueFrom(kind: OpaqueKind, body: string): string {
   return PREFIXES[kind] + body;
 }

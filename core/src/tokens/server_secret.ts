@@ -1,5 +1,5 @@
 // Derives keys from the server's secret.
-import { base64url } from 'jose';
+import { base64url, CompactEncrypt, compactDecrypt, errors } from 'jose';
 import { derivedKey } from '#crypto';
 import { ConfigurationError } from '../http/errors.ts';
 import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
@@ -7,6 +7,7 @@ import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';
 /** Purposes for which the library derives keys. */
 export type SecretUse =
   | 'client_secret'
+  | 'client_secret_seal'
   | 'signing_key'
   | 'refresh_successor'
   | 'pairwise_subject'
@@ -59,6 +60,45 @@ export class ServerSecret<Use extends string = SecretUse> {
     const [first] = await this.keys(use);
     if (first === undefined) throw new Error('a server secret is never empty');
     return first;
+  }
+
+  /**
+   * Encrypts a text under the newest secret.
+   * @param name what the text belongs to, in the protected header, so that sealed texts cannot be swapped
+   */
+  async seal(use: Use, name: string, text: string): Promise<string> {
+    return new CompactEncrypt(new TextEncoder().encode(text))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid: name })
+      .encrypt(await this.key(use));
+  }
+
+  /**
+   * Opens what `seal` returned.
+   * @returns the text, and the index of the secret that opens it; `undefined` if none does, or the name is another
+   */
+  async unseal(
+    use: Use,
+    name: string,
+    sealed: string,
+  ): Promise<{ readonly index: number; readonly text: string } | undefined> {
+    for (const [index, key] of (await this.keys(use)).entries()) {
+      const opened = await decryptWith(key, sealed);
+      if (opened?.name === name) return { index, text: opened.text };
+    }
+    return undefined;
+  }
+}
+
+async function decryptWith(
+  key: Uint8Array,
+  sealed: string,
+): Promise<{ readonly name: unknown; readonly text: string } | undefined> {
+  try {
+    const { plaintext, protectedHeader } = await compactDecrypt(sealed, key);
+    return { name: protectedHeader.kid, text: new TextDecoder().decode(plaintext) };
+  } catch (error) {
+    if (error instanceof errors.JWEDecryptionFailed) return undefined; // try the next server secret
+    throw error;
   }
 }
 

@@ -154,7 +154,7 @@ A client has at most two working secrets. A further rotation ends the oldest one
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
   await requireKnownApis(parts, registration.metadata?.apis);
-  const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted) : undefined;
+  const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
   const isAdded = await parts.storage.clients.add({
     ...registration,
     ...(secret !== undefined && { secrets: [secret.stored] }),
@@ -201,11 +201,11 @@ export async function rotateSecret(
   wanted: WantedSecret,
   overlap: number,
 ): Promise<void> {
-  const secret = await secretFor(parts, wanted);
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
     if (client.secrets === undefined)
       throw new Refused(`${id} has no secret, because it is a public client or authenticates with keys.`);
+    const secret = await secretFor(parts, wanted, client);
     const secrets = rotatedSecrets(client.secrets, secret.stored, { nowMs: Date.now(), overlap });
     if (!(await parts.storage.clients.replaceSecrets(id, secrets, client))) continue;
     const endsAt = secrets[1]?.expiresAt;

@@ -12,6 +12,7 @@ import {
   memberOf,
   type NewClient,
   unreadableNameOf,
+  usableSecrets,
   withoutTag,
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
@@ -179,8 +180,9 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
 
   const wantsSecret = hasSecret(updated.metadata) && !isPublicByDefault(client, updated);
   if (!wantsSecret) return { record: updated };
-  if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
-  const { stored, toPrint } = await secretFor(parts, 'generate');
+  const usable = usableSecrets(updated.metadata, client.secrets);
+  if (usable !== undefined) return { record: { ...updated, secrets: usable } };
+  const { stored, toPrint } = await secretFor(parts, 'generate', updated);
   return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
 }
 
@@ -227,11 +229,19 @@ export type WantedSecret = { readonly supplied: string } | 'generate';
 export async function secretFor(
   parts: CommandParts,
   wanted: WantedSecret,
+  { metadata }: Pick<ClientRecord, 'metadata'>,
 ): Promise<{ readonly stored: ClientSecretRecord; readonly toPrint?: string }> {
   const server = await parts.server();
-  if (wanted !== 'generate') return { stored: await server.operator.hashClientSecret(wanted.supplied) };
-  const secret = server.operator.newClientSecret();
-  return { stored: await server.operator.hashClientSecret(secret), toPrint: secret };
+  if (wanted === 'generate') {
+    const secret = server.operator.newClientSecret(metadata);
+    return { stored: await server.operator.hashClientSecret(secret, metadata), toPrint: secret };
+  }
+  try {
+    return { stored: await server.operator.hashClientSecret(wanted.supplied, metadata) };
+  } catch (error) {
+    if (error instanceof ClientMetadataError) throw new BadUsage(`--secret-stdin: ${error.problem}`);
+    throw error;
+  }
 }
 
 export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {

@@ -261,7 +261,14 @@ export const records: readonly KitCase[] = [
       id: 'https://client.example/a b',
       name: 'Åsa’s "client"',
       secrets: [
-        { hash: 'hash', serverSecret: 'print', createdAtMs: 1, expiresAt: 1_893_456_000, lastUsedAtMs: 2 },
+        {
+          hash: 'hash',
+          sealed: 'sealed',
+          serverSecret: 'print',
+          createdAtMs: 1,
+          expiresAt: 1_893_456_000,
+          lastUsedAtMs: 2,
+        },
         { hash: 'other' },
       ],
       grantTypes: ['client_credentials'],
