@@ -136,6 +136,20 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: '{"groups":{"from":"groups"}}',
     badJson: { groups: { in: ['introspection'], from: '' } },
   },
+  authorizationDetails: {
+    text: '{"payment":{"schema":{},"texts":{"name":"Pay"}}}',
+    json: { payment: { schema: {}, texts: { name: 'Pay' } } },
+    value: { payment: { schema: {}, texts: { name: 'Pay' } } },
+    badText: '{"payment":{"schema":{}}}',
+    badJson: { payment: { schema: {}, texts: { name: 'Pay' }, clientCredential: true } },
+  },
+  registrationAuthorizationDetailsTypes: {
+    text: 'payment, account_information',
+    json: ['payment', 'account_information'],
+    value: ['payment', 'account_information'],
+    badText: ',',
+    badJson: [''],
+  },
   ignoreUnknownTokenTypeHints: SWITCH_ON,
   userInfoAudiences: {
     text: 'https://a.example, https://b.example',

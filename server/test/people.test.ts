@@ -137,7 +137,14 @@ for (const database of DATABASES) {
       const { subject } = alice;
       const session = { id: 'sid-1', subject, amr: ['pwd'], userAgent: '', signedInAtMs: 1, lastSeenAtMs: 1 };
       await sessions.add(session, 'digest-1', 9000, alice);
-      const asked = { scopes: ['openid'], resources: [], claims: [], clientGeneration: 0, clientRevision: 0 };
+      const asked = {
+        scopes: ['openid'],
+        resources: [],
+        claims: [],
+        details: [],
+        clientGeneration: 0,
+        clientRevision: 0,
+      };
       await consents.give({ subject, clientId: 'web' }, asked, 1);
 
       const removal = new PersonRemoval({ ...opened, ending: new SessionEnding(opened) });

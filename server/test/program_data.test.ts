@@ -28,7 +28,7 @@ function agreed(
   clientGeneration = 0,
   clientRevision = 0,
 ): Asked {
-  return { scopes, resources, claims: [], clientGeneration, clientRevision };
+  return { scopes, resources, claims: [], details: [], clientGeneration, clientRevision };
 }
 
 for (const database of DATABASES) {
@@ -214,6 +214,7 @@ for (const database of DATABASES) {
           scopes: [scope],
           resources: ['https://api.example'],
           claims: [],
+          details: [],
           givenAtMs: 1000 + index,
         })),
       );
@@ -230,7 +231,7 @@ for (const database of DATABASES) {
       await consents.give(ALICE_AT_WEB, agreed(['b']), 3000);
       await consents.finishWithdrawal(ALICE_AT_WEB);
       assert.deepEqual((await consents.get(ALICE_AT_WEB))?.entries, [
-        { scopes: ['b'], resources: [], claims: [], givenAtMs: 3000 },
+        { scopes: ['b'], resources: [], claims: [], details: [], givenAtMs: 3000 },
       ]);
 
       await consents.beginWithdrawal(ALICE_AT_WEB, 4000);

@@ -140,7 +140,7 @@ for (const database of DATABASES) {
 
       const again = databaseIn(folder);
       const { consents } = await again.open(issuer);
-      const entry = { resources: [], claims: [], givenAtMs: 1000 };
+      const entry = { resources: [], claims: [], details: [], givenAtMs: 1000 };
       assert.deepEqual(
         (await consents.ofSubject('ada')).map(({ clientId, entries }) => [clientId, entries]),
         [

@@ -114,7 +114,7 @@ for (const database of ANY_DATABASE) {
       const [{ givenAt, ...entry }, ...moreEntries] = entries;
       assert.deepEqual(
         [entry, moreEntries],
-        [{ scopes: ['openid', 'offline_access'], resources: [], claims: [] }, []],
+        [{ scopes: ['openid', 'offline_access'], resources: [], claims: [], authorizationDetails: [] }, []],
       );
       assert.ok(Date.parse(givenAt) <= Date.now());
       assert.ok(!text.includes(browser.cookies.get('grantd_session') ?? '-') && !text.includes('argon2'));

@@ -385,8 +385,9 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     })),
     consents: consents.map(({ clientId, entries }) => ({
       clientId,
-      entries: entries.map(({ scopes, resources, claims, givenAtMs }) => ({
+      entries: entries.map(({ scopes, resources, claims, details, givenAtMs }) => ({
         ...{ scopes, resources, claims },
+        authorizationDetails: details.map((detail): { readonly type: string } => JSON.parse(detail)),
         givenAt: timeOf(givenAtMs),
       })),
     })),
@@ -404,9 +405,10 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
         `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,
     ),
     ...shown.consents.flatMap(({ clientId, entries }) =>
-      entries.map(({ scopes, resources, givenAt }) =>
-        [`${clientId} since ${givenAt}: ${scopes.join(' ')}`, ...resources].join(', for '),
-      ),
+      entries.map(({ scopes, resources, authorizationDetails, givenAt }) => {
+        const rights = [...scopes, ...authorizationDetails.map(({ type }) => type)].join(' ');
+        return [`${clientId} since ${givenAt}: ${rights}`, ...resources].join(', for ');
+      }),
     ),
   ]);
 }

@@ -19,6 +19,7 @@ import {
   type ValuesOf,
   wholeNumber,
 } from '@grantd/core/options';
+import { readDetailsTypes } from './details_types.ts';
 import { PICTURE_TYPES } from './picture.ts';
 
 /** The accepted forms of a database URL, for messages that end in “expected …”. */
@@ -249,6 +250,16 @@ export const OPTIONS = {
     'User claims of your own in tokens, UserInfo and introspection. Declare them in the config file (docs/application_claims.md).',
     'none',
   ),
+  authorizationDetails: optionWithoutDefault(
+    'Endpoints',
+    block(
+      '{"TYPE": {"schema": JSON SCHEMA, "texts": {"name": "TEXT", "description": "TEXT", "name#de": "TEXT", …}, "clientCredentials": true|false}, …}',
+      readDetailsTypes,
+    ),
+    'Types of authorization details that clients may request, with texts for the consent page. Declare them in the config file (docs/rich_authorization_requests.md).',
+    'none, so the server ignores authorization_details',
+    { section: 'RFC 9396 §2' },
+  ),
   registration: option(
     'Endpoints',
     oneOf('off', 'token', 'open'),
@@ -257,6 +268,7 @@ export const OPTIONS = {
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
   registrationApis: REGISTRATION_OPTIONS.apis,
+  registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
   registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
   registrationInsecureAllowMissingPkce: REGISTRATION_OPTIONS.insecureAllowMissingPkce,

@@ -8,6 +8,8 @@ export interface Agreed {
   readonly resources: readonly string[];
   /** Claims that the request names individually (OpenID Connect Core §5.5). */
   readonly claims: readonly string[];
+  /** Authorization details, each as JSON (RFC 9396 §2). */
+  readonly details: readonly string[];
 }
 
 /** The client at the time of consent. */
@@ -89,7 +91,7 @@ export function compareClients(one: ClientAgreedWith, other: ClientAgreedWith): 
   return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
 }
 
-const MEMBERS = ['scopes', 'resources', 'claims'] as const satisfies readonly (keyof Agreed)[];
+const MEMBERS = ['scopes', 'resources', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
 
 const COLUMNS =
   'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';
@@ -152,8 +154,8 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
   /** @returns `false` if another process has changed the consent */
   const tryToGive = async (parties: Parties, asked: Asked, nowMs: number): Promise<boolean> => {
     const { subject, clientId } = parties;
-    const { clientGeneration, clientRevision, scopes, resources, claims } = asked;
-    const entry = { scopes, resources, claims, givenAtMs: nowMs };
+    const { clientGeneration, clientRevision, scopes, resources, claims, details } = asked;
+    const entry = { scopes, resources, claims, details, givenAtMs: nowMs };
     const stored = await find(parties);
     if (stored === undefined) {
       const [added] = await tables.write([
@@ -228,11 +230,14 @@ interface StoredConsent extends Consent {
 }
 
 function consentOf(row: TableRow): StoredConsent {
-  const entries: readonly ConsentEntry[] = JSON.parse(String(row.entries));
+  const entries: readonly (Omit<ConsentEntry, 'details'> & Partial<ConsentEntry>)[] = JSON.parse(
+    String(row.entries),
+  );
   return {
     ...knownClientOf(row),
     clientRevision: Number(row.client_revision),
-    entries,
+    // Entries of earlier versions have no details.
+    entries: entries.map((entry) => ({ details: [], ...entry })),
     givenAtMs: Number(row.given_at_ms),
     version: Number(row.version),
     isWithdrawn: row.withdrawn_at_ms !== null,

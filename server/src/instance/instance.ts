@@ -13,6 +13,7 @@ import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
 import type { Configuration } from '../config/configuration.ts';
+import { requireTexts } from '../config/details_types.ts';
 import { flagOf, isLoopback, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
@@ -71,7 +72,9 @@ export async function openInstance(
   secretOfStart: readonly string[] = [],
 ): Promise<Instance> {
   const { settings } = configuration;
-  requireAcceptable(configuration, issuer);
+  // Invalid options are found before the database is opened and its issuer stored.
+  const details = await detailsTypes(configuration);
+  memoryServer(configuration, details, issuer);
   if ((await database.storedIssuer()) === undefined) {
     await requireCreatable(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
@@ -98,7 +101,7 @@ export async function openInstance(
     async secretDependents() {
       const secret = secrets();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, userClaims(people), fetchDocument),
+        ...libraryOptions(settings, details, userClaims(people), fetchDocument),
         ...{ issuer, secret, storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
@@ -121,7 +124,7 @@ export async function openInstance(
         (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, userClaims(people), fetchDocument),
+          ...libraryOptions(settings, details, userClaims(people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,
@@ -142,9 +145,29 @@ function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument 
   return documentFetcher({ allowPrivateAddresses: insecureDevelopment });
 }
 
+type DetailsTypes = AuthorizationServerOptions['authorizationDetails'];
+
+/**
+ * The configured types of authorization details. Loads their module only if there are any.
+ * @throws {ConfigurationRefused} a type is invalid
+ */
+async function detailsTypes(configuration: Configuration): Promise<DetailsTypes> {
+  const { authorizationDetails: declared } = configuration.settings;
+  if (declared === undefined) return undefined;
+  try {
+    requireTexts(declared);
+    const { authorizationDetails } = await import('@grantd/core/authorization_details');
+    const types = Object.entries(declared).map(([name, { texts: _, ...type }]) => [name, type]);
+    return authorizationDetails({ types: Object.fromEntries(types) });
+  } catch (error) {
+    return rethrowAsWritten(configuration, error);
+  }
+}
+
 /** Options for the library. Shared options have the same names. */
-export function libraryOptions(
+function libraryOptions(
   settings: Settings,
+  authorizationDetails: DetailsTypes,
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
@@ -153,31 +176,31 @@ export function libraryOptions(
     ...sharedOptions(settings),
     fetchDocument,
     ...registrationOptions(settings),
+    ...(authorizationDetails !== undefined && { authorizationDetails }),
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
 }
 
 /**
- * Validates the options with the library over a temporary store, before the database is opened and its issuer stored.
- * @throws {ConfigurationRefused} an option is invalid
- */
-function requireAcceptable(configuration: Configuration, issuer: string): void {
-  serverWithoutDatabase(configuration, issuer);
-}
-
-/**
  * A server with the configured options and no database, for work that needs no stored data.
  * @throws {ConfigurationRefused} an option is invalid
  */
-export function serverWithoutDatabase(
+export async function serverWithoutDatabase(configuration: Configuration): Promise<AuthorizationServer> {
+  const { issuer = 'http://localhost' } = configuration.settings;
+  return memoryServer(configuration, await detailsTypes(configuration), issuer);
+}
+
+/** @throws {ConfigurationRefused} the library refuses an option */
+function memoryServer(
   configuration: Configuration,
-  issuer = configuration.settings.issuer ?? 'http://localhost',
+  details: DetailsTypes,
+  issuer: string,
 ): AuthorizationServer {
   const { settings } = configuration;
   try {
     return new AuthorizationServer({
-      ...libraryOptions(settings, () => undefined, documentsFromOutside(settings)),
+      ...libraryOptions(settings, details, () => undefined, documentsFromOutside(settings)),
       issuer,
       // The stored secrets may not exist yet.
       secret: settings.secret ?? '-'.repeat(32),
@@ -196,17 +219,24 @@ export function serverWithoutDatabase(
 export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): never {
   if (!(error instanceof ConfigurationError)) throw error;
   const [name = '', ...within] = error.option.split('.');
-  // The config file has claim declarations one level higher.
-  const place = within.filter((member, at) => at > 0 || name !== 'applicationClaims' || member !== 'claims');
+  const [first] = within;
+  const place = first !== undefined && LIFTED[name] === first ? within.slice(1) : within;
   const source = [sourceOf(name), ...(place.length > 0 ? [place.join('.')] : [])].join(': ');
   throw new ConfigurationRefused(error.message.replace(error.option, source));
 }
+
+/** Members of the library's options that the config file has one level higher. */
+const LIFTED: Readonly<Record<string, string>> = {
+  applicationClaims: 'claims',
+  authorizationDetails: 'types',
+};
 
 /** Registration options for the library. */
 function registrationOptions({
   registration,
   registrationScopes,
   registrationApis,
+  registrationAuthorizationDetailsTypes,
   registrationLimit,
   registrationAssertionAudience,
   registrationInsecureAllowMissingPkce,
@@ -220,6 +250,7 @@ function registrationOptions({
       assertionAudience: registrationAssertionAudience,
       insecureAllowMissingPkce: registrationInsecureAllowMissingPkce,
       apis: registrationApis,
+      authorizationDetailsTypes: registrationAuthorizationDetailsTypes,
       mostClients: registrationLimit,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },

@@ -22,6 +22,7 @@ import {
 import { applicationMark, operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import type { SealedValues } from './browser_state.ts';
+import { detailsList, detailsShown } from './details_shown.ts';
 import {
   type AccessShown,
   type ApplicationShown,
@@ -144,12 +145,16 @@ async function applicationsOf(
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
-  const { consents, grants, clients, basePath } = parts;
+  const { consents, grants, clients, basePath, detailsTypes } = parts;
   const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
   const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
   const found = await Promise.all([...ids].map((id) => clients.get(id)));
   const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((one) => one.scopes);
   const glossary = await ScopeGlossary.open(parts, new Set(scopes), language);
+  const show = (entry: ConsentEntry) => ({
+    ...glossary.shown(entry),
+    details: detailsShown(entry.details, detailsTypes, language),
+  });
   return found
     .flatMap((client) => {
       if (!client) return [];
@@ -158,29 +163,27 @@ async function applicationsOf(
         .flatMap((consent) => consent.entries);
       const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
       const all = [...own.sort((one, other) => one.scopes.length - other.scopes.length), ...entries];
-      return all.length === 0 ? [] : [shownOf(client, all, glossary, language, basePath)];
+      return all.length === 0 ? [] : [shownOf(client, all, show, language, basePath)];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
 
 /** Converts a grant, which does not name its API. */
 function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
-  return { scopes, resources: [], claims: [], givenAtMs: createdAtMs };
+  return { scopes, resources: [], claims: [], details: [], givenAtMs: createdAtMs };
 }
 
 function shownOf(
   client: ClientRecord,
   entries: readonly ConsentEntry[],
-  glossary: ScopeGlossary,
+  show: (entry: ConsentEntry) => AccessShown,
   language: Language,
   basePath: string,
 ): ApplicationWithAccess {
   return {
     clientId: client.id,
     application: applicationShown(client, language, basePath),
-    access: entries
-      .reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), [])
-      .map((entry) => glossary.shown(entry)),
+    access: entries.reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), []).map(show),
     sinceMs: Math.min(...entries.map(({ givenAtMs }) => givenAtMs)),
   };
 }
@@ -326,9 +329,13 @@ ${access.map((one) => accessOf(one, texts))}
 `;
 }
 
-function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
+function accessOf(
+  { groups = [], scopes, resources = [], claims = [], details = [] }: AccessShown,
+  texts: Texts,
+): Html {
   const { known, own } = sortScopes(scopes, texts);
   return html`<div class="agreed">
+${detailsList(details, 'brief')}
 ${groups.map(({ api, scopes: described }) => html`${api === undefined ? '' : html`<p class="detail">${texts.account.at(named(api.name))}</p>`}${describedList(described, 'brief')}`)}
 ${scopeList(known, 'brief', texts)}
 ${own.length > MAX_VISIBLE ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}

@@ -107,7 +107,10 @@ async function hasAgreed(
   return consent !== undefined && counts(consent, client);
 }
 
-/** Whether an earlier consent covers the request and no new question is wanted or required. */
+/**
+ * Whether an earlier consent covers the request and no new question is wanted or required. Authorization details always
+ * need an answer: the same payment twice is two payments.
+ */
 async function isAgreed(
   { consents, clients }: PageParts,
   { authorization }: AuthorizationPage,
@@ -115,6 +118,7 @@ async function isAgreed(
 ): Promise<boolean> {
   if (authorization.prompt.includes('consent')) return false;
   if (isExempt(authorization.client)) return true;
+  if (authorization.authorizationDetails !== undefined) return false;
   const { id: clientId } = authorization.client;
   if (!covers(await consents.get({ subject, clientId }), requiredConsent(authorization))) return false;
   const client = await clients.get(clientId);

@@ -21,6 +21,7 @@ import {
 import { answerWithCode, nextStep, proceed } from './authorization.ts';
 import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
+import { detailsList, detailsShown } from './details_shown.ts';
 import {
   type AccessShown,
   type ApplicationShown,
@@ -54,7 +55,10 @@ export function showConsent(parts: PageParts) {
       formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
-      access: glossary.shown(requested),
+      access: {
+        ...glossary.shown(requested),
+        details: detailsShown(requested.details, parts.detailsTypes, setting.language),
+      },
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),
@@ -167,12 +171,18 @@ ${applicationLinks(application, texts)}`,
   };
 }
 
-function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
+function accessOf(
+  { groups = [], scopes, resources = [], claims = [], details = [] }: AccessShown,
+  texts: Texts,
+): Html {
   const { consent } = texts;
+  const hasOwn = groups.some(({ api }) => api === undefined);
+  const first = details.length > 0 ? consent.also : consent.allowed;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
-${groups.map(({ api, scopes: described }) => under(api === undefined ? consent.allowed : consent.at(named(api.name)), describedList(described, 'full')))}
-${under(groups.some(({ api }) => api === undefined) ? consent.also : consent.allowed, scopeList(known, 'full', texts))}
+${under(consent.allowed, detailsList(details, 'full'))}
+${groups.map(({ api, scopes: described }) => under(api === undefined ? first : consent.at(named(api.name)), describedList(described, 'full')))}
+${under(hasOwn ? consent.also : first, scopeList(known, 'full', texts))}
 ${under(consent.ownScopes, codeList(own))}
 ${under(consent.claims, codeList(claims))}
 ${under(consent.services, resourceList(resources))}

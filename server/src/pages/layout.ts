@@ -130,6 +130,19 @@ export interface AccessShown {
   readonly resources?: readonly string[];
   /** Individually requested claims (OpenID Connect Core §5.5). */
   readonly claims?: readonly string[];
+  /** Authorization details (RFC 9396). */
+  readonly details?: readonly DetailShown[];
+}
+
+/** A sentence with values from outside, each of them a list. */
+export type Words = readonly (string | readonly string[])[];
+
+/** One authorization detail. Together, the members say everything that it contains. */
+export interface DetailShown {
+  readonly title: Words;
+  readonly detail?: Words;
+  /** Members that the texts do not mention. */
+  readonly others: readonly { readonly member: string; readonly values: readonly string[] }[];
 }
 
 /** A form on a page. */

@@ -12,6 +12,7 @@ import { plainAddress, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { DetailsType } from '../config/details_types.ts';
 import { parseNetwork } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
@@ -35,6 +36,8 @@ export interface PageParts {
   readonly sessionEnding: SessionEnding;
   readonly consents: Consents;
   readonly scopeTexts: Pick<ScopeTexts, 'list'>;
+  /** Types of authorization details by name. */
+  readonly detailsTypes: ReadonlyMap<string, DetailsType>;
   readonly withdrawal: ConsentWithdrawal;
   readonly formTokens: FormTokens;
   readonly knownBrowsers: KnownBrowsers;

@@ -74,6 +74,7 @@ export function openPages(
     sessionEnding,
     consents,
     scopeTexts,
+    detailsTypes: new Map(Object.entries(settings.authorizationDetails ?? {})),
     clients: storage,
     grants: storage,
     operator: operatorShown(operator, issuer, basePath),

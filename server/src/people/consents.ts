@@ -14,11 +14,13 @@ export function requiredConsent({
   scopes,
   resources = [],
   claims = {},
+  authorizationDetails = [],
   client,
 }: AuthorizationRequest): Asked {
   const names = [claims.userinfo, claims.id_token].flatMap((of) => Object.keys(of ?? {}));
   const requested = [...new Set(names)].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
-  return { scopes, resources, claims: requested, ...currentState(client) };
+  const details = authorizationDetails.map((detail) => JSON.stringify(detail));
+  return { scopes, resources, claims: requested, details, ...currentState(client) };
 }
 
 /** Claims about the sign-in itself, which every ID token may contain. */

@@ -4,7 +4,7 @@ import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
 import { type Problem, problemPage } from '../../src/pages/error_page.ts';
 import { homePage } from '../../src/pages/home_page.ts';
-import type { ApplicationShown, Page, PageSetting } from '../../src/pages/layout.ts';
+import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/layout.ts';
 import { leavingPage } from '../../src/pages/leaving_page.ts';
 import { type SignInView, signInPage } from '../../src/pages/login_page.ts';
 import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout_page.ts';
@@ -98,6 +98,15 @@ const AGAIN = { person: ALICE, reason: 'tooLongAgo', changePerson: '/login' } as
 
 const SIGN_IN: SignInView = { ...FORM, application: PHOTOS, username: '' };
 
+const PAYMENT: DetailShown = {
+  title: ['Pay ', ['123.50'], ' ', ['EUR']],
+  detail: ['Once, to ', ['Merchant A'], ', from an account that you choose'],
+  others: [
+    { member: 'creditor.iban', values: ['DE02100100109307118603'] },
+    { member: 'locations', values: ['https://bank.example', 'https://pay.bank.example'] },
+  ],
+};
+
 const CONSENT: ConsentView = {
   ...FORM,
   application: PHOTOS,
@@ -163,7 +172,7 @@ const ACCOUNT: AccountView = {
     {
       clientId: 'photos',
       application: PHOTOS,
-      access: [CONSENT.access],
+      access: [CONSENT.access, { scopes: [], details: [PAYMENT] }],
       sinceMs: NOW_MS - 3 * HOUR_MS,
     },
     {
@@ -240,6 +249,7 @@ const SAMPLES: readonly Sample[] = [
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
+  sample('consent_details', consentPage, { ...CONSENT, access: { scopes: ['openid'], details: [PAYMENT] } }),
   sample('logout', logoutPage, { ...FORM, person: ALICE, application: PHOTOS }),
   sample('logout_unasked', logoutPage, { ...FORM, person: ALICE }, OPERATOR),
   sample('logout_unchecked', logoutPage, { ...FORM, person: ALICE, application: STRANGER, staysHere: true }),
