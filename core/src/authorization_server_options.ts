@@ -7,6 +7,7 @@ import type { FetchDocument } from './http/fetch_document.ts';
 import type { PreviousServer } from './previous_server/previous_jwts.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
 import type {
+  AssertionAlgorithm,
   AssertionAudience,
   GrantType,
   SigningAlgorithm,
@@ -110,6 +111,19 @@ export interface AuthorizationServerOptions {
    * 443 (RFC 9101 §10.4.1). Default: none.
    */
   readonly requestUriHosts?: readonly string[];
+  /** Algorithms with which clients may sign request objects (RFC 9101 §6.2). Default: RS256, PS256, ES256, EdDSA. */
+  readonly requestObjectAlgorithms?: readonly SigningAlgorithm[];
+  /**
+   * Algorithms with which clients may sign the assertions that authenticate them. Without HS256, HS384 and HS512, there
+   * is no client_secret_jwt; without the others, no private_key_jwt (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA,
+   * HS256, HS384, HS512.
+   */
+  readonly clientAssertionAlgorithms?: readonly AssertionAlgorithm[];
+  /**
+   * Whether clients may not sign anything with RS256. Removes it from requestObjectAlgorithms,
+   * clientAssertionAlgorithms and dpopAlgorithms (FAPI 2.0 Security Profile §5.4.1). Default: `false`.
+   */
+  readonly refuseRs256FromClients?: boolean;
   /**
    * Whether every request object needs nbf and exp. By default, a request object in the request parameter needs exp,
    * and one behind a request_uri needs neither (FAPI 2.0 Message Signing §5.3.1). Default: `false`.

@@ -223,10 +223,9 @@ export function textList(
 }
 
 /** A list of values, each one of those that are allowed. */
-export function listOf<T extends string>(type: string, allowed: readonly T[]): Kind<readonly T[]> {
-  const list = textList('LIST', `a list of ${allowed.join(', ')}`, (one) =>
-    allowed.some((known) => known === one),
-  );
+export function listOf<T extends string>(type: string, allowed: readonly T[], least = 0): Kind<readonly T[]> {
+  const fits = (one: string) => allowed.some((known) => known === one);
+  const list = textList('LIST', `a list of ${allowed.join(', ')}`, fits, least);
   return { ...list, type: `readonly ${type}[]` } as Kind<readonly T[]>;
 }
 

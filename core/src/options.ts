@@ -33,7 +33,9 @@ import {
 import type { PreviousServer } from './previous_server/previous_jwts.ts';
 import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import {
+  ASSERTION_ALGORITHMS,
   ASSERTION_AUDIENCES,
+  type AssertionAlgorithm,
   type AssertionAudience,
   GRANT_TYPES,
   type GrantType,
@@ -146,6 +148,27 @@ export const SHARED_OPTIONS = {
     'Hosts from which the server fetches a request_uri that the client did not register. Include the port if it is not 443.',
     [],
     { section: 'RFC 9101 §10.4.1', defaultInWords: 'none' },
+  ),
+  requestObjectAlgorithms: option(
+    'Endpoints',
+    listOf<SigningAlgorithm>('SigningAlgorithm', SIGNING_ALGORITHMS, 1),
+    'Algorithms with which clients may sign request objects.',
+    [...SIGNING_ALGORITHMS],
+    { section: 'RFC 9101 §6.2', defaultInWords: SIGNING_ALGORITHMS.join(', ') },
+  ),
+  clientAssertionAlgorithms: option(
+    'Endpoints',
+    listOf<AssertionAlgorithm>('AssertionAlgorithm', ASSERTION_ALGORITHMS, 1),
+    'Algorithms with which clients may sign the assertions that authenticate them. Without HS256, HS384 and HS512, there is no client_secret_jwt; without the others, no private_key_jwt.',
+    [...ASSERTION_ALGORITHMS],
+    { section: 'RFC 7523 §3', defaultInWords: ASSERTION_ALGORITHMS.join(', ') },
+  ),
+  refuseRs256FromClients: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether clients may not sign anything with RS256. Removes it from requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms.',
+    false,
+    { section: 'FAPI 2.0 Security Profile §5.4.1' },
   ),
   strictRequestObjects: option(
     'Endpoints',

@@ -7,7 +7,7 @@ import { audiencePolicy, defaultPolicy } from './introspection/introspection.ts'
 import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 import { type ResolvedPreviousServer, resolvePreviousServer } from './previous_server/previous_jwts.ts';
-import type { SigningAlgorithm } from './protocol/client_metadata.ts';
+import type { AssertionAlgorithm, SigningAlgorithm } from './protocol/client_metadata.ts';
 import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
@@ -94,8 +94,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     authorizationDetails,
     registration: resolveRegistration(values, userScopes(oidc), authorizationDetails),
     introspectionPolicy: resolvePolicy(values),
-    // A proof can be used once, so storage must remember it.
-    dpopAlgorithms: values.storage.oneTimeIdentifiers === undefined ? [] : values.dpopAlgorithms,
+    ...resolveClientAlgorithms(values),
     defaultAudience: values.defaultAudience ?? values.issuer,
     lifetimes: Object.freeze({
       accessToken: accessTokenLifetime,
@@ -108,6 +107,42 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     }),
     paths: resolvePaths(values.paths),
   });
+}
+
+/**
+ * Returns the algorithms with which clients may sign.
+ * @throws {ConfigurationError} a list has only RS256, which is refused
+ */
+function resolveClientAlgorithms({
+  requestObjectAlgorithms,
+  clientAssertionAlgorithms,
+  dpopAlgorithms,
+  refuseRs256FromClients: isRefused,
+  storage,
+}: Values) {
+  const proofs = withoutRs256('dpopAlgorithms', dpopAlgorithms, isRefused);
+  return {
+    requestObjectAlgorithms: withoutRs256('requestObjectAlgorithms', requestObjectAlgorithms, isRefused),
+    clientAssertionAlgorithms: withoutRs256(
+      'clientAssertionAlgorithms',
+      clientAssertionAlgorithms,
+      isRefused,
+    ),
+    // A proof can be used once, so storage must remember it.
+    dpopAlgorithms: storage.oneTimeIdentifiers === undefined ? [] : proofs,
+  };
+}
+
+function withoutRs256<Algorithm extends AssertionAlgorithm>(
+  option: string,
+  listed: readonly Algorithm[],
+  isRefused: boolean,
+): readonly Algorithm[] {
+  if (!isRefused) return listed;
+  const allowed = listed.filter((one) => one !== 'RS256');
+  if (listed.length > 0 && allowed.length === 0)
+    throw new ConfigurationError(option, 'more than RS256, which refuseRs256FromClients refuses');
+  return allowed;
 }
 
 /** Returns the scopes that users can consent to and that need no API. */

@@ -552,7 +552,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
             token_endpoint_auth_signing_alg: 'HS256',
           },
           'token_endpoint_auth_signing_alg',
-          'private_key_jwt has RS256, PS256, ES256, EdDSA, Ed25519',
+          'private_key_jwt has RS256, PS256, ES256, EdDSA',
         ],
         [
           { id_token_signed_response_alg: 'none' },

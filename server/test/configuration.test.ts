@@ -170,6 +170,21 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   strictRequestObjects: SWITCH_ON,
   registrationInsecureAllowMissingPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
+  requestObjectAlgorithms: {
+    text: 'PS256, ES256',
+    json: ['PS256', 'ES256'],
+    value: ['PS256', 'ES256'],
+    badText: 'HS256',
+    badJson: [],
+  },
+  clientAssertionAlgorithms: {
+    text: 'ES256, HS512',
+    json: ['ES256', 'HS512'],
+    value: ['ES256', 'HS512'],
+    badText: 'none',
+    badJson: [],
+  },
+  refuseRs256FromClients: SWITCH_ON,
   dpopAlgorithms: {
     text: 'ES256, EdDSA',
     json: ['ES256', 'EdDSA'],

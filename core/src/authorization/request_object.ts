@@ -76,7 +76,7 @@ async function readRequestObject(
     );
 
   // §6.2
-  const { algorithm, keyId } = readHeader(client, jwt);
+  const { algorithm, keyId } = readHeader(context, client, jwt);
   const claims = await verifiedClaims(context, client, jwt, algorithm, keyId);
 
   // §4, §6.3
@@ -95,13 +95,14 @@ async function readRequestObject(
  * The request object alone never decides the algorithm: the server must support it, and it must match the client’s
  * registration, if any.
  */
-function readHeader(client: ClientRecord, jwt: string) {
+function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: ClientRecord, jwt: string) {
   const header = readJwtHeader(jwt);
   if (header === undefined) throw malformed();
   if (header.algorithm === 'none') throw invalid('the request object is not signed', 'malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
-  if (algorithm === undefined || (registered !== undefined && registered !== algorithm))
+  const isAllowed = algorithm !== undefined && requestObjectAlgorithms.includes(algorithm);
+  if (!isAllowed || (registered !== undefined && registered !== algorithm))
     throw invalid('the algorithm of the request object is not allowed', 'wrong_key');
   if (!TYPES.includes(header.type))
     throw invalid('the type of the request object is not allowed', 'wrong_claims');

@@ -14,6 +14,7 @@ export type AuthorizationContext = ClientContext &
     | 'fetchDocument'
     | 'canFetch'
     | 'requestUriHosts'
+    | 'requestObjectAlgorithms'
     | 'strictRequestObjects'
     | 'requirePushedAuthorizationRequests'
     | 'acrValues'

@@ -31,7 +31,7 @@ const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authen
 interface AssertionMethod<Algorithm extends AssertionAlgorithm> {
   readonly method: AuthenticationMethod;
   readonly proof: 'secret' | 'key';
-  readonly assertionAlgorithms: readonly string[];
+  readonly assertionAlgorithms: readonly Algorithm[];
   readonly readsSecret?: true;
   missingFrom?(metadata: ClientMetadata): string | undefined;
   /** Whether an assertion with this `alg` is for this method, accepted or not. Each is for exactly one. */
@@ -136,6 +136,8 @@ async function verifyAssertion<Algorithm extends AssertionAlgorithm>(
   // long.
   const verified = await facts.verify(context, client, claimed);
   if (!client) return { reason: 'client_unknown' };
+  if (!context.clientAssertionAlgorithms.includes(claimed.algorithm))
+    return { reason: 'assertion_algorithm_refused' };
   if (verified.reason !== undefined) return verified;
 
   // §3 (1 to 6) claims

@@ -7,6 +7,7 @@ import type { Form } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import {
+  type AssertionAlgorithm,
   AUTHENTICATION_METHODS,
   type AuthenticationMethod,
   macAlgorithmOf,
@@ -14,7 +15,6 @@ import {
   USUAL_SECRET_METHODS,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
-import type { TokenContext } from '../tokens/context.ts';
 import { newOpaque, opaqueFrom } from '../tokens/opaque_token.ts';
 import { type ClientContext, findNamedClient } from './client.ts';
 import { clientSecretJwt } from './client_secret_jwt.ts';
@@ -141,11 +141,26 @@ export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthentication
   none,
 };
 
-/** Returns the methods that this server's storage supports, in the order of the metadata document. */
+/** Returns the methods that this server's storage and options support, in the order of the metadata document. */
 export function supportedMethods({
   storage,
-}: Pick<TokenContext, 'storage'>): readonly AuthenticationMethod[] {
-  return AUTHENTICATION_METHODS.filter((name) => METHODS[name].unsupported?.(storage) === undefined);
+  clientAssertionAlgorithms: accepted,
+}: Pick<ClientContext, 'storage' | 'clientAssertionAlgorithms'>): readonly AuthenticationMethod[] {
+  return AUTHENTICATION_METHODS.filter(
+    (name) =>
+      METHODS[name].unsupported?.(storage) === undefined && acceptedAlgorithms(name, accepted)?.length !== 0,
+  );
+}
+
+/**
+ * Returns the algorithms of a method's assertions that the server accepts.
+ * @returns `undefined` if the method has no assertions
+ */
+export function acceptedAlgorithms(
+  method: AuthenticationMethod,
+  accepted: readonly AssertionAlgorithm[],
+): readonly AssertionAlgorithm[] | undefined {
+  return METHODS[method].assertionAlgorithms?.filter((one) => accepted.includes(one));
 }
 
 /** Whether clients with this metadata have a secret. Without a registered method they do, unless they are public. */

@@ -4,7 +4,7 @@ import { RecentlyUsed, TextTable } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { AssertionAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
   type ClientSecretRecord,
@@ -40,6 +40,8 @@ export interface ClientContext extends TokenContext {
   readonly clientSecrets: ClientSecrets;
   readonly clientSecretUses: ClientSecretUses;
   readonly paths: EndpointPaths;
+  /** Algorithms with which clients may sign assertions. */
+  readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
   /** Algorithms of DPoP proofs. Empty if DPoP is off. */
   readonly dpopAlgorithms: readonly SigningAlgorithm[];
   readonly dpopNonces: DpopNonces;

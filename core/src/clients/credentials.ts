@@ -4,7 +4,7 @@ import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { HttpRequest } from '../http/http.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
-import type { AuthenticationMethod } from '../protocol/client_metadata.ts';
+import type { AssertionAlgorithm, AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -19,8 +19,8 @@ export interface ClientAuthenticationMethod {
   readonly proof: 'secret' | 'key' | 'nothing';
   /** Whether the server must be able to read the client's secret, so that it is also stored sealed. */
   readonly readsSecret?: true;
-  /** `alg` values of client assertions (RFC 8414 §2). Absent if the method has no assertions. */
-  readonly assertionAlgorithms?: readonly string[];
+  /** Algorithms of its assertions. Absent if the method has none. */
+  readonly assertionAlgorithms?: readonly AssertionAlgorithm[];
   /** Returns why this storage cannot support the method. Absent if every storage can. */
   unsupported?(storage: TokenContext['storage']): RefusalReason | undefined;
   /**

@@ -3,8 +3,8 @@ import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { RefusalReason } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import {
-  ACCEPTED_ALGORITHMS,
   macAlgorithmOf,
+  SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/client_metadata.ts';
@@ -17,7 +17,7 @@ import type { ClientContext } from './client.ts';
 export const privateKeyJwt = assertionMethod<SigningAlgorithm>({
   method: 'private_key_jwt',
   proof: 'key',
-  assertionAlgorithms: ACCEPTED_ALGORITHMS,
+  assertionAlgorithms: SIGNING_ALGORITHMS,
   missingFrom: ({ jwks, jwks_uri: uri }) =>
     (jwks ?? uri) === undefined ? 'needs jwks or jwks_uri' : undefined,
   isFor: (alg) => macAlgorithmOf(alg) === undefined,

@@ -1,15 +1,15 @@
 // The server's metadata document and its public keys.
-import { METHODS, provesNothing, supportedMethods } from '../clients/authentication.ts';
+import { acceptedAlgorithms, provesNothing, supportedMethods } from '../clients/authentication.ts';
 import { proofAlgorithms } from '../confirmation/dpop_proof.ts';
 import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import {
-  ACCEPTED_ALGORITHMS,
   type AuthenticationMethod,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
   GRANT_TYPES,
+  namesOf,
 } from '../protocol/client_metadata.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
@@ -33,6 +33,8 @@ export type MetadataContext = Pick<
   | 'requestUriHosts'
   | 'requirePushedAuthorizationRequests'
   | 'acrValues'
+  | 'requestObjectAlgorithms'
+  | 'clientAssertionAlgorithms'
   | 'dpopAlgorithms'
 >;
 
@@ -61,9 +63,9 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     response_types_supported: ['code'],
     response_modes_supported: Object.keys(RESPONSE_MODES),
     grant_types_supported: GRANT_TYPES,
-    ...authentication('token', methods),
+    ...authentication(context, 'token', methods),
     introspection_endpoint: at(paths.introspection),
-    ...authentication('introspection', introspectionMethods(context, methods)),
+    ...authentication(context, 'introspection', introspectionMethods(context, methods)),
     ...(context.authenticateIntrospect && {
       introspection_signing_alg_values_supported: context.jwt.algorithms,
       introspection_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
@@ -71,7 +73,7 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     }),
     ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
     revocation_endpoint: at(paths.revocation),
-    ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
+    ...authentication(context, 'revocation', context.authenticateRevoke ? methods : ['none']),
     code_challenge_methods_supported: ['S256'],
     ...(context.authorizationDetails !== undefined && {
       authorization_details_types_supported: context.authorizationDetails.names, // RFC 9396 §10
@@ -86,7 +88,7 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     request_parameter_supported: true,
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
-    request_object_signing_alg_values_supported: ACCEPTED_ALGORITHMS,
+    request_object_signing_alg_values_supported: context.requestObjectAlgorithms.flatMap(namesOf),
     ...(context.storage.pushedRequests !== undefined && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
       require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
@@ -129,8 +131,13 @@ function introspectionMethods(
 }
 
 /** Authentication methods of an endpoint, and the signing algorithms of assertions (RFC 8414 §2). */
-function authentication(endpoint: string, methods: readonly AuthenticationMethod[]) {
-  const algorithms = new Set(methods.flatMap((method) => METHODS[method].assertionAlgorithms ?? []));
+function authentication(
+  { clientAssertionAlgorithms: accepted }: MetadataContext,
+  endpoint: string,
+  methods: readonly AuthenticationMethod[],
+) {
+  const accepting = methods.flatMap((method) => acceptedAlgorithms(method, accepted) ?? []);
+  const algorithms = new Set(accepting.flatMap(namesOf));
   return {
     [`${endpoint}_endpoint_auth_methods_supported`]: methods,
     ...(algorithms.size > 0 && {

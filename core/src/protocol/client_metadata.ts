@@ -67,7 +67,9 @@ export function namesOf(algorithm: AssertionAlgorithm): readonly string[] {
 export const MAC_ALGORITHMS = ['HS256', 'HS384', 'HS512'] as const;
 export type MacAlgorithm = (typeof MAC_ALGORITHMS)[number];
 
-export type AssertionAlgorithm = SigningAlgorithm | MacAlgorithm;
+/** All algorithms of client assertions. */
+export const ASSERTION_ALGORITHMS = [...SIGNING_ALGORITHMS, ...MAC_ALGORITHMS] as const;
+export type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number];
 
 export function macAlgorithmOf(alg: unknown): MacAlgorithm | undefined {
   return MAC_ALGORITHMS.find((one) => one === alg);

@@ -11,7 +11,15 @@ import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';
 
 /** What the check needs from the server: its abilities decide what clients may register. */
-type CheckContext = Pick<Context, 'jwt' | 'pairwiseSecret' | 'fetchDocument' | 'canFetch'>;
+type CheckContext = Pick<
+  Context,
+  | 'jwt'
+  | 'pairwiseSecret'
+  | 'requestObjectAlgorithms'
+  | 'clientAssertionAlgorithms'
+  | 'fetchDocument'
+  | 'canFetch'
+>;
 
 /**
  * Checks and completes client metadata from an operator.
@@ -113,8 +121,17 @@ async function completed(
   return whole;
 }
 
-function capabilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: CheckContext) {
+function capabilitiesOf({
+  jwt,
+  requestObjectAlgorithms,
+  clientAssertionAlgorithms,
+  canFetch,
+  fetchDocument,
+  pairwiseSecret,
+}: CheckContext) {
   return {
+    requestObjectAlgorithms,
+    clientAssertionAlgorithms,
     signingAlgorithms: jwt.algorithms,
     canFetch,
     refusalOf: (url: string) => fetchDocument.refusalOf?.(url),

@@ -1,5 +1,5 @@
 // Rules that client metadata must keep, and its defaults.
-import { METHODS, provesNothing } from '../clients/authentication.ts';
+import { acceptedAlgorithms, METHODS, provesNothing } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { parseJson } from '../http/http.ts';
 import {
@@ -13,6 +13,7 @@ import {
   withoutTag,
 } from '../protocol/client_members.ts';
 import {
+  type AssertionAlgorithm,
   type AssertionAudience,
   AUTHENTICATION_METHODS,
   type ContentEncryption,
@@ -42,6 +43,10 @@ export interface RegistrationPolicy {
   readonly grantTypes: readonly GrantType[];
   /** Algorithms that the server can sign with. */
   readonly signingAlgorithms: readonly SigningAlgorithm[];
+  /** Algorithms with which clients may sign request objects. */
+  readonly requestObjectAlgorithms: readonly SigningAlgorithm[];
+  /** Algorithms with which clients may sign assertions. */
+  readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
   /** Whether the server can fetch URLs of clients. */
   readonly canFetch: boolean;
   /** Returns why the server would refuse to fetch a URL, as a literal. */
@@ -118,11 +123,13 @@ const requireKeys: Rule = (document, { canFetch }) => {
   }
 };
 
-const requireAuthentication: Rule = (document) => {
+const requireAuthentication: Rule = (document, { clientAssertionAlgorithms: accepted }) => {
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
     throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(' or ')} alone`);
-  const algorithms = method && METHODS[method].assertionAlgorithms;
+  const algorithms = method && acceptedAlgorithms(method, accepted);
+  if (algorithms?.length === 0)
+    throw unfit('token_endpoint_auth_method', `${method} is not supported by this server`);
   if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
     throw unfit('token_endpoint_auth_signing_alg', `${method} has ${algorithms.join(', ')}`);
   const missing = method && METHODS[method].missingFrom?.(document);
@@ -145,6 +152,13 @@ function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boole
 const requirePkceOfPublicClients: Rule = (document) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
     throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
+};
+
+/** A client cannot register an algorithm with which it may not sign. */
+const requireAcceptedRequestObjects: Rule = (document, { requestObjectAlgorithms: accepted }) => {
+  const { request_object_signing_alg: algorithm } = document;
+  if (algorithm !== undefined && !accepted.includes(algorithm))
+    throw unfit('request_object_signing_alg', `expected one of ${accepted.join(', ')}`);
 };
 
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
@@ -257,6 +271,7 @@ const RULES: readonly Rule[] = [
   requirePkceOfPublicClients,
   requireKeys,
   requireSignable,
+  requireAcceptedRequestObjects,
   requireWholeEncryption,
   requireSector,
   requireLogoutInSector,

@@ -18,7 +18,7 @@ import { clientInformation, type ShownSecret, secretFor } from './client_informa
 
 /** What registration needs from the server. */
 export type RegistrationContext = ClientContext &
-  Pick<Context, 'registration' | 'fetchDocument' | 'canFetch'>;
+  Pick<Context, 'registration' | 'requestObjectAlgorithms' | 'fetchDocument' | 'canFetch'>;
 
 /** `POST /register` (RFC 7591 §3, OpenID Connect Dynamic Client Registration §3). */
 export async function registration(

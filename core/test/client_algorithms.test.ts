@@ -1,0 +1,174 @@
+// Algorithms with which clients may sign: request objects, assertions and DPoP proofs.
+// § refers to FAPI 2.0 Security Profile.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ConfigurationError, SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
+import { accepted, addSigningClient, exactly, refused, USUAL } from './harness/authorization_endpoint.ts';
+import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
+import { proofOf } from './harness/dpop_proofs.ts';
+import { CALLBACK, openRegistration, postRegistration } from './harness/registration.ts';
+import { CLIENTS, openWorld, type World, type WorldOptions } from './harness/world.ts';
+
+/** The algorithms that a client can use for request objects, assertions and proofs. */
+async function usable(world: World): Promise<Readonly<Record<string, readonly SigningAlgorithm[]>>> {
+  const keys = await Promise.all(SIGNING_ALGORITHMS.map(async (alg) => (await clientKey(alg)).publicJwk));
+  const metadata = { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys } } as const;
+  await world.storage.clients.add({ ...CLIENTS.machine, id: 'signer', metadata });
+  const [requests, assertions, proofs]: [SigningAlgorithm[], SigningAlgorithm[], SigningAlgorithm[]] = [
+    [],
+    [],
+    [],
+  ];
+  const token = { grant_type: 'client_credentials', scope: 'read' };
+  for (const algorithm of SIGNING_ALGORITHMS) {
+    const id = `requests-${algorithm}`;
+    const signer = await addSigningClient(world, { id }, algorithm);
+    const { client_id: _, ...usual } = USUAL;
+    const sent = exactly({ client_id: id, request: await signer.sign(usual) });
+    const isRequested = await world.server.authorization.validate(sent).then(
+      () => true,
+      () => {
+        assert.equal(world.lastReason, 'request_object_wrong_key');
+        return false;
+      },
+    );
+    if (isRequested) requests.push(algorithm);
+    const assertion = asParameters(await assertionOf(world, 'signer', algorithm));
+    if ((await world.post('/token', { ...token, ...assertion })).status === 200) assertions.push(algorithm);
+    else assert.equal(world.lastReason, 'assertion_algorithm_refused');
+    const dpop = await proofOf(world, { algorithm });
+    if ((await world.post('/token', token, 'machine', { dpop })).status === 200) proofs.push(algorithm);
+    else assert.equal(world.lastReason, 'dpop_algorithm_refused');
+  }
+  return { requests, assertions, proofs };
+}
+
+/** The same lists in the metadata. */
+function announced({ server: { serverMetadata } }: World) {
+  return {
+    requests: serverMetadata.request_object_signing_alg_values_supported,
+    assertions: serverMetadata.token_endpoint_auth_signing_alg_values_supported,
+    proofs: serverMetadata.dpop_signing_alg_values_supported,
+  };
+}
+
+const MACS = ['HS256', 'HS384', 'HS512'] as const;
+
+const cases: readonly (readonly [string, WorldOptions, ReturnType<typeof announced>])[] = [
+  [
+    'by default every algorithm is accepted',
+    {},
+    {
+      requests: [...SIGNING_ALGORITHMS, 'Ed25519'],
+      assertions: [...MACS, ...SIGNING_ALGORITHMS, 'Ed25519'],
+      proofs: [...SIGNING_ALGORITHMS, 'Ed25519'],
+    },
+  ],
+  [
+    'each use has its own list',
+    {
+      requestObjectAlgorithms: ['PS256'],
+      clientAssertionAlgorithms: ['ES256', 'HS512'],
+      dpopAlgorithms: ['EdDSA'],
+    },
+    { requests: ['PS256'], assertions: ['HS512', 'ES256'], proofs: ['EdDSA', 'Ed25519'] },
+  ],
+  [
+    'refuseRs256FromClients removes RS256 from every list',
+    { refuseRs256FromClients: true, requestObjectAlgorithms: ['RS256', 'PS256'] },
+    {
+      requests: ['PS256'],
+      assertions: [...MACS, 'PS256', 'ES256', 'EdDSA', 'Ed25519'],
+      proofs: ['PS256', 'ES256', 'EdDSA', 'Ed25519'],
+    },
+  ],
+];
+
+for (const [sentence, options, expected] of cases)
+  test(`§5.4.1 ${sentence}, and the metadata list the same`, async (t) => {
+    const world = await openWorld(t, options);
+    assert.deepEqual(announced(world), expected);
+    const of = (names: unknown) => SIGNING_ALGORITHMS.filter((one) => (names as string[]).includes(one));
+    const { requests, assertions, proofs } = expected;
+    assert.deepEqual(await usable(world), {
+      requests: of(requests),
+      assertions: of(assertions),
+      proofs: of(proofs),
+    });
+  });
+
+test('§5.4.1 the server itself may still sign with RS256, as its own options say', async (t) => {
+  const world = await openWorld(t, { refuseRs256FromClients: true });
+  const { id_token_signing_alg_values_supported: algorithms } = world.server.serverMetadata;
+  assert.deepEqual(algorithms, SIGNING_ALGORITHMS);
+  assert.equal((await world.grant()).id_token.split('.').length, 3);
+});
+
+test('§5.4.1 an algorithm that is refused does not say whether a client exists', async (t) => {
+  const world = await openWorld(t, { clientAssertionAlgorithms: ['ES256'] });
+  const assertion = asParameters(await assertionOf(world, 'nobody', 'RS256'));
+  const { status, body } = await world.post('/token/introspect', { token: 'x', ...assertion });
+  assert.deepEqual(
+    [status, JSON.parse(body).error, world.lastReason],
+    [401, 'invalid_client', 'client_unknown'],
+  );
+});
+
+test('§5.4.1 a refused request object goes to the client as an error', async (t) => {
+  const world = await openWorld(t, { requestObjectAlgorithms: ['ES256'] });
+  const signer = await addSigningClient(world, { id: 'signer' }, 'RS256');
+  const { client_id: _, ...usual } = USUAL;
+  const request = await signer.sign(usual);
+  const sent = exactly({ client_id: 'signer', redirect_uri: CLIENTS.web.redirectUris[0], request });
+  const { headers } = await refused(world.server.authorization.validate(sent));
+  assert.equal(new URL(String(headers.location)).searchParams.get('error'), 'invalid_request_object');
+  assert.equal((await accepted(world)).responseMode, 'query');
+});
+
+test('RFC 7523 §3 a method without an accepted algorithm is neither announced nor registered', async (t) => {
+  const world = await openWorld(t, { ...openRegistration(), clientAssertionAlgorithms: ['ES256'] });
+  const methods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'];
+  assert.deepEqual(world.server.serverMetadata.token_endpoint_auth_methods_supported, methods);
+  const unfit = async (members: Readonly<Record<string, unknown>>) => {
+    const response = await postRegistration(world, { redirect_uris: [CALLBACK], ...members });
+    assert.equal(response.status, 400);
+    return JSON.parse(response.body).error_description;
+  };
+  assert.equal(
+    await unfit({ token_endpoint_auth_method: 'client_secret_jwt' }),
+    'token_endpoint_auth_method: client_secret_jwt is not supported by this server',
+  );
+  const jwks = { keys: [(await clientKey('RS256')).publicJwk] };
+  assert.equal(
+    await unfit({
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'RS256',
+      jwks,
+    }),
+    'token_endpoint_auth_signing_alg: private_key_jwt has ES256',
+  );
+});
+
+test('RFC 9101 §6.2 a client cannot register an algorithm with which it may not sign', async (t) => {
+  const world = await openWorld(t, { ...openRegistration(), refuseRs256FromClients: true });
+  const jwks = { keys: [(await clientKey('RS256')).publicJwk] };
+  const members = { redirect_uris: [CALLBACK], jwks, request_object_signing_alg: 'RS256' };
+  const { status, body } = await postRegistration(world, members);
+  assert.deepEqual(
+    [status, JSON.parse(body).error_description],
+    [400, 'request_object_signing_alg: expected one of PS256, ES256, EdDSA'],
+  );
+  const other = { ...members, request_object_signing_alg: 'PS256' };
+  assert.equal((await postRegistration(world, other)).status, 201);
+});
+
+test('§5.4.1 a list with only RS256, or with nothing, is refused at the start and named', async (t) => {
+  for (const name of ['requestObjectAlgorithms', 'clientAssertionAlgorithms', 'dpopAlgorithms'] as const)
+    await assert.rejects(openWorld(t, { refuseRs256FromClients: true, [name]: ['RS256'] }), (error) => {
+      assert.ok(error instanceof ConfigurationError);
+      assert.equal(error.message, `${name}: expected more than RS256, which refuseRs256FromClients refuses`);
+      return error.option === name;
+    });
+  for (const name of ['requestObjectAlgorithms', 'clientAssertionAlgorithms'] as const)
+    await assert.rejects(openWorld(t, { [name]: [] }), { name: 'ConfigurationError', option: name });
+});
