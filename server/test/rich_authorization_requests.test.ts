@@ -175,6 +175,46 @@ for (const database of ANY_DATABASE) {
   });
 }
 
+test('§6, §10 machines and clients that register themselves get only types that the operator opened to them', async () => {
+  const workbench = new Workbench();
+  try {
+    const folder = workbench.folder();
+    const schema = { additionalProperties: false };
+    const types = {
+      probe: { schema, texts: { name: 'Probe' }, clientCredentials: true },
+      payment: { schema, texts: { name: 'Pay' } },
+    };
+    const content = { authorizationDetails: types, registrationAuthorizationDetailsTypes: ['probe'] };
+    writeFileSync(join(folder, 'grantd.json'), JSON.stringify({ ...content, registration: 'open' }));
+    const server = await workbench.start(folder, ['--config', 'grantd.json']);
+
+    const machine = ['client', 'add', 'machine', '--grant', 'client_credentials', '--json'];
+    const allowed = Object.keys(types).map((type) => `--authorization-details-type=${type}`);
+    const { secret } = JSON.parse(await grantdPrints(folder, [...machine, ...allowed]));
+    const ask = async (type: string) => {
+      const form = { grant_type: 'client_credentials', authorization_details: JSON.stringify([{ type }]) };
+      const response = await postForm(`${server.url}/token`, form, basic('machine', secret));
+      const { error, authorization_details } = await response.json();
+      return error ?? authorization_details;
+    };
+    assert.deepEqual(await ask('probe'), [{ type: 'probe' }]);
+    assert.equal(await ask('payment'), 'invalid_authorization_details');
+
+    const register = async (type: string) => {
+      const metadata = { redirect_uris: [REDIRECT_URI], authorization_details_types: [type] };
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify(metadata);
+      const response = await fetch(`${server.url}/register`, { method: 'POST', headers, body });
+      const { error, authorization_details_types } = await response.json();
+      return error ?? authorization_details_types;
+    };
+    assert.deepEqual(await register('probe'), ['probe']);
+    assert.equal(await register('payment'), 'invalid_client_metadata');
+  } finally {
+    await workbench.clear();
+  }
+});
+
 describe('the types in the config file', () => {
   const workbench = new Workbench();
   after(() => workbench.clear());

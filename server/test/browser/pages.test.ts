@@ -6,7 +6,7 @@ import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { accessibilityProblems } from './accessibility.ts';
 import { brightness } from './brightness.ts';
 import { controls, tabStops } from './keyboard.ts';
-import { addPageClients, PAGES } from './pages.ts';
+import { addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
 import { watch } from './watch.ts';
 
@@ -25,7 +25,7 @@ const VIEWS = [
 ] as const;
 
 describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
-  const set = scene();
+  const set = scene(PAGE_FLAGS);
   let alice: StorageState;
   before(async () => {
     await addPageClients(set().server);

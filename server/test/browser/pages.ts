@@ -6,6 +6,22 @@ import type { Visit } from './visit.ts';
 const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
 
+/** A type of authorization details with a text of the greatest length. */
+const PAYMENT_TYPE = {
+  schema: {
+    properties: { amount: { type: 'string' }, creditor: { type: 'string' } },
+    required: ['amount', 'creditor'],
+    additionalProperties: { type: 'array', items: { type: 'string' } },
+  },
+  texts: { name: 'Pay {amount} to {creditor}', description: 'Once and for all. '.repeat(16).trim() },
+};
+
+/** Flags of a server that has all pages. */
+export const PAGE_FLAGS: readonly string[] = [
+  '--authorization-details',
+  JSON.stringify({ payment: PAYMENT_TYPE }),
+];
+
 /** A page for users. */
 interface PageCase {
   readonly name: string;
@@ -59,6 +75,26 @@ export const PAGES: readonly PageCase[] = [
         client_id: 'long',
         redirect_uri: 'http://localhost:4001/callback',
         scope: `openid ${LONG_SCOPE}`,
+      }),
+    shows: '#consent-allow',
+  },
+  {
+    name: 'consent to a payment',
+    as: 'alice',
+    open: (visit) =>
+      visit.authorize({
+        client_id: 'long',
+        redirect_uri: 'http://localhost:4001/callback',
+        scope: 'openid',
+        authorization_details: JSON.stringify([
+          {
+            type: 'payment',
+            amount: '9'.repeat(100),
+            creditor: LONG_NAME,
+            [LONG_NAME]: [LONG_SCOPE, LONG_NAME],
+          },
+          { type: 'payment', amount: '1.00', creditor: '\u202Eliw' },
+        ]),
       }),
     shows: '#consent-allow',
   },
@@ -158,7 +194,7 @@ export async function addPageClients(server: RunningServer): Promise<void> {
   const { folder } = server;
   await grantdPrints(folder, [
     ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
-    '--redirect-uri=http://localhost:4001/callback',
+    ...['--redirect-uri=http://localhost:4001/callback', '--authorization-details-type=payment'],
   ]);
   await addClient(server, {
     id: STRANGER.client_id,
