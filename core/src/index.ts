@@ -86,6 +86,7 @@ export {
   withoutTag,
 } from './protocol/client_members.ts';
 export {
+  type AssertionAlgorithm,
   type AssertionAudience,
   type AuthenticationMethod,
   type EncryptionAlgorithm,
