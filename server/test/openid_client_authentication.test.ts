@@ -115,3 +115,35 @@ test('RFC 7523: client_secret_jwt of openid-client, from grantd client add', asy
   const shown = await grantdPrints(folder, ['client', 'show', id, '--json']);
   assert.equal(shown.includes('sealed'), false);
 });
+
+test('RFC 7523: a client with client_secret_jwt moves to a new server secret, and secrets status counts it', async () => {
+  const folder = workbench.folder();
+  let running = await workbench.start(folder, []);
+  const add = ['client', 'add', 'mac', '--auth-method', 'client_secret_jwt', '--scope', 'read', '--json'];
+  const { secret } = JSON.parse(await grantdPrints(folder, add));
+  const authenticates = async () => {
+    const configuration = await discovered(running, 'mac', client.ClientSecretJwt(secret));
+    return (await client.clientCredentialsGrant(configuration, { scope: 'read' })).token_type;
+  };
+  const restart = async () => {
+    await running.stop();
+    running = await workbench.start(folder, ['--port', new URL(running.url).port]);
+  };
+  const dependents = async (): Promise<readonly string[][]> =>
+    JSON.parse(await grantdPrints(folder, ['secrets', 'status', '--json'])).map(
+      ({ clients }: { readonly clients: string[] }) => clients,
+    );
+  await grantdPrints(folder, ['secrets', 'rotate']);
+  await restart();
+  assert.deepEqual(await dependents(), [[], ['mac']]);
+  const early = await grantd(folder, ['secrets', 'drop']);
+  assert.notEqual(early.code, 0);
+  assert.match(early.stderr, /the secrets of mac depend on/);
+
+  assert.equal(await authenticates(), 'bearer');
+  await restart(); // writes the use of the secret first
+  assert.deepEqual(await dependents(), [['mac'], []]);
+  await grantdPrints(folder, ['secrets', 'drop']);
+  await restart();
+  assert.equal(await authenticates(), 'bearer');
+});
