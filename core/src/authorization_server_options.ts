@@ -61,6 +61,16 @@ export interface AuthorizationServerOptions {
    * server refuses requests that need a fetch.
    */
   readonly fetchDocument?: FetchDocument;
+  /**
+   * Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from
+   * their option of that name. Clients can then bind tokens to it (RFC 8705 §2). Default: `false`.
+   */
+  readonly clientCertificates?: boolean;
+  /**
+   * Origin at which clients present certificates, if it is not the issuer’s. Metadata list its URLs. Browsers then see
+   * no question about certificates at the issuer’s origin (RFC 8705 §5). Default: the issuer’s origin.
+   */
+  readonly mtlsOrigin?: string;
   /** Paths below the issuer, if the host routes them elsewhere. Default: DEFAULT_PATHS. */
   readonly paths?: Partial<EndpointPaths>;
   /**

@@ -43,6 +43,7 @@ export {
 export { type Form, readForm } from './http/form.ts';
 export {
   type BrowserDelivery,
+  type ClientCertificate,
   type HttpRequest,
   type HttpResponse,
   headerValue,
@@ -71,7 +72,12 @@ export type {
   ResponseMode,
 } from './protocol/authorization_parameters.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims.ts';
-export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export {
+  type Claims,
+  type ClaimsByScope,
+  type Confirmation,
+  STANDARD_CLAIMS_BY_SCOPE,
+} from './protocol/claims.ts';
 export {
   type ClientDocument,
   type ClientMetadata,
@@ -102,7 +108,6 @@ export {
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
-  type Confirmation,
   EVENT_TYPES,
   type EventRecord,
   type EventType,

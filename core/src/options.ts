@@ -370,6 +370,24 @@ const HOST_OPTIONS = {
     'Fetches client URLs (jwks_uri, sector_identifier_uri, request_uri) and delivers back-channel logouts. It must refuse addresses inside the server’s own network, as documentFetcher() of @grantd/core/node does.',
     'the server refuses requests that need a fetch',
   ),
+  clientCertificates: option(
+    'Host',
+    trueOrFalse,
+    'Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from their option of that name. Clients can then bind tokens to it.',
+    false,
+    { section: 'RFC 8705 §2' },
+  ),
+  mtlsOrigin: optionWithoutDefault(
+    'Host',
+    text(
+      'ORIGIN',
+      'an https origin, such as https://mtls.example.com, and clientCertificates',
+      isHttpsOrigin,
+    ),
+    'Origin at which clients present certificates, if it is not the issuer’s. Metadata list its URLs. Browsers then see no question about certificates at the issuer’s origin.',
+    'the issuer’s origin',
+    { section: 'RFC 8705 §5' },
+  ),
   paths: optionWithoutDefault(
     'Host',
     hostValue<Partial<EndpointPaths>>('Partial<EndpointPaths>', 'an object of paths', isObject),
@@ -513,6 +531,10 @@ export const OPTION_TABLES: Readonly<
     table: REGISTRATION_OPTIONS,
   },
 };
+
+function isHttpsOrigin(text: string): boolean {
+  return text.startsWith('https://') && URL.parse(text)?.origin === text;
+}
 
 function isOpenTo(value: unknown): boolean {
   return value === 'anyone' || value === 'initial_access_token' || typeof value === 'function';

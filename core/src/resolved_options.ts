@@ -81,6 +81,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     pushedRequests: values.requirePushedAuthorizationRequests,
     registration: values.registration !== undefined,
   });
+  if (values.mtlsOrigin !== undefined && !values.clientCertificates)
+    throw new ConfigurationError('mtlsOrigin', 'the option clientCertificates with it');
   const oidc = resolveOidc(values.oidc);
   const { authorizationDetails } = values;
   return Object.freeze({

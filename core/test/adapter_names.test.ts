@@ -30,6 +30,13 @@ test('grantd §1.3 every adapter exports the same names; that for node:http also
   }
   assert.deepEqual(
     Object.keys(node),
-    [...NAMES, 'addressUnit', 'documentFetcher', 'documentRefusal', 'plainAddress'].sort(),
+    [
+      ...NAMES,
+      'addressUnit',
+      'documentFetcher',
+      'documentRefusal',
+      'plainAddress',
+      'tlsCertificateOf',
+    ].sort(),
   );
 });

@@ -235,6 +235,8 @@ test('every option that is left out has its default', () => {
     dpopAlgorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
     dpopNonces: 'offered',
     dpopProofLifetime: 120,
+    clientCertificates: false,
+    mtlsOrigin: undefined,
     accessTokenAlgorithm: 'RS256',
     idTokenAlgorithm: 'RS256',
     defaultAudience: ISSUER,

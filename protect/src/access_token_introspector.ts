@@ -38,7 +38,7 @@ import {
   answerOf,
   isMeantFor,
   refusedToken,
-  requireScheme,
+  requireBinding,
   requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
@@ -131,9 +131,13 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
-  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<VerifiedAccessToken> {
+  async verify(
+    token: string,
+    scheme: TokenScheme = 'Bearer',
+    certificate?: string,
+  ): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
-    return requireScheme(await this.#find(token), scheme);
+    return requireBinding(await this.#find(token), scheme, certificate);
   }
 
   /** Finds an active token for this API, whatever it is bound to. */

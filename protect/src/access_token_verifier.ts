@@ -45,7 +45,7 @@ import {
   answerOf,
   isMeantFor,
   refusedToken,
-  requireScheme,
+  requireBinding,
   requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
@@ -108,7 +108,11 @@ export class AccessTokenVerifier implements AccessTokens {
     this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(parts)), parts);
   }
 
-  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<VerifiedAccessToken> {
+  async verify(
+    token: string,
+    scheme: TokenScheme = 'Bearer',
+    certificate?: string,
+  ): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
     const { algorithm: alg, keyId, type, isExtended } = readJwtHeader(token) ?? {};
     if (isExtended === undefined) throw refusedToken('malformed');
@@ -124,7 +128,7 @@ export class AccessTokenVerifier implements AccessTokens {
     const claims = claimsOfJwt(token);
     if (claims === undefined) throw refusedToken('malformed');
     this.#judge(claims);
-    return requireScheme(verifiedAccessToken(claims), scheme);
+    return requireBinding(verifiedAccessToken(claims), scheme, certificate);
   }
 
   /** RFC 9068 §4, and what §2.2 requires of every token. */

@@ -96,7 +96,7 @@ export class DpopProofs {
     const nowMs = this.#clock();
     const proof = await verifyDpopProof(header, {
       method: request.method,
-      url: this.#baseUrl + pathOf(request),
+      urls: [this.#baseUrl + pathOf(request)],
       algorithms: this.#algorithms,
       lifetime: this.#lifetime,
       nowMs,

@@ -9,7 +9,7 @@ import {
   answerOf,
   isMeantFor,
   refusedToken,
-  requireScheme,
+  requireBinding,
   requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
@@ -21,6 +21,7 @@ export interface EmbeddedServer {
     verify(
       token: string,
       scheme?: TokenScheme,
+      certificate?: string,
     ): Promise<{
       readonly record: {
         /** What the token is bound to (RFC 7800 §3.1). */
@@ -64,15 +65,19 @@ export class EmbeddedAccessTokens implements AccessTokens {
     this.#audience = requireAudience(options.audience);
   }
 
-  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<VerifiedAccessToken> {
+  async verify(
+    token: string,
+    scheme: TokenScheme = 'Bearer',
+    certificate?: string,
+  ): Promise<VerifiedAccessToken> {
     requireTokenLength(token);
-    const { record, claims } = await answerOf(this.#server.accessTokens.verify(token, scheme));
+    const { record, claims } = await answerOf(this.#server.accessTokens.verify(token, scheme, certificate));
     if (!isMeantFor(this.#audience, claims.aud)) throw refusedToken('audience_wrong');
     const { clientId, scopes, expiresAt, confirmation } = record;
     const scope = scopes.length > 0 && { scope: scopes.join(' ') };
     // A copy, because the result is frozen and storage may share the claims.
     const binding = confirmation !== undefined && { cnf: confirmation };
     const copied = structuredClone({ ...claims, client_id: clientId, ...scope, ...binding, exp: expiresAt });
-    return requireScheme(verifiedAccessToken(copied), scheme);
+    return requireBinding(verifiedAccessToken(copied), scheme, certificate);
   }
 }

@@ -1,9 +1,14 @@
 /** `protect` for Fastify. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
-import { type FastifyReply, Protection, type ProtectionOptions, sendByFastify } from './protection.ts';
+import {
+  type FastifyReply,
+  type NodeProtectionOptions,
+  nodeProtection,
+  sendByFastify,
+} from './protection.ts';
 
-export { tokenOf } from './node.ts';
-export type { FastifyReply } from './protection.ts';
+export { tlsCertificateOf, tokenOf } from './node.ts';
+export type { FastifyReply, NodeProtectionOptions, PresentedCertificate } from './protection.ts';
 
 /** The members of Fastify's request that are used. The token is stored in `token`. */
 export interface FastifyRequest {
@@ -23,13 +28,19 @@ export interface FastifyRequest {
  * app.addHook('onRequest', protect({ tokens, scopes: ['read'] }));
  */
 export function protect(
-  options: ProtectionOptions,
+  options: NodeProtectionOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
-  const protection = new Protection(options);
+  const { protection, certificateOf } = nodeProtection(options);
   return async (request, reply) => {
     const { method, originalUrl: url = request.url, raw, body } = request;
     const headers = headersWithEveryAuthorization(raw);
-    const verdict = await protection.judge({ method, url, headers, body });
+    const verdict = await protection.judge({
+      method,
+      url,
+      headers,
+      body,
+      clientCertificate: certificateOf(raw),
+    });
     if ('answer' in verdict) return sendByFastify(raw, reply, verdict.answer);
     Object.assign(request, { token: verdict.token });
     return undefined;

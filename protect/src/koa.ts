@@ -4,9 +4,12 @@ import {
   headersWithEveryAuthorization,
   type NodeHeaders,
 } from '@grantd/core/internal/http/http';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import { type NodeProtectionOptions, nodeProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
+
+export { tlsCertificateOf } from '@grantd/core/internal/http/http';
+export type { NodeProtectionOptions, PresentedCertificate } from './protection.ts';
 
 /** The members of Koa's context that are used. The token is stored in `state.token`. */
 export interface KoaContext {
@@ -30,13 +33,19 @@ export interface KoaContext {
  * app.use(protect({ tokens, scopes: ['read'] }));
  */
 export function protect(
-  options: ProtectionOptions,
+  options: NodeProtectionOptions,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
-  const protection = new Protection(options);
+  const { protection, certificateOf } = nodeProtection(options);
   return async (context, next) => {
     const { method, originalUrl: url = context.url, req, request } = context;
     const headers = headersWithEveryAuthorization(req);
-    const verdict = await protection.judge({ method, url, headers, body: request.body });
+    const verdict = await protection.judge({
+      method,
+      url,
+      headers,
+      body: request.body,
+      clientCertificate: certificateOf(req),
+    });
     if ('answer' in verdict) {
       const { answer } = verdict;
       // If the host has set JSON for all responses, Koa would send an empty body as the text `null`.

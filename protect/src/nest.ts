@@ -2,15 +2,20 @@
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
   type FastifyReply,
+  type NodeProtectionOptions,
   type NodeResponse,
-  Protection,
-  type ProtectionOptions,
+  nodeProtection,
   sendByFastify,
   sendByNode,
 } from './protection.ts';
 
-export { tokenOf } from './node.ts';
-export type { FastifyReply, NodeResponse } from './protection.ts';
+export { tlsCertificateOf, tokenOf } from './node.ts';
+export type {
+  FastifyReply,
+  NodeProtectionOptions,
+  NodeResponse,
+  PresentedCertificate,
+} from './protection.ts';
 
 /** The members of the request that are used. The token is stored in `token`. */
 export type NestRequest = {
@@ -38,8 +43,8 @@ export interface NestGuard {
  * @example
  * @UseGuards(protect({ tokens, scopes: ['read'] }))
  */
-export function protect(options: ProtectionOptions): NestGuard {
-  const protection = new Protection(options);
+export function protect(options: NodeProtectionOptions): NestGuard {
+  const { protection, certificateOf } = nodeProtection(options);
   return {
     async canActivate(context) {
       const http = context.switchToHttp();
@@ -47,7 +52,13 @@ export function protect(options: ProtectionOptions): NestGuard {
       const { method, originalUrl: url = request.url, body } = request;
       const plain = 'raw' in request ? request.raw : request;
       const headers = headersWithEveryAuthorization(plain);
-      const verdict = await protection.judge({ method, url, headers, body });
+      const verdict = await protection.judge({
+        method,
+        url,
+        headers,
+        body,
+        clientCertificate: certificateOf(plain),
+      });
       if ('answer' in verdict) {
         const response = http.getResponse();
         if ('writeHead' in response) sendByNode(plain, response, verdict.answer);

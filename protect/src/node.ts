@@ -1,9 +1,10 @@
 /** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
-import { type NodeResponse, Protection, type ProtectionOptions, sendByNode } from './protection.ts';
+import { type NodeProtectionOptions, type NodeResponse, nodeProtection, sendByNode } from './protection.ts';
 import { attachedToken, type VerifiedAccessToken } from './verified_access_token.ts';
 
-export type { NodeResponse } from './protection.ts';
+export { tlsCertificateOf } from '@grantd/core/internal/http/http';
+export type { NodeProtectionOptions, NodeResponse, PresentedCertificate } from './protection.ts';
 
 /** The members of the request that are used. The token is stored in `token`. */
 export interface NodeRequest extends NodeHeaders {
@@ -21,14 +22,20 @@ export interface NodeRequest extends NodeHeaders {
  * app.use('/api', protect({ tokens, scopes: ['read'] }));
  */
 export function protect(
-  options: ProtectionOptions,
+  options: NodeProtectionOptions,
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
-  const protection = new Protection(options);
+  const { protection, certificateOf } = nodeProtection(options);
   return async (request, response, next) => {
     const { method = 'GET', url = '/', originalUrl = url, body } = request;
     const headers = headersWithEveryAuthorization(request);
     try {
-      const verdict = await protection.judge({ method, url: originalUrl, headers, body });
+      const verdict = await protection.judge({
+        method,
+        url: originalUrl,
+        headers,
+        body,
+        clientCertificate: certificateOf(request),
+      });
       if ('answer' in verdict) return sendByNode(request, response, verdict.answer);
       Object.assign(request, { token: verdict.token });
     } catch (error) {

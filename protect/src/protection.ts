@@ -16,6 +16,7 @@ import { refusalResponse } from '@grantd/core/internal/http/error_response';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 import { isScopeToken } from '@grantd/core/internal/http/form';
 import {
+  type ClientCertificate,
   closingHeaders,
   type HttpRequest,
   type HttpResponse,
@@ -34,6 +35,7 @@ import {
   seconds,
   textList,
 } from '@grantd/core/internal/option_kinds';
+import { sha256 } from '#crypto';
 import { type DpopOptions, DpopProofs } from './dpop.ts';
 import { requireUrl } from './issuer_metadata.ts';
 import { isContextClass, SignInRequirements, type StepUpOptions } from './step_up.ts';
@@ -41,7 +43,7 @@ import {
   type AccessTokens,
   AuthorizationServerFault,
   asFault,
-  requireScheme,
+  requireBinding,
   type VerifiedAccessToken,
 } from './verified_access_token.ts';
 
@@ -87,7 +89,40 @@ const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
 };
 
 /** The parts of a request that are checked. `body` is only the form that the host has parsed, if any. */
-type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
+type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & {
+  readonly body?: unknown;
+  readonly clientCertificate?: PresentedCertificate | undefined;
+};
+
+/** A certificate that the client presented in the TLS handshake. */
+export type PresentedCertificate = Pick<ClientCertificate, 'der'>;
+
+/** Options of `protect` for frameworks that are built on `node:http`. */
+export interface NodeProtectionOptions extends ProtectionOptions {
+  /**
+   * Accepts tokens that are bound to a certificate, if the connection has the same one (RFC 8705 §3). Returns the
+   * certificate that the client presented in the TLS handshake, in DER, as `tlsCertificateOf` does. It receives the
+   * request of `node:http`. Default: refuses these tokens.
+   */
+  readonly clientCertificate?: (request: NodeHeaders) => PresentedCertificate | undefined;
+}
+
+/**
+ * Separates what only frameworks of Node support.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ */
+export function nodeProtection(options: NodeProtectionOptions): {
+  readonly protection: Protection;
+  certificateOf(request: NodeHeaders): PresentedCertificate | undefined;
+} {
+  if (typeof options !== 'object' || options === null) throw new ConfigurationError('options', 'an object');
+  const { clientCertificate, ...others } = options;
+  requireKinds({ clientCertificate }, { clientCertificate: anyFunction });
+  return {
+    protection: new Protection(others),
+    certificateOf: (request) => clientCertificate?.(request),
+  };
+}
 
 /** The verified token, or the response to a refused request. */
 export type Verdict = { readonly token: VerifiedAccessToken } | { readonly answer: Answer };
@@ -159,7 +194,9 @@ export class Protection {
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
     const presented = readToken(request, this.#dpop !== undefined);
     const { scheme } = presented;
-    const token = requireScheme(await this.#tokens.verify(presented.token, scheme), scheme);
+    const certificate = request.clientCertificate && (await sha256(request.clientCertificate.der));
+    const verified = await this.#tokens.verify(presented.token, scheme, certificate);
+    const token = requireBinding(verified, scheme, certificate);
     if (scheme === 'DPoP') await this.#dpop?.requireProof(request, presented.token, token);
     const isPermitted = this.#scopes.every((scope) => token.scopes.includes(scope));
     const missingScope = isPermitted ? undefined : this.#scopes.join(' ');

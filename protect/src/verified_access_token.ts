@@ -4,7 +4,7 @@ import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal/http/errors';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
-import { type Claims, schemeRefusal } from '@grantd/core/internal/protocol/claims';
+import { bindingRefusal, type Claims } from '@grantd/core/internal/protocol/claims';
 
 /** A verified access token. */
 export interface VerifiedAccessToken {
@@ -24,20 +24,26 @@ export interface AccessTokens {
   /**
    * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
    *   caller must then check the proof, as `protect` does. Default: `Bearer`.
+   * @param certificate thumbprint of the certificate of the TLS connection: SHA-256 of its DER, base64url. A token that
+   *   is bound to a certificate is accepted only with the same one. Default: none.
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    * @throws {AuthorizationServerFault} the token could not be checked
    */
-  verify(token: string, scheme?: TokenScheme): Promise<VerifiedAccessToken>;
+  verify(token: string, scheme?: TokenScheme, certificate?: string): Promise<VerifiedAccessToken>;
 }
 
 /**
- * Requires that the token was presented in the way that it needs (RFC 9449 §7.1, §7.2).
+ * Requires that the token was presented in the way that it needs (RFC 8705 §3, RFC 9449 §7.1, §7.2).
  * @returns the same token
- * @throws {OAuthError} `invalid_token`: bound to a key and presented without a proof, or the reverse, or bound in a way
- *   that is not known here
+ * @throws {OAuthError} `invalid_token`: bound to a key and presented without a proof, or the reverse; bound to another
+ *   certificate; or bound in a way that is not known here
  */
-export function requireScheme(token: VerifiedAccessToken, scheme: TokenScheme): VerifiedAccessToken {
-  const reason = schemeRefusal(token.claims.cnf, scheme);
+export function requireBinding(
+  token: VerifiedAccessToken,
+  scheme: TokenScheme,
+  certificate: string | undefined,
+): VerifiedAccessToken {
+  const reason = bindingRefusal(token.claims.cnf, scheme, certificate);
   if (reason !== undefined) throw refusedToken(reason);
   return token;
 }
@@ -75,6 +81,8 @@ const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
   wrong_type: 'the token is not an access token that is accepted here',
   token_bound: 'the access token is bound to a key and needs a proof',
   token_unbound: 'the access token is not bound to a key',
+  client_certificate_missing: 'the access token is bound to a client certificate',
+  client_certificate_wrong: 'the access token is bound to another client certificate',
   wrong_issuer: 'the access token is from another issuer',
   audience_wrong: 'the access token is for another API',
   expired: 'the access token is expired',

@@ -282,7 +282,8 @@ test('§4 every required claim is checked', async () => {
     [{ client_id: undefined }, 'malformed'],
     [{ nbf: now + 1 }, 'not_yet_valid'],
     [{ cnf: { jkt: 'thumbprint' } }, 'token_bound'],
-    [{ cnf: { 'x5t#S256': 'certificate' } }, 'confirmation_unknown'],
+    [{ cnf: { 'x5t#S256': 'certificate' } }, 'client_certificate_missing'],
+    [{ cnf: { kid: 'key' } }, 'confirmation_unknown'],
   ];
   for (const [claims, reason] of cases) {
     assert.deepEqual(

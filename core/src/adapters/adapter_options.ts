@@ -2,7 +2,13 @@
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { type OnFault, printFault } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
-import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../http/http.ts';
+import {
+  type ClientCertificate,
+  type HttpRequest,
+  type HttpResponse,
+  pathOf,
+  queryOf,
+} from '../http/http.ts';
 import { anyFunction, anyText, type KindsOf, oneOf } from '../option_kinds.ts';
 
 /**
@@ -24,6 +30,11 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
    */
   readonly id?: (request: Incoming, ...rest: Rest) => string | undefined;
   /**
+   * Returns the certificate that the client presented in the TLS handshake (RFC 8705). It needs the server's option
+   * `clientCertificates`. Default: none.
+   */
+  readonly clientCertificate?: (request: Incoming, ...rest: Rest) => ClientCertificate | undefined;
+  /**
    * Receives errors that lead to a 500 or 503 and that neither the server nor the framework reports: an unreadable
    * body, a response that cannot be sent, an exception from the host's own operation. Default: the server's `onEvent`
    * for `mount`, the console for `handler`.
@@ -44,6 +55,7 @@ export const ADAPTER_OPTIONS: KindsOf<AdapterOptions<never>> = {
   errors: oneOf('render', 'forward'),
   headers: anyFunction,
   id: anyFunction,
+  clientCertificate: anyFunction,
   onFault: anyFunction,
 };
 

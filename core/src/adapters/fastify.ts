@@ -105,8 +105,8 @@ function answering(
   options: AdapterOptions<FastifyRequest>,
 ): (operation: Operation, ...exchange: Parameters<FastifyHandler>) => ReturnType<FastifyHandler> {
   requireKinds(options, ADAPTER_OPTIONS);
-  const { errors, headers, id, onFault } = options;
-  const hosted = identified(hostedOf, { id });
+  const { errors, headers, onFault } = options;
+  const hosted = identified(hostedOf, options);
   return async (operation, request, reply) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);
     const answer = await answerTo(request.raw, hosted(request), operation, errors, render);

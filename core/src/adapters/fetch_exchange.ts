@@ -57,12 +57,14 @@ function answering<Host, Rest extends readonly unknown[]>(
   options: FetchOptions<Host, Rest>,
 ): (operation: Operation, host: Host, ...rest: Rest) => Promise<Response> {
   requireKinds(options, FETCH_OPTIONS);
-  const { errors, headers, onFault, id, body } = options;
+  const { errors, headers, onFault, id, body, clientCertificate } = options;
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
+    const certificate = clientCertificate?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
       ...idOf(id, host, ...rest),
+      ...(certificate !== undefined && { clientCertificate: certificate }),
     };
     return readRequest(requestOf(host), known);
   };
@@ -124,7 +126,7 @@ export interface FetchMountOptions<Host = Request, Rest extends readonly unknown
     FromHost<Host, Rest> {}
 
 /** Overrides what the `Request` itself says. */
-export type Known = Partial<Pick<HttpRequest, 'body' | 'id'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'id' | 'clientCertificate'>>;
 
 /** The body could not be read to its end, because of the connection or of the host's own code. */
 interface BrokenBody {

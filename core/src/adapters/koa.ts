@@ -78,8 +78,8 @@ function answering(
   options: AdapterOptions<KoaContext>,
 ): (operation: Operation, context: KoaContext) => Promise<void> {
   requireKinds(options, ADAPTER_OPTIONS);
-  const { errors, headers, id, onFault } = options;
-  const hosted = identified(hostedOf, { id });
+  const { errors, headers, onFault } = options;
+  const hosted = identified(hostedOf, options);
   return async (operation, context) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, context);
     const answer = await answerTo(context.req, hosted(context), operation, errors, render);

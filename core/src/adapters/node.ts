@@ -13,6 +13,7 @@ import {
   plainRequest,
 } from './node_exchange.ts';
 
+export { type ClientCertificate, tlsCertificateOf } from '../http/http.ts';
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export {
   addressUnit,

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import {
+  type ClientCertificate,
   closingHeaders,
   type HttpRequest,
   type HttpResponse,
@@ -36,6 +37,8 @@ export interface HostedRequest extends LeftByParsers {
   /** The whole URL, with the parts that routers remove. */
   readonly url: string | undefined;
   readonly id: unknown;
+  /** What the host says about it. */
+  readonly clientCertificate?: ClientCertificate | undefined;
 }
 
 /** What the host's body parsers have left. */
@@ -160,13 +163,13 @@ export function hostedByConnect(request: ConnectRequest): HostedRequest {
 
 /** @throws {Error} the connection broke before the body was complete */
 export async function plainRequest(request: IncomingMessage, hosted: HostedRequest): Promise<HttpRequest> {
-  const { method = 'GET' } = request;
   const body = await bodyOf(request, hosted);
   return {
-    method,
+    method: request.method ?? 'GET',
     ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
     ...(body !== undefined && { body }),
+    ...(hosted.clientCertificate !== undefined && { clientCertificate: hosted.clientCertificate }),
   };
 }
 
@@ -181,12 +184,17 @@ function idOf(id: unknown): Pick<HttpRequest, 'id'> {
   return isIdentifier ? { id: String(id) } : {};
 }
 
-/** The option `id` wins over the framework's own identifier. */
+/** Adds what the host's options say about a request. The option `id` wins over the framework's own identifier. */
 export function identified<Incoming>(
   hostedOf: (incoming: Incoming) => HostedRequest,
-  { id }: { readonly id?: AdapterOptions<Incoming>['id'] | undefined } = {},
+  { id, clientCertificate }: Pick<AdapterOptions<Incoming>, 'id' | 'clientCertificate'> = {},
 ): (incoming: Incoming) => HostedRequest {
-  return id === undefined ? hostedOf : (incoming) => ({ ...hostedOf(incoming), id: id(incoming) });
+  if (id === undefined && clientCertificate === undefined) return hostedOf;
+  return (incoming) => ({
+    ...hostedOf(incoming),
+    ...(id !== undefined && { id: id(incoming) }),
+    clientCertificate: clientCertificate?.(incoming),
+  });
 }
 
 export type FurtherHeaders = Readonly<Record<string, string>>;

@@ -6,8 +6,8 @@ import { type Form, readQueryOrForm, requireParameter, requireShortParameters } 
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import type { Prompt, ResponseMode } from '../protocol/authorization_parameters.ts';
-import type { ClaimsRequest } from '../protocol/claims.ts';
-import type { ClientRecord, Confirmation } from '../protocol/records.ts';
+import type { ClaimsRequest, Confirmation } from '../protocol/claims.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { callOf } from '../serve.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import { readAuthorizationParameters } from './parameters.ts';

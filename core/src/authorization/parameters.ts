@@ -10,8 +10,8 @@ import {
   parsePrompt,
   parseUiLocales,
 } from '../protocol/authorization_parameters.ts';
-import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
-import type { ClientRecord, Confirmation } from '../protocol/records.ts';
+import { type ClaimsRequest, type Confirmation, parseClaimsParameter } from '../protocol/claims.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { selectScopes } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';

@@ -1,13 +1,12 @@
 // Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
-import { confirmationOfRequest } from '../confirmation/dpop.ts';
+import { keyOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
-import type { Confirmation } from '../protocol/records.ts';
 import { DPOP_JKT, readAuthorizationParameters } from './parameters.ts';
 import { keepPushedRequest } from './request_end.ts';
 import { parametersByValue } from './request_object.ts';
@@ -29,7 +28,7 @@ export async function pushedAuthorizationRequest(
 
   // §2.1, §3 the request gets the same validation as at the authorization endpoint
   const sent = await parametersByValue(context, client, requestPartOf(form, client.id));
-  const parameters = boundTo(await confirmationOfRequest(context, request, client, ENDPOINT), sent);
+  const parameters = boundTo(await keyOfRequest(context, request, client, ENDPOINT), sent);
   requireShortParameters(parameters);
   const target = requireTarget(client, parameters);
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
@@ -56,9 +55,8 @@ const ENDPOINT = 'pushedAuthorizationRequest';
  * The parameters with the key of the proof, if there is one, as `dpop_jkt` (RFC 9449 §10.1).
  * @throws {OAuthError} `invalid_dpop_proof`: `dpop_jkt` names another key
  */
-function boundTo(confirmation: Required<Confirmation> | undefined, parameters: Form): Form {
-  if (confirmation === undefined) return parameters;
-  const { jkt } = confirmation;
+function boundTo(jkt: string | undefined, parameters: Form): Form {
+  if (jkt === undefined) return parameters;
   if ((parameters.get(DPOP_JKT) ?? jkt) !== jkt) throw refusedProof({ reason: 'dpop_key_wrong' }, 400);
   return new Map([...parameters, [DPOP_JKT, jkt]]);
 }

@@ -9,7 +9,7 @@ import type { Claims } from '../protocol/claims.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { AssertionAlgorithm, AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { endpointUrl } from '../protocol/redirect_uri.ts';
+import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { parseClaims, readJwtHeader } from '../tokens/jwt.ts';
 import type { ClientContext, EndpointPaths } from './client.ts';
 import { takeOnce } from './client.ts';
@@ -211,7 +211,7 @@ const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
  * the token endpoint instead, as older clients do. A list must not contain another server.
  */
 function isForThisServer(
-  { issuer, paths }: ClientContext,
+  { issuer, mtlsOrigin, paths }: ClientContext,
   client: ClientRecord,
   aud: unknown,
   { operation }: Call,
@@ -221,7 +221,9 @@ function isForThisServer(
     return audiences.length === 1 && audiences[0] === issuer;
   }
   const endpoints = [paths.token, paths[ENDPOINTS[operation] ?? 'token']];
-  const accepted = new Set<unknown>([issuer, ...endpoints.map((path) => endpointUrl(issuer, path))]);
+  const urls = endpoints.map((path) => endpointUrl(issuer, path));
+  const aliases = mtlsOrigin === undefined ? [] : urls.map((url) => urlAt(mtlsOrigin, url));
+  const accepted = new Set<unknown>([issuer, ...urls, ...aliases]);
   return audiences.length > 0 && audiences.every((one) => accepted.has(one));
 }
 

@@ -47,6 +47,10 @@ export interface ClientContext extends TokenContext {
   readonly dpopNonces: DpopNonces;
   /** Seconds for which a proof is accepted after its `iat`. */
   readonly dpopProofLifetime: number;
+  /** Whether requests carry certificates. If not, those of a request do not count. */
+  readonly clientCertificates: boolean;
+  /** Origin at which clients present certificates, if it is not the issuer’s (RFC 8705 §5). */
+  readonly mtlsOrigin: string | undefined;
   readonly onEvent: (event: ServerEvent) => void;
 }
 

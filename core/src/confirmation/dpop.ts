@@ -1,66 +1,50 @@
 // DPoP at the server's endpoints: which requests need a proof, its single use, and nonces. § refers to RFC 9449.
 import { hmacSha256, sha256 } from '#crypto';
-import { isConfidential } from '../clients/authentication.ts';
 import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/client.ts';
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
-import type { ClientRecord, Confirmation } from '../protocol/records.ts';
-import { endpointUrl } from '../protocol/redirect_uri.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { type DpopProof, isForToken, refusedProof, verifyDpopProof } from './dpop_proof.ts';
 
 type DpopContext = Pick<
   ClientContext,
-  'issuer' | 'paths' | 'clock' | 'secret' | 'dpopAlgorithms' | 'dpopNonces' | 'dpopProofLifetime'
+  | 'issuer'
+  | 'mtlsOrigin'
+  | 'paths'
+  | 'clock'
+  | 'secret'
+  | 'dpopAlgorithms'
+  | 'dpopNonces'
+  | 'dpopProofLifetime'
 >;
 
 /** What checks of proofs need, with the storage of used proofs. */
-type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
+export type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
 
 /**
  * Accepts the proof of a request to an endpoint that issues something, and uses it up (§5, §10.1).
- * @returns how tokens and codes are bound to the key; `undefined` if the request has no proof, or DPoP is off
+ * @returns the thumbprint of the key; `undefined` if the request has no proof, or DPoP is off
  * @throws {OAuthError} `invalid_dpop_proof`: also if a client that is registered for bound tokens alone sends no
  *   proof to the token endpoint (§5.2); `use_dpop_nonce`
  * @throws {StorageFault} storage is unavailable
  */
-export async function confirmationOfRequest(
+export async function keyOfRequest(
   context: ProofContext,
   request: HttpRequest,
   { metadata }: ClientRecord,
   endpoint: 'token' | 'pushedAuthorizationRequest',
-): Promise<Required<Confirmation> | undefined> {
+): Promise<string | undefined> {
   const isOff = context.dpopAlgorithms.length === 0;
   const proof = isOff ? undefined : await checkedProof(context, request, endpoint, 400);
   if (proof !== undefined) {
     await useUp(context, proof, 400);
-    return { jkt: proof.jkt };
+    return proof.jkt;
   }
   if (endpoint === 'token' && metadata?.dpop_bound_access_tokens === true)
     throw refusedProof({ reason: isOff ? 'dpop_not_supported' : 'dpop_proof_missing' }, 400);
   return undefined;
-}
-
-/**
- * Returns what to bind a refresh token to, which is issued with a bound access token. Only those of public clients are
- * bound: confidential clients authenticate at every refresh (§5).
- */
-export function confirmationOfRefreshToken(
-  client: ClientRecord,
-  confirmation: Confirmation,
-): Confirmation | undefined {
-  return isConfidential(client) ? undefined : confirmation;
-}
-
-/**
- * Requires that a code or refresh token is presented with its key (§5, §10).
- * @throws {OAuthError} `invalid_dpop_proof`: no proof; `invalid_grant`: the proof is by another key
- */
-export function requireSameKey(bound: Confirmation, presented: Confirmation | undefined): void {
-  if (presented === undefined) throw refusedProof({ reason: 'dpop_proof_missing' }, 400);
-  const isSame = Object.keys(bound).length === 1 && bound.jkt !== undefined && bound.jkt === presented.jkt;
-  if (!isSame)
-    throw new OAuthError('invalid_grant', 'the grant is bound to another key', { reason: 'dpop_key_wrong' });
 }
 
 /**
@@ -91,14 +75,15 @@ async function checkedProof(
   endpoint: keyof EndpointPaths,
   status: 400 | 401,
 ): Promise<DpopProof | undefined> {
-  const { issuer, paths, dpopAlgorithms: algorithms, dpopProofLifetime: lifetime } = context;
+  const { issuer, mtlsOrigin, paths, dpopAlgorithms: algorithms, dpopProofLifetime: lifetime } = context;
   const header = headerValue(request, 'dpop');
   if (header === undefined) return undefined;
   const { method } = request;
   // The issuer is the server's public URL, also behind a proxy.
   const url = endpointUrl(issuer, paths[endpoint]);
+  const urls = mtlsOrigin === undefined ? [url] : [url, urlAt(mtlsOrigin, url)];
   const nowMs = context.clock();
-  const proof = await verifyDpopProof(header, { method, url, algorithms, lifetime, nowMs });
+  const proof = await verifyDpopProof(header, { method, urls, algorithms, lifetime, nowMs });
   if ('reason' in proof) throw refusedProof(proof, status);
   await requireNonce(context, proof, status);
   return proof;

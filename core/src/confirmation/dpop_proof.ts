@@ -25,8 +25,8 @@ export interface DpopProof {
 /** What a proof has to be. */
 export interface ExpectedProof {
   readonly method: string;
-  /** The public URL of the request, without query and fragment. */
-  readonly url: string;
+  /** Public URLs that the request may have, without query and fragment. */
+  readonly urls: readonly string[];
   readonly algorithms: readonly SigningAlgorithm[];
   /** Seconds for which a proof is accepted after its `iat`. */
   readonly lifetime: number;
@@ -79,8 +79,8 @@ export async function verifyDpopProof(
   if (!isOptionalText(nonce) || !isOptionalText(ath)) return { reason: 'dpop_proof_malformed' };
   if (htm !== expected.method) return { reason: 'dpop_method_wrong' };
   if (typeof htu !== 'string') return { reason: 'dpop_url_wrong' };
-  const url = requestedUrl(expected.url);
-  if (url === undefined || comparableUrl(htu) !== url)
+  const url = comparableUrl(htu);
+  if (url === undefined || !expected.urls.some((requested) => requestedUrl(requested) === url))
     return { reason: 'dpop_url_wrong', value: withoutQuery(htu) };
   const reason = untimely(claims, iat, expected);
   if (reason !== undefined) return { reason };

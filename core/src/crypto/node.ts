@@ -14,7 +14,7 @@ import { promisify } from 'node:util';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
 
-export const sha256: CryptoPort['sha256'] = (text) => hash('sha256', text, 'base64url');
+export const sha256: CryptoPort['sha256'] = (data) => hash('sha256', data, 'base64url');
 
 export const hmacSha256: CryptoPort['hmacSha256'] = (key, text) =>
   createHmac('sha256', key).update(text).digest('base64url');

@@ -4,8 +4,8 @@ import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 
 /** Functions that each runtime provides. Some return promises, so callers must await the results. */
 export interface CryptoPort {
-  /** SHA-256 of a text's UTF-8 bytes, base64url without padding. */
-  sha256(text: string): string | Promise<string>;
+  /** SHA-256 of bytes, or of a text's UTF-8 bytes; base64url without padding. */
+  sha256(data: string | Uint8Array): string | Promise<string>;
   /** HMAC-SHA-256 of a text's UTF-8 bytes, base64url without padding. */
   hmacSha256(key: Uint8Array<ArrayBuffer>, text: string): string | Promise<string>;
   /** Derives a key of 32 bytes from a secret by HKDF-SHA-256 (RFC 5869 §2), without salt. */

@@ -3,8 +3,13 @@ import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
 
-export const sha256: CryptoPort['sha256'] = async (text) =>
-  base64url(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+export const sha256: CryptoPort['sha256'] = async (data) =>
+  base64url(
+    await crypto.subtle.digest(
+      'SHA-256',
+      typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data),
+    ),
+  );
 
 export const hmacSha256: CryptoPort['hmacSha256'] = async (key, text) => {
   const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [

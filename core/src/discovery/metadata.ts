@@ -11,7 +11,7 @@ import {
   GRANT_TYPES,
   namesOf,
 } from '../protocol/client_metadata.ts';
-import { endpointUrl } from '../protocol/redirect_uri.ts';
+import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 
 /** What the metadata document says about the server. */
@@ -36,6 +36,8 @@ export type MetadataContext = Pick<
   | 'requestObjectAlgorithms'
   | 'clientAssertionAlgorithms'
   | 'dpopAlgorithms'
+  | 'clientCertificates'
+  | 'mtlsOrigin'
 >;
 
 /** Authorization server metadata (RFC 8414 §2, OpenID Discovery §3) from the current configuration. */
@@ -81,6 +83,10 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     ...(context.dpopAlgorithms.length > 0 && {
       dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),
     }),
+    ...(context.clientCertificates && { tls_client_certificate_bound_access_tokens: true }),
+    ...(context.mtlsOrigin !== undefined && {
+      mtls_endpoint_aliases: endpointsAt(context, context.mtlsOrigin),
+    }),
     authorization_response_iss_parameter_supported: true,
     authorization_signing_alg_values_supported: context.jwt.algorithms,
     authorization_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
@@ -118,6 +124,20 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
       prompt_values_supported: PROMPTS,
       ...(context.acrValues.length > 0 && { acr_values_supported: context.acrValues }),
     }),
+  };
+}
+
+/** The endpoints that clients call themselves, at the origin that asks for certificates (RFC 8705 §5). */
+function endpointsAt({ issuer, paths, oidc, storage }: MetadataContext, origin: string) {
+  const at = (path: string) => urlAt(origin, endpointUrl(issuer, path));
+  return {
+    token_endpoint: at(paths.token),
+    introspection_endpoint: at(paths.introspection),
+    revocation_endpoint: at(paths.revocation),
+    ...(storage.pushedRequests !== undefined && {
+      pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
+    }),
+    ...(oidc !== undefined && { userinfo_endpoint: at(paths.userInfo) }),
   };
 }
 

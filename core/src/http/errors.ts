@@ -337,6 +337,12 @@ export const REFUSAL_REASONS = {
   token_bound:
     'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
   token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
+  client_certificate_missing:
+    'The client, or the code or token that it sent, needs a TLS connection with a client certificate, and the request has none.',
+  client_certificate_wrong:
+    'The certificate of the TLS connection is another one than the code or token is bound to.',
+  client_certificates_off:
+    'The client needs tokens that are bound to a certificate, but the option clientCertificates is off.',
   confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:

@@ -17,6 +17,22 @@ export interface HttpRequest {
   readonly body?: string | ParsedForm;
   /** Request ID, which connects events with the host’s log. */
   readonly id?: string;
+  /** The client’s certificate, if it presented one in the TLS handshake (RFC 8705 §2). */
+  readonly clientCertificate?: ClientCertificate;
+}
+
+/**
+ * A certificate whose private key the client has proven to have, in the TLS handshake. Never make one from a header
+ * that the client itself could have sent.
+ */
+export interface ClientCertificate {
+  /** X.509 certificate in DER. */
+  readonly der: Uint8Array;
+  /**
+   * Whether the TLS layer has verified the chain, up to a CA that the host trusts to name clients. Anyone can make a
+   * certificate with any name, so `tls_client_auth` requires it (RFC 8705 §2.1).
+   */
+  readonly hasTrustedChain: boolean;
 }
 
 export interface HttpResponse {
@@ -169,7 +185,7 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** A Node request’s headers, and whether its body has been read. */
+/** A Node request’s headers and connection, and whether its body has been read. */
 export interface NodeHeaders {
   readonly headers: HttpRequest['headers'];
   /** Alternating names and values, as received. */
@@ -177,6 +193,31 @@ export interface NodeHeaders {
   readonly httpVersionMajor?: number;
   /** Whether the whole body has arrived. */
   readonly complete?: boolean;
+  /** The connection. */
+  readonly socket?: object;
+}
+
+/** A TLS connection of Node. */
+interface TlsConnection {
+  /** Whether the chain has been verified. */
+  readonly authorized: boolean;
+  /** Returns an empty object without a certificate, and `null` once the connection is closed. */
+  getPeerCertificate(): { readonly raw?: Uint8Array } | null;
+}
+
+/**
+ * Returns the certificate of a TLS connection that ends in this process, for the option `clientCertificate`. The TLS
+ * server needs `requestCert: true`, and `ca`: the CA that may name clients. Without `ca`, Node trusts every public CA.
+ * With `rejectUnauthorized: false` it also accepts certificates of others, which prove possession of their key alone.
+ * @returns `undefined` without TLS or without a certificate
+ */
+export function tlsCertificateOf({
+  socket = {},
+}: Pick<NodeHeaders, 'socket'>): ClientCertificate | undefined {
+  if (!('getPeerCertificate' in socket)) return undefined;
+  const connection = socket as TlsConnection;
+  const { raw: der } = connection.getPeerCertificate() ?? {};
+  return der && { der, hasTrustedChain: connection.authorized };
 }
 
 /** Closes the connection after an unread body, because no further request can follow it. HTTP/2 does not need this. */
@@ -184,7 +225,7 @@ export function closingHeaders({
   headers,
   httpVersionMajor = 1,
   complete = false,
-}: Omit<NodeHeaders, 'rawHeaders'>): Readonly<Record<string, string>> {
+}: Omit<NodeHeaders, 'rawHeaders' | 'socket'>): Readonly<Record<string, string>> {
   if (httpVersionMajor > 1) return {};
   const isUnread = !complete && headers['transfer-encoding'] !== undefined;
   const isLeftUnread = isUnread || Number(headers['content-length'] ?? 0) > MAX_BODY_BYTES;

@@ -8,7 +8,8 @@ import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
-import { type ClientRecord, type Confirmation, formatScope, isUnchecked } from '../protocol/records.ts';
+import type { Confirmation } from '../protocol/claims.ts';
+import { type ClientRecord, formatScope, isUnchecked } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
@@ -40,7 +41,7 @@ export interface IntrospectionResult {
   readonly auth_time?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
-  /** What the token is bound to (RFC 9449 §6.2). The resource server must require its proof. */
+  /** What the token is bound to (RFC 8705 §3.2, RFC 9449 §6.2). The resource server must require its proof. */
   readonly cnf?: Confirmation;
   /** Details that are for the caller (RFC 9396 §9.2). */
   readonly authorization_details?: AuthorizationDetails;

@@ -59,6 +59,11 @@ export async function issueByOperator(
   if (client.metadata?.dpop_bound_access_tokens === true) {
     throw new OperatorIssueError(`the tokens of the client ${client.id} are bound to a key that only it has`);
   }
+  if (client.metadata?.tls_client_certificate_bound_access_tokens === true) {
+    throw new OperatorIssueError(
+      `the tokens of the client ${client.id} are bound to a certificate that only it can present`,
+    );
+  }
   if (order.refresh && order.subject === undefined) {
     throw new OperatorIssueError('a refresh token requires a user');
   }

@@ -3,9 +3,9 @@ import type { CryptoKey, JWK } from 'jose';
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
-import { type Claims, dpopKeyOf } from '../protocol/claims.ts';
+import { type Claims, readConfirmation } from '../protocol/claims.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
-import type { Confirmation, TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
 import type { Storage } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
@@ -154,13 +154,13 @@ function inOwnTerms(
   const { subject: sub, clientId: client_id, scopes } = record;
   const expiresAt = earlier(record.expiresAt, claims.exp);
   const own = { iss, sub, jti, ...(expiresAt !== 0 && { exp: expiresAt }) };
-  const isBound = record.confirmation === undefined && dpopKeyOf(claims.cnf) !== undefined;
+  const bound = record.confirmation === undefined ? readConfirmation(claims.cnf) : undefined;
   return {
     record: {
       ...record,
       expiresAt,
-      ...(isBound && { confirmation: claims.cnf as Confirmation }),
-      ...(isBound && kind === 'access_token' && { tokenType: 'DPoP' }),
+      ...(bound !== undefined && { confirmation: bound }),
+      ...(bound?.jkt !== undefined && kind === 'access_token' && { tokenType: 'DPoP' }),
     },
     claims:
       kind === 'access_token'

@@ -1,7 +1,7 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../environment.ts';
+import type { Confirmation } from '../protocol/claims.ts';
 import {
-  type Confirmation,
   type NewToken,
   type Standing,
   storedLife,
@@ -197,7 +197,7 @@ export interface PreviousToken {
   readonly expiresAtMs: number;
   /** For access tokens: `id` of the refresh token that was issued with it, if any. */
   readonly refreshTokenId?: string | null | undefined;
-  /** The key that the token is bound to (RFC 9449 §6). Default: `cnf` of a JWT, else none. */
+  /** What the token is bound to (RFC 8705 §3, RFC 9449 §6). Default: `cnf` of a JWT, else none. */
   readonly confirmation?: Confirmation | null | undefined;
 }
 

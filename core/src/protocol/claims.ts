@@ -7,26 +7,60 @@ import { isJsonObject, parseJson } from '../http/http.ts';
 export type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * The key that a confirmation (`cnf`) names (RFC 9449 §6.1), by its thumbprint.
- * @returns `undefined` if it also or only has other members: they name proofs that are not known here
+ * What proves that the bearer of a token is its rightful holder: the members of `cnf` (RFC 7800 §3.1). With several
+ * members, each of their proofs is needed.
  */
+export interface Confirmation {
+  /** Thumbprint (RFC 7638) of the client's key: the token needs DPoP proofs by this key (RFC 9449 §6.1). */
+  readonly jkt?: string;
+  /** SHA-256 (base64url) of the client's certificate: the token needs TLS connections with it (RFC 8705 §3.1). */
+  readonly 'x5t#S256'?: string;
+}
+
+const CONFIRMATION_MEMBERS: readonly string[] = ['jkt', 'x5t#S256'] satisfies (keyof Confirmation)[];
+
+/**
+ * Reads a confirmation (`cnf`).
+ * @returns `undefined` if it has no members, or one that names a proof that is not known here
+ */
+export function readConfirmation(cnf: unknown): Confirmation | undefined {
+  if (!isJsonObject(cnf)) return undefined;
+  const members = Object.entries(cnf);
+  const areKnown = members.every(
+    ([name, value]) => CONFIRMATION_MEMBERS.includes(name) && typeof value === 'string',
+  );
+  return members.length > 0 && areKnown ? cnf : undefined;
+}
+
+/** The key that a confirmation (`cnf`) names (RFC 9449 §6.1), by its thumbprint. */
 export function dpopKeyOf(cnf: unknown): string | undefined {
-  if (!isJsonObject(cnf) || Object.keys(cnf).length !== 1) return undefined;
-  return typeof cnf.jkt === 'string' ? cnf.jkt : undefined;
+  return readConfirmation(cnf)?.jkt;
 }
 
 /**
- * Why a token cannot be used in the way that it was presented (RFC 9449 §7.1, §7.2).
+ * Why a token cannot be used in the way that it was presented (RFC 8705 §3, RFC 9449 §7.1, §7.2).
  * @param cnf of the token; `undefined` for a bearer token
- * @returns `undefined` if the scheme fits; a token that is bound to a key then still needs its proof
+ * @param certificate thumbprint (`x5t#S256`) of the certificate of the TLS connection, if any
+ * @returns `undefined` if scheme and certificate fit; a token that is bound to a key then still needs its proof
  */
-export function schemeRefusal(
+export function bindingRefusal(
   cnf: unknown,
   scheme: TokenScheme,
-): 'token_unbound' | 'confirmation_unknown' | 'token_bound' | undefined {
+  certificate: string | undefined,
+):
+  | 'token_unbound'
+  | 'confirmation_unknown'
+  | 'token_bound'
+  | 'client_certificate_missing'
+  | 'client_certificate_wrong'
+  | undefined {
   if (cnf === undefined) return scheme === 'Bearer' ? undefined : 'token_unbound';
-  if (dpopKeyOf(cnf) === undefined) return 'confirmation_unknown';
-  return scheme === 'Bearer' ? 'token_bound' : undefined;
+  const bound = readConfirmation(cnf);
+  if (bound === undefined) return 'confirmation_unknown';
+  if (bound.jkt !== undefined && scheme === 'Bearer') return 'token_bound';
+  if (bound.jkt === undefined && scheme === 'DPoP') return 'token_unbound';
+  if (bound['x5t#S256'] === undefined || bound['x5t#S256'] === certificate) return undefined;
+  return certificate === undefined ? 'client_certificate_missing' : 'client_certificate_wrong';
 }
 
 /** The claims that each scope permits. */

@@ -298,7 +298,7 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, JARM §3, RFC 9396 §10, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §3.4, JARM §3, RFC 9396 §10, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -309,6 +309,11 @@ const METADATA_MEMBERS = {
   dpop_bound_access_tokens: member(
     trueOrFalse,
     'whether all its access tokens are bound to a key, so that it must send DPoP proofs (RFC 9449 section 5.2)',
+    { defaultInWords: 'false' },
+  ),
+  tls_client_certificate_bound_access_tokens: member(
+    trueOrFalse,
+    'whether all its access tokens are bound to its TLS certificate, which it must present (RFC 8705 section 3.4)',
     { defaultInWords: 'false' },
   ),
   authorization_signed_response_alg: member(

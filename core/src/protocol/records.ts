@@ -5,7 +5,7 @@ import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import type { AuthorizationDetails } from './authorization_details.ts';
-import type { Claims, ClaimsRequest } from './claims.ts';
+import type { Claims, ClaimsRequest, Confirmation } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';
 import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata.ts';
 
@@ -104,12 +104,6 @@ export interface Standing {
 
 export type TokenKind = 'access_token' | 'refresh_token';
 
-/** What proves that the bearer of a token is its rightful holder: the members of `cnf` (RFC 7800 §3.1). */
-export interface Confirmation {
-  /** Thumbprint (RFC 7638) of the client's key: the token needs DPoP proofs by this key (RFC 9449 §6.1). */
-  readonly jkt?: string;
-}
-
 /**
  * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
  * successors of one refresh token. A grant is what one authorization by a user led to; pairs and families belong to one
@@ -123,7 +117,7 @@ export interface TokenRecord {
   readonly digest?: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
-  /** `token_type` of the token response: `Bearer` or `DPoP`. Absent for refresh tokens. */
+  /** `token_type` of the token response: `DPoP` if it is bound to a key, otherwise `Bearer`. Absent for refresh tokens. */
   readonly tokenType?: string;
   /** What the token is bound to. Absent for bearer tokens. */
   readonly confirmation?: Confirmation;

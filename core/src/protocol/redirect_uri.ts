@@ -1,4 +1,6 @@
-// Compares and checks redirect URIs.
+// Compares and checks redirect URIs, and makes URLs of endpoints.
+import { pathOf } from '../http/http.ts';
+
 /** Hosts whose port may vary, because native applications listen on any free port (RFC 8252 §7.3). */
 const LOOPBACK_HOSTS: readonly string[] = ['127.0.0.1', '[::1]'];
 
@@ -86,4 +88,9 @@ function loopbackWithoutPort(uri: string, isNative: boolean): string | undefined
 /** @param path begins with a slash */
 export function endpointUrl(issuer: string, path: string): string {
   return issuer.replace(/\/$/, '') + path;
+}
+
+/** The same path at another origin. */
+export function urlAt(origin: string, url: string): string {
+  return origin + pathOf({ url });
 }

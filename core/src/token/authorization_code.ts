@@ -4,7 +4,11 @@ import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
+import {
+  confirmationOfAccessToken,
+  confirmationOfRefreshToken,
+  requireSameConfirmation,
+} from '../confirmation/confirmation.ts';
 import { equalInConstantTime } from '../environment.ts';
 import type { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -19,11 +23,11 @@ import { codeLife, confirmationOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
-export const authorizationCode: Grant = async (context, client, form, call, confirmation) => {
+export const authorizationCode: Grant = async (context, client, form, call, proven) => {
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
   const bound = confirmationOf({ record, claims: record.claims });
-  if (bound !== undefined) requireSameKey(bound, confirmation);
+  if (bound !== undefined) requireSameConfirmation(bound, proven);
   if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call);
   requireUnchanged(record, client);
   await requireAlive(context, record);
@@ -37,7 +41,7 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
   const purpose = {
     client,
     scopes,
-    confirmation,
+    confirmation: proven && confirmationOfAccessToken(client, proven),
     person,
     claims,
     grantId,
@@ -48,7 +52,7 @@ export const authorizationCode: Grant = async (context, client, form, call, conf
   const refresh = client.grantTypes.includes('refresh_token')
     ? await mintRefreshToken(context, {
         ...purpose,
-        confirmation: confirmation && confirmationOfRefreshToken(client, confirmation),
+        confirmation: proven && confirmationOfRefreshToken(client, proven),
       })
     : undefined;
   const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.expiresAt);

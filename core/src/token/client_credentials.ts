@@ -1,5 +1,6 @@
 // The grant type `client_credentials`.
 import { accessFor, audienceOf, resourcesIn, resourcesWithDetails } from '../clients/access.ts';
+import { confirmationOfAccessToken } from '../confirmation/confirmation.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';
@@ -7,7 +8,7 @@ import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
-export const clientCredentials: Grant = async (context, client, form, _call, confirmation) => {
+export const clientCredentials: Grant = async (context, client, form, _call, proven) => {
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   // RFC 9396 §6
   const types = context.authorizationDetails;
@@ -26,6 +27,7 @@ export const clientCredentials: Grant = async (context, client, form, _call, con
   const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
   const granted = { ...(resources && { resources }), ...(authorizationDetails && { authorizationDetails }) };
   const audience = audienceOf(context, await resourcesWithDetails(context, client, granted));
+  const confirmation = proven && confirmationOfAccessToken(client, proven);
   const purpose = { client, scopes, audience, confirmation, authorizationDetails };
   const access = await mintAccessToken(context, purpose);
   const basis = { clientGeneration: client.generation ?? 0 };

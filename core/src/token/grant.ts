@@ -3,19 +3,20 @@ import type { ClientContext } from '../clients/client.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
-import type { ClientRecord, Confirmation } from '../protocol/records.ts';
+import type { Confirmation } from '../protocol/claims.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { MintedAccessToken } from '../tokens/mint.ts';
 
 /**
  * Issues tokens to a client that is authenticated and registered for the grant type.
- * @param confirmation what the access token is bound to; `undefined` for a bearer token
+ * @param proven what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
  */
 export type Grant = (
   context: ClientContext,
   client: ClientRecord,
   form: Form,
   call: Call,
-  confirmation: Confirmation | undefined,
+  proven: Confirmation | undefined,
 ) => Promise<IssuedTokens>;
 
 export interface IssuedTokens {

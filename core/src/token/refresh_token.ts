@@ -2,11 +2,16 @@
 import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { confirmationOfRefreshToken, requireSameKey } from '../confirmation/dpop.ts';
+import {
+  confirmationOfAccessToken,
+  confirmationOfRefreshToken,
+  requireSameConfirmation,
+} from '../confirmation/confirmation.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
-import type { ClientRecord, Confirmation, TokenRecord } from '../protocol/records.ts';
+import type { Confirmation } from '../protocol/claims.ts';
+import type { ClientRecord, TokenRecord } from '../protocol/records.ts';
 import type { FoundToken } from '../tokens/context.ts';
 import {
   FAMILY_END,
@@ -28,12 +33,12 @@ interface Presented extends FoundToken {
   readonly client: ClientRecord;
   /** What it is bound to. */
   readonly bound: Confirmation | undefined;
-  /** What the new access token is bound to. */
-  readonly confirmation: Confirmation | undefined;
+  /** What the request proves possession of. */
+  readonly proven: Confirmation | undefined;
 }
 
 /** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = async (context, client, form, call, confirmation) => {
+export const refreshToken: Grant = async (context, client, form, call, proven) => {
   const token = requireParameter(form, 'refresh_token');
   const found = await findToken(context, token);
   if ('reason' in found) throw refused(found.reason);
@@ -41,23 +46,22 @@ export const refreshToken: Grant = async (context, client, form, call, confirmat
   if (record.kind !== 'refresh_token') throw refused('wrong_type');
   if (record.clientId !== client.id) throw refused('refresh_token_foreign');
   const bound = confirmationOf(found);
-  if (bound !== undefined) requireSameKey(bound, confirmation); // RFC 9449 §5
+  if (bound !== undefined) requireSameConfirmation(bound, proven); // RFC 8705 §4, RFC 9449 §5
   const life = await lifeOf(context, record, claims);
   if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
-  const presented = { ...found, token, client, bound, confirmation };
+  const presented = { ...found, token, client, bound, proven };
   if (!life.alive) return retry(context, presented, form, call);
   return rotates(client) ? rotate(context, presented, form, call) : keep(context, presented, form);
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
 async function rotate(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token, client, bound, confirmation } = presented;
+  const { record, token, client, bound, proven } = presented;
   const remaining = await remainingAccess(context, client, record);
-  const pairId = newTimedIdentifier(context);
-  // A public client that shows a key for the first time is bound to it from now on.
-  const lasting = bound ?? (confirmation && confirmationOfRefreshToken(client, confirmation));
-  const purpose = { ...purposeOf(presented, remaining), pairId, confirmation: lasting };
+  // A public client that shows a key or certificate for the first time is bound to it from now on.
+  const confirmation = bound ?? (proven && confirmationOfRefreshToken(client, proven));
+  const purpose = { ...purposeOf(presented, remaining), pairId: newTimedIdentifier(context), confirmation };
   const refresh = await mintSuccessor(context, purpose, token);
   const minted = await mintAccessAndIdToken(context, presented, refresh.record, remaining, form);
   const tokens = [minted.access.record, refresh.record];
@@ -90,7 +94,7 @@ async function keep(context: ClientContext, presented: Presented, form: Form) {
  * again. Any other use means theft and revokes the family.
  */
 async function retry(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token, client, confirmation } = presented;
+  const { record, token, client, proven } = presented;
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
   if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
 
@@ -101,9 +105,9 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
   if (!life.alive && life.reason === 'superseded') throw await revokeStolen(context, presented, call);
   if (!life.alive) throw refused(life.reason);
   const bound = confirmationOf({ record: successor, claims });
-  if (bound !== undefined) requireSameKey(bound, confirmation);
+  if (bound !== undefined) requireSameConfirmation(bound, proven);
   // The first use of the token had no proof. To bind its successor now would let a thief take it from the client.
-  const isLate = bound === undefined && confirmation && confirmationOfRefreshToken(client, confirmation);
+  const isLate = bound === undefined && proven && confirmationOfRefreshToken(client, proven);
   if (isLate) throw refused('dpop_proof_unexpected');
 
   const refreshToken = await recallSuccessor(context, successor, token);
@@ -141,12 +145,13 @@ async function mintAccessAndIdToken(
 
 /** What the new tokens say: as the presented token, within the remaining access. `sub` stays as the client knows it. */
 function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingAccess): TokenPurpose {
-  const { record, claims, client, confirmation } = presented;
+  const { record, claims, client, proven } = presented;
   const { familyId, grantId, sessionId, claimsRequest } = record;
   const person = personOf(presented);
   const familyEnd = claims[FAMILY_END];
   return {
-    ...{ client, ...remaining, confirmation, person, familyId, grantId, sessionId, claimsRequest },
+    ...{ client, ...remaining, person, familyId, grantId, sessionId, claimsRequest },
+    confirmation: proven && confirmationOfAccessToken(client, proven),
     claims: grantClaimsOf(client, claims),
     ...(typeof familyEnd === 'number' && { familyEnd }),
   };

@@ -2,7 +2,7 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { confirmationOfRequest } from '../confirmation/dpop.ts';
+import { confirmationOfRequest } from '../confirmation/confirmation.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -49,12 +49,14 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
     });
   }
 
-  // RFC 9449 §5 read the proof of the client's key
-  const usesDpop = request.headers.dpop !== undefined || client.metadata?.dpop_bound_access_tokens;
-  const confirmation = usesDpop ? await confirmationOfRequest(context, request, client, 'token') : undefined;
+  // RFC 8705 §3, RFC 9449 §5 read the proofs of possession
+  const { metadata = {} } = client;
+  const needsProof = metadata.dpop_bound_access_tokens || metadata.tls_client_certificate_bound_access_tokens;
+  const hasProof = request.headers.dpop !== undefined || request.clientCertificate !== undefined;
+  const proven = needsProof || hasProof ? await confirmationOfRequest(context, request, client) : undefined;
 
   // §5.1 issue the tokens
-  return tokenResponse(context, await GRANT_FUNCTIONS[grantType](context, client, form, call, confirmation));
+  return tokenResponse(context, await GRANT_FUNCTIONS[grantType](context, client, form, call, proven));
 }
 
 function isGrantType(value: string): value is GrantType {
@@ -62,8 +64,7 @@ function isGrantType(value: string): value is GrantType {
 }
 
 /** RFC 6749 §5.1. */
-function tokenResponse({ clock }: ClientContext, issued: IssuedTokens): HttpResponse {
-  const { access, refreshToken, idToken } = issued;
+function tokenResponse({ clock }: ClientContext, { access, refreshToken, idToken }: IssuedTokens) {
   const { record, token } = access;
   return jsonResponse({
     access_token: token,

@@ -7,6 +7,7 @@ import type { AuthorizationDetails } from '../protocol/authorization_details.ts'
 import {
   type Claims,
   type ClaimsRequest,
+  type Confirmation,
   permittedClaims,
   permittedNames,
   permittedRequests,
@@ -15,7 +16,6 @@ import {
 import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
-  type Confirmation,
   formatScope,
   hasPairwiseSubjects,
   type NewToken,
@@ -73,7 +73,7 @@ export async function mintAccessToken(
     ...purposeOfRecord(purpose),
     ...(confirmation !== undefined && { confirmation }),
     kind: 'access_token',
-    tokenType: confirmation === undefined ? 'Bearer' : 'DPoP',
+    tokenType: confirmation?.jkt === undefined ? 'Bearer' : 'DPoP',
     issuedAtMs,
     expiresAt: exp,
     keepUntil: Math.max(exp, keepUntil),

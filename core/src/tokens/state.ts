@@ -4,12 +4,11 @@ import { equalInConstantTime, secondsOf } from '../environment.ts';
 import type { TokenScheme } from '../http/bearer.ts';
 import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
-import { type Claims, schemeRefusal } from '../protocol/claims.ts';
+import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
 import {
   ALIVE,
   type AuthorizationCodeRecord,
   type ClientRecord,
-  type Confirmation,
   claimsInToken,
   type Life,
   storedLife,
@@ -71,7 +70,7 @@ function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitab
 
 /**
  * Returns what a token or code is bound to: by its record, or by its claims if a host's store keeps no confirmation.
- * @returns `undefined` if it is not bound; `dpopKeyOf` reads the rest, which can be anything in a host's own JWT
+ * @returns `undefined` if it is not bound; `readConfirmation` reads the rest, which can be anything in a host's own JWT
  */
 export function confirmationOf({ record, claims }: Bindable): Confirmation | undefined {
   return record.confirmation ?? (claims.cnf as Confirmation | null | undefined) ?? undefined;
@@ -256,10 +255,16 @@ export class AccessTokenVerifier {
   /**
    * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
    *   caller must then check the proof (RFC 9449 §7).
+   * @param certificate thumbprint of the certificate of the TLS connection: SHA-256 of its DER, base64url. A token that
+   *   is bound to a certificate is accepted only with the same one (RFC 8705 §3).
    * @returns the token's record and its verified claims
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    */
-  async verify(token: string, scheme: TokenScheme = 'Bearer'): Promise<FoundToken> {
+  async verify(
+    token: string,
+    scheme: TokenScheme = 'Bearer',
+    certificate: string | undefined = undefined,
+  ): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
     if (found.hasGenericType) throw refused('wrong_type'); // the typ header must be at+jwt
     if ('reason' in found) throw refused(found.reason);
@@ -267,7 +272,7 @@ export class AccessTokenVerifier {
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
     const life = await lifeOf(this.#context, found.record, found.claims);
     if (!life.alive) throw refused(life.reason);
-    const reason = schemeRefusal(confirmationOf(found), scheme);
+    const reason = bindingRefusal(confirmationOf(found), scheme, certificate);
     if (reason !== undefined) throw refused(reason);
     return found;
   }
@@ -282,6 +287,8 @@ const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
   malformed: 'the access token is malformed',
   token_bound: 'the access token is bound to a key and needs a proof',
   token_unbound: 'the access token is not bound to a key',
+  client_certificate_missing: 'the access token is bound to a client certificate',
+  client_certificate_wrong: 'the access token is bound to another client certificate',
   wrong_type: 'the token is not an access token',
   wrong_issuer: 'the access token is from another issuer',
   expired: 'the access token is expired',

@@ -1,5 +1,5 @@
 // UserInfo. § refers to OpenID Connect Core.
-
+import { sha256 } from '#crypto';
 import { requireProofOfToken } from '../confirmation/dpop.ts';
 import type { Context } from '../context.ts';
 import { inParallel } from '../environment.ts';
@@ -32,6 +32,7 @@ export type UserInfoContext = Pick<
   | 'accessTokens'
   | 'userInfoAudiences'
   | 'paths'
+  | 'mtlsOrigin'
   | 'clock'
   | 'secret'
   | 'dpopAlgorithms'
@@ -52,7 +53,8 @@ export async function userInfo(
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
   const { token, scheme } = presented;
-  const found = await context.accessTokens.verify(token, scheme);
+  const certificate = request.clientCertificate && (await sha256(request.clientCertificate.der));
+  const found = await context.accessTokens.verify(token, scheme, certificate); // RFC 8705 §3
   call.clientId = found.record.clientId;
   // RFC 9449 §7.1
   if (scheme === 'DPoP') {
@@ -69,8 +71,8 @@ export async function userInfo(
 }
 
 /**
- * Returns the user's claims that an access token permits, without HTTP. Refuses a token that is bound to a key, because
- * nothing here proves possession of it.
+ * Returns the user's claims that an access token permits, without HTTP. Refuses a bound token, because nothing
+ * here proves possession of what it is bound to.
  * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
  * @throws {StorageFault} storage or `getUserClaims` is unavailable
  */

@@ -37,7 +37,10 @@ const DETAILS = [
   { type: 'o\'brien "\\', actions: [], limit: -0.5, nested: [[true, {}]] },
 ];
 
-const CONFIRMATION = { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' };
+const CONFIRMATION = {
+  jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I',
+  'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2',
+};
 
 /** Every member, so that the compiler notices a missing one. */
 const METADATA: Required<ClientMetadata> = {
@@ -76,6 +79,7 @@ const METADATA: Required<ClientMetadata> = {
   authorization_encrypted_response_alg: 'ECDH-ES',
   authorization_encrypted_response_enc: 'A256CBC-HS512',
   authorization_details_types: ['z', 'https://a.example/type'],
+  tls_client_certificate_bound_access_tokens: true,
   introspection_signed_response_alg: 'ES256',
   introspection_encrypted_response_alg: 'RSA-OAEP-256',
   introspection_encrypted_response_enc: 'A128CBC-HS256',
@@ -216,19 +220,23 @@ export const records: readonly KitCase[] = [
     expectEqual((await stage.find(token))?.claims, { sub: 'one', roles: ['reader'] }, 'claims');
   }),
 
-  kitCase('records', 'a token that is bound to a key stays bound, and so does its code', async (stage) => {
-    const grant = await stage.grant();
-    const confirmation = CONFIRMATION;
-    const code = await stage.code(grant, { confirmation });
-    const { authorizationCodes } = stage.storage;
-    expectEqual((await authorizationCodes.get(code.id))?.confirmation, confirmation, 'of the code');
-    const { refresh, access } = stage.pair(grant, { confirmation });
-    const bound = { ...access, tokenType: 'DPoP' };
-    expectEqual(await authorizationCodes.redeem(code, [refresh, bound]), 'issued', 'redeeming');
-    const found = await stage.find(bound);
-    expectEqual([found?.tokenType, found?.confirmation], ['DPoP', confirmation], 'of the access token');
-    expectEqual((await stage.find(refresh))?.confirmation, confirmation, 'of the refresh token');
-  }),
+  kitCase(
+    'records',
+    'a token that is bound to a key and a certificate stays bound, and so does its code',
+    async (stage) => {
+      const grant = await stage.grant();
+      const confirmation = CONFIRMATION;
+      const code = await stage.code(grant, { confirmation });
+      const { authorizationCodes } = stage.storage;
+      expectEqual((await authorizationCodes.get(code.id))?.confirmation, confirmation, 'of the code');
+      const { refresh, access } = stage.pair(grant, { confirmation });
+      const bound = { ...access, tokenType: 'DPoP' };
+      expectEqual(await authorizationCodes.redeem(code, [refresh, bound]), 'issued', 'redeeming');
+      const found = await stage.find(bound);
+      expectEqual([found?.tokenType, found?.confirmation], ['DPoP', confirmation], 'of the access token');
+      expectEqual((await stage.find(refresh))?.confirmation, confirmation, 'of the refresh token');
+    },
+  ),
 
   kitCase('records', 'a token of one kind is not found as the other', async (stage) => {
     const { refresh, access } = await stage.redeemed(await stage.grant());

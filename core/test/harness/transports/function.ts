@@ -34,10 +34,16 @@ export const FUNCTION: Transport = {
   name: 'the function',
   async open(server) {
     return {
-      async send({ method, path, headers, body }) {
+      async send({ method, path, headers, body, clientCertificate }) {
         const operation = operationOf(path.split('?')[0] ?? '');
         if (operation === undefined || !server.serves(path)) return { status: 404, headers: {}, body: '' };
-        const request: HttpRequest = { method, url: path, headers, ...(body !== undefined && { body }) };
+        const request: HttpRequest = {
+          method,
+          url: path,
+          headers,
+          ...(body !== undefined && { body }),
+          ...(clientCertificate !== undefined && { clientCertificate }),
+        };
         const response = await server[operation](request).catch(errorResponse);
         return { ...response, headers: chosen(Object.entries(response.headers)) };
       },

@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '@grantd/core';
+import type { AuthorizationServer, ClientCertificate } from '@grantd/core';
 
 /** A request as a test writes it. */
 export interface TestRequest {
@@ -7,6 +7,8 @@ export interface TestRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Of the TLS connection. Only the transport FUNCTION knows it. */
+  readonly clientCertificate?: ClientCertificate;
 }
 
 export interface TestResponse {
