@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/node';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { newClient, previousServer } from './old_records.ts';
+import { newClient, oldTokens } from './old_records.ts';
 import { oldRepositories } from './old_repositories.ts';
 import { openTables } from './old_tables.ts';
 
@@ -16,7 +16,7 @@ const server = new AuthorizationServer({
   ...{ issuer, secret: GRANTD_SECRET, storage },
   oidc: { getUserClaims: users.find },
   getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-  previousServer: previousServer(tokens, [{ algorithm: 'HS256', secret: OLD_SECRET }]),
+  previousServer: oldTokens(tokens, [{ algorithm: 'HS256', secret: OLD_SECRET }]),
 });
 await server.prepare();
 const imported = IMPORT_CLIENTS === 'yes' ? clients.all() : []; // at the first start

@@ -3,10 +3,7 @@ import type { OAuthClient } from '@jmondi/oauth2-server';
 import type { OldRepositories } from './old_repositories.ts';
 
 /** The old server's tokens. A row has an access token and possibly a refresh token. */
-export const previousServer = (
-  rows: OldRepositories['tokens'],
-  keys: PreviousServer['keys'],
-): PreviousServer => ({
+export const oldTokens = (rows: OldRepositories['tokens'], keys: PreviousServer['keys']): PreviousServer => ({
   keys,
   identify: ({ jti, refresh_token_id }) =>
     jti ? { kind: 'access_token', id: jti } : { kind: 'refresh_token', id: refresh_token_id },

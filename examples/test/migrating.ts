@@ -8,7 +8,7 @@ import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
-import { newClient, previousServer } from '../migration_from_oauth2_server/old_records.ts';
+import { newClient, oldTokens } from '../migration_from_oauth2_server/old_records.ts';
 import { type OldRepositories, oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
 import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
@@ -56,7 +56,7 @@ export async function moved({
     storage,
     oidc: { getUserClaims: users.find },
     getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-    previousServer: previousServer(tokens, [oldKey]),
+    previousServer: oldTokens(tokens, [oldKey]),
     ...(claims && { applicationClaims: claims(repositories) }),
   });
   await server.prepare();
