@@ -187,7 +187,7 @@ test('RFC 7800 §3.1 an old token that is bound in an unknown way cannot be used
   const form = { grant_type: 'refresh_token', refresh_token: refresh };
   for (const headers of [{}, { dpop: await proofOf(world) }])
     assert.equal((await world.post('/token', form, 'web', headers)).status, 400);
-  assert.equal(world.lastReason, 'dpop_key_wrong');
+  assert.equal(world.lastReason, 'confirmation_unknown');
 });
 
 test('the old secret is worthless for tokens of this server', async (t) => {

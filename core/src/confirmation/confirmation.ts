@@ -75,10 +75,10 @@ export function requireSameConfirmation(bound: Confirmation, proven: Confirmatio
     throw refusedProof({ reason: 'dpop_proof_missing' }, 400);
   if (jkt !== undefined && jkt !== proven.jkt) refuse('dpop_key_wrong');
   if (certificate === undefined || certificate === proven['x5t#S256']) return;
-  const isMissing = proven['x5t#S256'] === undefined;
-  refuse(isMissing ? 'client_certificate_missing' : 'client_certificate_wrong', 'certificate');
+  const reason = proven['x5t#S256'] === undefined ? 'client_certificate_missing' : 'client_certificate_wrong';
+  throw new OAuthError('invalid_grant', 'the grant is bound to another certificate', { reason });
 }
 
-function refuse(reason: RefusalReason, what = 'key'): never {
-  throw new OAuthError('invalid_grant', `the grant is bound to another ${what}`, { reason });
+function refuse(reason: RefusalReason): never {
+  throw new OAuthError('invalid_grant', 'the grant is bound to another key', { reason });
 }
