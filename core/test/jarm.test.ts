@@ -30,6 +30,7 @@ import {
 import { clientKey } from './harness/client_keys.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
 import { setMetadata } from './harness/client_metadata.ts';
+import { CANNOT_SIGN } from './harness/second_server.ts';
 import { CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
 const JWT_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const;
@@ -195,14 +196,7 @@ test('§2.2 if a host’s own service cannot sign with the algorithm, no code is
     secret: SECRET,
     storage: world.storage,
     clock: world.clock.read,
-    useOpaqueRefreshTokens: true,
-    accessTokenFormat: 'opaque',
-    jwtService: {
-      algorithms: ['ES256'],
-      sign: () => Promise.reject(new Error('nothing is signed here')),
-      verify: async () => ({ verified: false, reason: 'malformed' }),
-      publicKeys: async () => [],
-    },
+    ...CANNOT_SIGN,
     onEvent: (event) => event.type === 'refused' && events.push(event.reason),
   });
   const expected = shown('invalid_request', 'the server does not sign with the algorithm of the client');

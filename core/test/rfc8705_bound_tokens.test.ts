@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import {
   AuthorizationServer,
   type ClientMetadata,
+  ClientMetadataError,
   ConfigurationError,
   type HttpRequest,
   OAuthError,
@@ -15,6 +16,7 @@ import { newCertificate, presented, thumbprintOf as thumbprint } from './harness
 import { setMetadata } from './harness/client_metadata.ts';
 import { proofOf, thumbprintOf, USERINFO_URL } from './harness/dpop_proofs.ts';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
+import { openRegistration } from './harness/registration.ts';
 import { OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
@@ -28,6 +30,7 @@ import {
   specification,
   VERIFIER,
   type World,
+  type WorldOptions,
 } from './harness/world.ts';
 
 type Certificate = NonNullable<HttpRequest['clientCertificate']>;
@@ -423,7 +426,7 @@ test('§5, RFC 9449 §4.3 a proof may name the URL of an alias', async (t) => {
   assert.equal(world.lastReason, 'dpop_url_wrong');
 });
 
-test('§5 an mtlsOrigin that is none, or without clientCertificates, is refused at once', () => {
+test('§5 an invalid mtlsOrigin, or one without clientCertificates, is refused at the start', () => {
   const newServer = (options: object) =>
     new AuthorizationServer({
       issuer: 'https://as.example',
@@ -438,4 +441,23 @@ test('§5 an mtlsOrigin that is none, or without clientCertificates, is refused 
       mtlsOrigin,
     );
   assert.throws(() => newServer({ mtlsOrigin: 'https://mtls.example' }), /^ConfigurationError: mtlsOrigin/);
+});
+
+test('§3.4 bound tokens can only be registered at a server that can read certificates', async (t) => {
+  const members = { grant_types: ['client_credentials'], ...BOUND };
+  const registered = async (options: WorldOptions) => {
+    const world = await openWorld(t, { ...openRegistration(), ...options });
+    const byOperator = await world.server.operator.clientFrom({ id: 'job' }, members).then(
+      () => 'accepted',
+      (error: unknown) => (error instanceof ClientMetadataError ? error.member : error),
+    );
+    const { status } = await world.send({
+      ...{ method: 'POST', path: '/register' },
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ redirect_uris: ['https://app.example/callback'], ...BOUND }),
+    });
+    return [byOperator, status];
+  };
+  assert.deepEqual(await registered(ON), ['accepted', 201]);
+  assert.deepEqual(await registered({}), ['tls_client_certificate_bound_access_tokens', 400]);
 });

@@ -219,7 +219,7 @@ specification('DPoP: what is bound (RFC 9449)', ON_EVERY_STORE, (spec) => {
     for (const proof of [{}, { key: 'of a thief' }]) {
       const late = await refreshed(world, 'spa', first.refresh_token, proof);
       assertRefused(late, 'invalid_grant', 'the refresh token is not valid');
-      assert.equal(world.lastReason, 'dpop_proof_unexpected');
+      assert.equal(world.lastReason, 'proof_unexpected');
     }
     // The client still has what the first use gave it, and may be bound from the next use on.
     assert.deepEqual(await world.alive(second.access_token, second.refresh_token), [true, true]);

@@ -7,6 +7,7 @@ import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
 import { ON_MEMORY } from './harness/places.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
+import { CANNOT_SIGN } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import {
   basic,
@@ -318,14 +319,7 @@ test('§6 if a host’s own service cannot sign with the algorithm, there is no 
     secret: SECRET,
     storage: world.storage,
     clock: world.clock.read,
-    useOpaqueRefreshTokens: true,
-    accessTokenFormat: 'opaque',
-    jwtService: {
-      algorithms: ['ES256'],
-      sign: () => Promise.reject(new Error('nothing is signed here')),
-      verify: async () => ({ verified: false, reason: 'malformed' }),
-      publicKeys: async () => [],
-    },
+    ...CANNOT_SIGN,
     onEvent: () => {},
   });
   const response = await server.handle({

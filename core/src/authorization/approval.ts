@@ -69,10 +69,7 @@ export async function completeAuthorization(
   const { nonce, claims } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   const authorizationDetails = await grantedDetails(context, request, approval);
-  const resources = await resourcesWithDetails(context, client, {
-    ...(request.resources !== undefined && { resources: request.resources }),
-    ...(authorizationDetails !== undefined && { authorizationDetails }),
-  });
+  const resources = await resourcesWithDetails(context, client, request.resources, authorizationDetails);
   const code = newOpaque('authorization_code', context.random);
   const id = await sha256(code);
   // Comes first: if the response cannot be signed, no code is issued.

@@ -95,7 +95,8 @@ export async function accessFor(
 export async function resourcesWithDetails(
   context: ClientContext,
   client: ClientRecord,
-  { resources, authorizationDetails: details }: Pick<Access, 'resources' | 'authorizationDetails'>,
+  resources: readonly string[] | undefined,
+  details: AuthorizationDetails | undefined,
 ): Promise<readonly string[] | undefined> {
   const added = locationsOf(details).filter((location) => !resources?.includes(location));
   if (added.length > 0) {

@@ -132,7 +132,7 @@ interface SecretMatch {
   readonly usedAtMs: number;
 }
 
-/** Sealed like a client secret, so that clients that do not exist cost as much. It authenticates nobody. */
+/** Sealed like a client secret, so that clients that do not exist cost as much. No client has it. */
 const STAND_IN_SECRET = '-'.repeat(64);
 
 /**

@@ -361,8 +361,8 @@ export const REFUSAL_REASONS = {
   dpop_nonce_missing: 'The DPoP proof has no nonce, which dpopNonces requires. Clients repeat the request.',
   dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server, or too old.',
   dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
-  dpop_proof_unexpected:
-    'The refresh token was just used without a DPoP proof, and its successor is not bound. The retry has a proof.',
+  proof_unexpected:
+    'The refresh token was just used without a DPoP proof or certificate, and its successor is not bound. The retry has one.',
   dpop_key_wrong: 'The DPoP proof is by another key than the one that the code or token is bound to.',
   dpop_not_supported: 'The client needs tokens that are bound to a key, but DPoP is off.',
   audience_wrong: 'The access token is for another API.',

@@ -17,6 +17,7 @@ type CheckContext = Pick<
   | 'pairwiseSecret'
   | 'requestObjectAlgorithms'
   | 'clientAssertionAlgorithms'
+  | 'clientCertificates'
   | 'fetchDocument'
   | 'canFetch'
 >;
@@ -125,6 +126,7 @@ function capabilitiesOf({
   jwt,
   requestObjectAlgorithms,
   clientAssertionAlgorithms,
+  clientCertificates,
   canFetch,
   fetchDocument,
   pairwiseSecret,
@@ -132,6 +134,7 @@ function capabilitiesOf({
   return {
     requestObjectAlgorithms,
     clientAssertionAlgorithms,
+    clientCertificates,
     signingAlgorithms: jwt.algorithms,
     canFetch,
     refusalOf: (url: string) => fetchDocument.refusalOf?.(url),

@@ -47,6 +47,8 @@ export interface RegistrationPolicy {
   readonly requestObjectAlgorithms: readonly SigningAlgorithm[];
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
+  /** Whether requests carry certificates of clients. */
+  readonly clientCertificates: boolean;
   /** Whether the server can fetch URLs of clients. */
   readonly canFetch: boolean;
   /** Returns why the server would refuse to fetch a URL, as a literal. */
@@ -152,6 +154,15 @@ function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boole
 const requirePkceOfPublicClients: Rule = (document) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
     throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
+};
+
+/** Without certificates, the client would get no token (RFC 8705 §3.4). */
+const requireCertificates: Rule = (document, { clientCertificates }) => {
+  if (document.tls_client_certificate_bound_access_tokens === true && !clientCertificates)
+    throw unfit(
+      'tls_client_certificate_bound_access_tokens',
+      'this server cannot read the certificates of clients',
+    );
 };
 
 /** A client cannot register an algorithm with which it may not sign. */
@@ -266,6 +277,7 @@ const RULES: readonly Rule[] = [
   requireWorkableGrants,
   requireAllowedScopes,
   requireAllowedDetails,
+  requireCertificates,
   requireApi,
   requireAuthentication,
   requirePkceOfPublicClients,

@@ -25,8 +25,8 @@ export const clientCredentials: Grant = async (context, client, form, _call, pro
     ...(details !== undefined && { authorizationDetails: details }),
   });
   const authorizationDetails = details && (await types?.granted({ details, clientId: client.id, scopes }));
-  const granted = { ...(resources && { resources }), ...(authorizationDetails && { authorizationDetails }) };
-  const audience = audienceOf(context, await resourcesWithDetails(context, client, granted));
+  const audiences = await resourcesWithDetails(context, client, resources, authorizationDetails);
+  const audience = audienceOf(context, audiences);
   const confirmation = proven && confirmationOfAccessToken(client, proven);
   const purpose = { client, scopes, audience, confirmation, authorizationDetails };
   const access = await mintAccessToken(context, purpose);

@@ -108,7 +108,7 @@ async function retry(context: ClientContext, presented: Presented, form: Form, c
   if (bound !== undefined) requireSameConfirmation(bound, proven);
   // The first use of the token had no proof. To bind its successor now would let a thief take it from the client.
   const isLate = bound === undefined && proven && confirmationOfRefreshToken(client, proven);
-  if (isLate) throw refused('dpop_proof_unexpected');
+  if (isLate) throw refused('proof_unexpected');
 
   const refreshToken = await recallSuccessor(context, successor, token);
   if (refreshToken === undefined) throw refused('refresh_token_inactive');

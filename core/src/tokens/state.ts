@@ -184,7 +184,7 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   return record.tokenType === 'DPoP' ? boundLife({ record, claims }) : ALIVE;
 }
 
-/** A host's store that does not keep `confirmation` has lost the key. Nobody can prove possession of it. */
+/** A host's store that does not keep `confirmation` has lost the key. No client can prove possession of it. */
 function boundLife(found: FoundToken): Life {
   const isBound = typeof confirmationOf(found)?.jkt === 'string';
   return isBound ? ALIVE : { alive: false, reason: 'confirmation_missing' };
