@@ -6,7 +6,7 @@ import { type MeasuredProcess, startMeasured } from './processes/measured_proces
 import { residentBytes } from './processes/process_usage.ts';
 import type { Asked, Contestant, Work } from './works/work.ts';
 
-const LONGEST_FIRST_SECONDS = 120;
+const LONGEST_FIRST_SECONDS = 300;
 /** The minimum warm-up with a program's own requests, after any others. */
 const SHORTEST_WARM_UP_SECONDS = 2;
 /** A shorter round, because the requests ran out, means nothing. */

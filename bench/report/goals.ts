@@ -1,6 +1,7 @@
 import { ceiling, type Parts } from '../primitives/ceilings.ts';
 import { ACCESS_TOKENS, REFRESH_TOKENS } from '../works/growth.ts';
 import { UNBOUND } from '../works/introspection.ts';
+import { A_TENTH } from '../works/introspection_many.ts';
 import { TWO_WORKERS } from '../works/mix.ts';
 import { WITHOUT_PROOF } from '../works/refresh_token.ts';
 import { ceilingOfTheMix } from './ceiling_of_the_mix.ts';
@@ -99,6 +100,24 @@ export const GOALS: readonly Goal[] = [
     atLeast: 0.97,
     value: (results) =>
       ratio(rate(results, 'introspection-dpop'), rate(results, 'introspection-dpop', UNBOUND)),
+  },
+  {
+    work: 'introspection-many',
+    of: 'of the throughput with a tenth of the tokens',
+    atLeast: 0.8,
+    value: (results) =>
+      ratio(rate(results, 'introspection-many'), rate(results, 'introspection-many', A_TENTH)),
+  },
+  {
+    work: 'introspection-many',
+    of: 'MiB resident more than with a tenth of the tokens',
+    atMost: 250,
+    value: (results) => {
+      const resident = (contestant?: string) =>
+        find(results, 'introspection-many', contestant)?.residentBytes?.median;
+      const [all, tenth] = [resident(), resident(A_TENTH)];
+      return all && tenth && (all - tenth) / MEBIBYTE;
+    },
   },
   ofBare('userinfo', 0.55),
   timesOidcProvider('userinfo', 3),

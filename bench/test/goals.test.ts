@@ -112,6 +112,34 @@ test('growth compares the largest database with the smallest if neither caches a
   ]);
 });
 
+test('many tokens in use are held against a tenth of them, in throughput and in memory', () => {
+  const run = results({
+    'introspection-many': { grantd: [790, 810, 800], 'grantd, a tenth in use': [1000, 1000, 1000] },
+  });
+  const many = run.works['introspection-many'];
+  const { grantd, 'grantd, a tenth in use': tenth } = many?.contestants ?? {};
+  if (many === undefined || grantd === undefined || tenth === undefined)
+    throw new Error('nothing was measured');
+  const mebibytes = (count: number) => ({ residentBytes: spread([count * 2 ** 20]) });
+  const withMemory = (all: number) => ({
+    ...run,
+    works: {
+      'introspection-many': {
+        ...many,
+        contestants: {
+          grantd: { ...grantd, ...mebibytes(all) },
+          'grantd, a tenth in use': { ...tenth, ...mebibytes(150) },
+        },
+      },
+    },
+  });
+  const throughput = ['introspection-many', 'of the throughput with a tenth of the tokens', 0.8, true];
+  const memory = ['introspection-many', 'MiB resident more than with a tenth of the tokens'];
+  assert.deepEqual(valuesOf(withMemory(400)), [throughput, [...memory, 250, true]]);
+  assert.deepEqual(valuesOf(withMemory(401)), [throughput, [...memory, 251, false]]);
+  assert.deepEqual(valuesOf(run), [throughput], 'memory that the system does not report is not judged');
+});
+
 test('cold introspection is held against bare, a verification and a look-up', () => {
   const run = results({ 'introspection-cold-es256': { grantd: [4000], bare: [10_000] } });
   const primitives = primitivesWith({ verifyEs256: 90, lookUp: 10 });

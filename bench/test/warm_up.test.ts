@@ -89,7 +89,7 @@ test('if other tokens are introspected first, they are the warm-up', async (t) =
   assert.deepEqual(await warmedUp(t, part, 100), {
     warmUpSeconds: { own: 2, other: 10 },
     told: [
-      { requests: 'before', from: 0, seconds: 120, count: 1000 },
+      { requests: 'before', from: 0, seconds: 300, count: 1000 },
       { requests: 'own', from: 0, seconds: 2, count: 1000 },
       { requests: 'own', from: 200, seconds: 3, count: 2399 },
     ],

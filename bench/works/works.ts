@@ -10,6 +10,7 @@ import {
   introspectionOpaque,
 } from './introspection.ts';
 import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
+import { introspectionMany } from './introspection_many.ts';
 import { introspectionPostgres } from './introspection_postgres.ts';
 import { mix } from './mix.ts';
 import {
@@ -33,6 +34,7 @@ export const WORKS: readonly Work[] = [
   introspectionColdEs256,
   introspectionInactive,
   introspectionDpop,
+  introspectionMany,
   userInfo,
   revocationOne,
   revocationMany,
