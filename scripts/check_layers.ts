@@ -86,7 +86,13 @@ const NODE_ONLY = [
 ];
 
 /** Dependencies of the packages that run on every runtime. */
-const PACKAGES: ReadonlySet<string> = new Set(['jose', '@cfworker/json-schema', '#crypto']);
+const PACKAGES: ReadonlySet<string> = new Set([
+  'jose',
+  '#crypto',
+  '@cfworker/json-schema',
+  '@peculiar/asn1-schema',
+  '@peculiar/asn1-x509',
+]);
 
 /** How protect imports the core. The build copies the modules into its package, with what they import in turn. */
 const INTERNAL = '@grantd/core/internal/';

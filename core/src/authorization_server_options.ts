@@ -1,5 +1,6 @@
 // `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
 import type { DpopNonces, EndpointPaths } from './clients/client.ts';
+import type { CertificateReader } from './clients/distinguished_name.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import type { Clock, RandomSource } from './environment.ts';
 import type { ServerEvent } from './http/events.ts';
@@ -63,9 +64,11 @@ export interface AuthorizationServerOptions {
   readonly fetchDocument?: FetchDocument;
   /**
    * Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from
-   * their option of that name. Clients can then bind tokens to it (RFC 8705 §2). Default: `false`.
+   * their option of that name. Clients can then bind tokens to it, and authenticate by one that they have registered
+   * (self_signed_tls_client_auth). With certificateReader also by a name in it (tls_client_auth) (RFC 8705 §2).
+   * Default: `false`.
    */
-  readonly clientCertificates?: boolean;
+  readonly clientCertificates?: boolean | CertificateReader;
   /**
    * Origin at which clients present certificates, if it is not the issuer’s. Metadata list its URLs. Browsers then see
    * no question about certificates at the issuer’s origin (RFC 8705 §5). Default: the issuer’s origin.

@@ -6,6 +6,7 @@ import type {
 } from './authorization_server_options.ts';
 import { DEFAULT_CACHED_TOKENS } from './cache.ts';
 import type { DpopNonces, EndpointPaths } from './clients/client.ts';
+import type { CertificateReader } from './clients/distinguished_name.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 import type { ServerEvent } from './http/events.ts';
@@ -372,8 +373,12 @@ const HOST_OPTIONS = {
   ),
   clientCertificates: option(
     'Host',
-    trueOrFalse,
-    'Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from their option of that name. Clients can then bind tokens to it.',
+    hostValue<boolean | CertificateReader>(
+      'boolean | CertificateReader',
+      'true, false, or certificateReader of @grantd/core/client_certificates',
+      (value) => typeof value === 'boolean' || typeof value === 'function',
+    ),
+    'Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from their option of that name. Clients can then bind tokens to it, and authenticate by one that they have registered (self_signed_tls_client_auth). With certificateReader also by a name in it (tls_client_auth).',
     false,
     { section: 'RFC 8705 §2' },
   ),

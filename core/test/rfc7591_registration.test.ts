@@ -523,7 +523,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { token_endpoint_auth_method: 'tls_client_auth_of_another_server' },
           'token_endpoint_auth_method',
-          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, none',
+          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
         ],
         [
           { token_endpoint_auth_method: 'private_key_jwt' },

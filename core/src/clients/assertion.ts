@@ -62,8 +62,8 @@ export function assertionMethod<Algorithm extends AssertionAlgorithm>(
   return {
     ...facts,
     // An assertion can be used once, so storage must remember it.
-    unsupported: ({ oneTimeIdentifiers }) =>
-      oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
+    unsupported: ({ storage }) =>
+      storage.oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
     parameters: ['client_assertion', 'client_assertion_type'],
     find(_request, form) {
       if (!isFor(readJwtHeader(form.get('client_assertion') ?? '')?.algorithm)) return undefined;

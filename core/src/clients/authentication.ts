@@ -1,4 +1,4 @@
-// Client authentication by secret, key or identifier. § refers to RFC 6749.
+// Client authentication by secret, key, certificate or identifier. § refers to RFC 6749.
 import { base64url } from 'jose';
 import type { RandomSource } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
@@ -23,8 +23,11 @@ import {
   type ClientAuthenticationMethod,
   refusedClient,
   repeatedCredentials,
+  type SupportingContext,
 } from './credentials.ts';
 import { privateKeyJwt } from './private_key_jwt.ts';
+import { selfSignedTlsClientAuth } from './self_signed_tls_client_auth.ts';
+import { tlsClientAuth } from './tls_client_auth.ts';
 
 /** The scheme is case-insensitive (RFC 9110 §11.1). */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
@@ -139,16 +142,18 @@ export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthentication
   client_secret_jwt: clientSecretJwt,
   private_key_jwt: privateKeyJwt,
   none,
+  tls_client_auth: tlsClientAuth,
+  self_signed_tls_client_auth: selfSignedTlsClientAuth,
 };
 
 /** Returns the methods that this server's storage and options support, in the order of the metadata document. */
-export function supportedMethods({
-  storage,
-  clientAssertionAlgorithms: accepted,
-}: Pick<ClientContext, 'storage' | 'clientAssertionAlgorithms'>): readonly AuthenticationMethod[] {
+export function supportedMethods(
+  context: SupportingContext & Pick<ClientContext, 'clientAssertionAlgorithms'>,
+): readonly AuthenticationMethod[] {
+  const { clientAssertionAlgorithms: accepted } = context;
   return AUTHENTICATION_METHODS.filter(
     (name) =>
-      METHODS[name].unsupported?.(storage) === undefined && acceptedAlgorithms(name, accepted)?.length !== 0,
+      METHODS[name].unsupported?.(context) === undefined && acceptedAlgorithms(name, accepted)?.length !== 0,
   );
 }
 
@@ -216,7 +221,7 @@ export function authenticationMethodsOf(client: ClientRecord): readonly Authenti
   return client.secrets === undefined ? ['none'] : USUAL_SECRET_METHODS;
 }
 
-/** Whether the client has a secret or a private key (§2.1). All others are public. */
+/** Whether the client has a secret, a private key or a certificate (§2.1). All others are public. */
 export function isConfidential(client: ClientRecord): boolean {
   return !authenticationMethodsOf(client).some(provesNothing);
 }
@@ -242,10 +247,10 @@ export async function authenticateClient(
 ): Promise<ClientRecord> {
   const claims = claimedCredentials(request, form);
   const client = await findNamedClient(context, claims[0].clientId);
-  const registered = client === undefined ? [] : authenticationMethodsOf(client);
+  const registered = client === undefined ? CERTIFICATE_METHODS : authenticationMethodsOf(client);
   const claim = claims.find(({ method }) => registered.includes(method)) ?? claims[0];
   const isRegistered = registered.includes(claim.method);
-  const unsupported = METHODS[claim.method].unsupported?.(context.storage);
+  const unsupported = METHODS[claim.method].unsupported?.(context);
   const isPossible = isRegistered && unsupported === undefined;
   const verdict = await claim.verify(context, isPossible ? client : undefined, call);
 
@@ -262,7 +267,7 @@ export async function authenticateClient(
 function wrongMethod(client: ClientRecord, method: AuthenticationMethod): RefusalReason {
   const { proof } = METHODS[method];
   if (proof === 'secret' && !isConfidential(client)) return 'client_secret_unexpected';
-  if (proof === 'nothing' && client.secrets !== undefined) return 'client_secret_missing';
+  if (client.secrets !== undefined && !isInRequest(METHODS[method])) return 'client_secret_missing';
   return 'client_method_wrong';
 }
 
@@ -271,12 +276,20 @@ export function requireConfidential(client: ClientRecord): void {
   if (!isConfidential(client)) throw refusedClient('client_not_confidential', client);
 }
 
-const CREDENTIALS = Object.values(METHODS).filter(({ proof }) => proof !== 'nothing');
-const WITHOUT_CREDENTIALS = Object.values(METHODS).filter(({ proof }) => proof === 'nothing');
+/** Whether the request itself carries credentials of a method. With the others, it only names the client. */
+function isInRequest({ proof }: ClientAuthenticationMethod): boolean {
+  return proof === 'secret' || proof === 'key';
+}
+
+const CREDENTIALS = Object.values(METHODS).filter(isInRequest);
+const WITHOUT_CREDENTIALS = Object.values(METHODS).filter((method) => !isInRequest(method));
+
+/** Of unknown clients too, certificates are read, so that timing does not reveal which clients exist. */
+const CERTIFICATE_METHODS = AUTHENTICATION_METHODS.filter((name) => METHODS[name].proof === 'certificate');
 
 /**
- * Finds the one credential of a request. Without one, the request could use any method that needs none, and the
- * client's registration decides which.
+ * Finds the one credential of a request. Without one, the request could use any method that needs none in the
+ * request, and the client's registration decides which.
  */
 function claimedCredentials(request: HttpRequest, form: Form): readonly [Claim, ...Claim[]] {
   const find = ({ parameters = [], find }: ClientAuthenticationMethod) =>

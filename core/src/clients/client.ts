@@ -16,6 +16,7 @@ import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { ServerSecret } from '../tokens/server_secret.ts';
+import type { CertificateReader } from './distinguished_name.ts';
 
 /** Paths below the issuer, each with a leading slash. */
 export interface EndpointPaths {
@@ -47,8 +48,8 @@ export interface ClientContext extends TokenContext {
   readonly dpopNonces: DpopNonces;
   /** Seconds for which a proof is accepted after its `iat`. */
   readonly dpopProofLifetime: number;
-  /** Whether requests carry certificates. If not, those of a request do not count. */
-  readonly clientCertificates: boolean;
+  /** Whether requests carry certificates, and what reads names in them. If not, those of a request do not count. */
+  readonly clientCertificates: boolean | CertificateReader;
   /** Origin at which clients present certificates, if it is not the issuer’s (RFC 8705 §5). */
   readonly mtlsOrigin: string | undefined;
   readonly onEvent: (event: ServerEvent) => void;

@@ -7,7 +7,6 @@ import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { AssertionAlgorithm, AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import type { TokenContext } from '../tokens/context.ts';
 import type { ClientContext } from './client.ts';
 
 /**
@@ -15,14 +14,17 @@ import type { ClientContext } from './client.ts';
  * endpoint, the metadata document, registration and the command line follow from that table.
  */
 export interface ClientAuthenticationMethod {
-  /** What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). */
-  readonly proof: 'secret' | 'key' | 'nothing';
+  /**
+   * What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). A certificate is a property of
+   * the connection, which can have one for other reasons, so that it is no second credential.
+   */
+  readonly proof: 'secret' | 'key' | 'certificate' | 'nothing';
   /** Whether the server must be able to read the client's secret, so that it is also stored sealed. */
   readonly readsSecret?: true;
   /** Algorithms of its assertions. Absent if the method has none. */
   readonly assertionAlgorithms?: readonly AssertionAlgorithm[];
-  /** Returns why this storage cannot support the method. Absent if every storage can. */
-  unsupported?(storage: TokenContext['storage']): RefusalReason | undefined;
+  /** Returns why this server cannot support the method. Absent if every server can. */
+  unsupported?(context: SupportingContext): RefusalReason | undefined;
   /**
    * Returns what a client's metadata lacks for this method, such as keys. In the message it follows the method's name.
    */
@@ -36,6 +38,9 @@ export interface ClientAuthenticationMethod {
    */
   find(request: HttpRequest, form: Form): FoundCredentials | undefined;
 }
+
+/** What the support of a method depends on. */
+export type SupportingContext = Pick<ClientContext, 'storage' | 'clientCertificates'>;
 
 /**
  * Reads the credentials that were found.

@@ -342,7 +342,12 @@ export const REFUSAL_REASONS = {
   client_certificate_wrong:
     'The certificate of the TLS connection is another one than the code or token is bound to.',
   client_certificates_off:
-    'The client needs tokens that are bound to a certificate, but the option clientCertificates is off.',
+    'The client authenticates or binds its tokens with a certificate, but the option clientCertificates does not allow this.',
+  client_certificate_unreadable: 'The certificate of the TLS connection is malformed.',
+  client_certificate_untrusted:
+    'The client is registered for tls_client_auth, but nothing has verified the chain of its certificate.',
+  client_certificate_foreign:
+    'The certificate of the TLS connection is not one that the client is registered for.',
   confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:

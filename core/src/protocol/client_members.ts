@@ -100,6 +100,14 @@ const returnUri = text(
   (uri) => uri.length <= MAX_URI_LENGTH && isRegistrableRedirectUri(uri) && !hasCredentials(uri),
 );
 
+const dnsName = text('NAME', 'a DNS name', (name) => /^[\w*.-]{1,253}$/.test(name));
+
+const ipAddress = text('ADDRESS', 'an IP address', (address) => /^[\da-f:.]{2,45}$/i.test(address));
+
+const emailAddress = text('EMAIL', 'an e-mail address', (email) =>
+  /^[\x21-\x7E]{1,254}@[\w.-]{1,253}$/.test(email),
+);
+
 /** RFC 8707 §2. */
 const resourceUri = text(
   'URI',
@@ -298,7 +306,7 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §3.4, JARM §3, RFC 9396 §10, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, RFC 9396 §10, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -310,6 +318,19 @@ const METADATA_MEMBERS = {
     trueOrFalse,
     'whether all its access tokens are bound to a key, so that it must send DPoP proofs (RFC 9449 section 5.2)',
     { defaultInWords: 'false' },
+  ),
+  tls_client_auth_subject_dn: member(
+    visible(MAX_URI_LENGTH),
+    'for tls_client_auth: subject of its certificate, as in CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
+    {},
+  ),
+  tls_client_auth_san_dns: member(dnsName, 'for tls_client_auth: DNS name in its certificate', {}),
+  tls_client_auth_san_uri: member(resourceUri, 'for tls_client_auth: URI in its certificate', {}),
+  tls_client_auth_san_ip: member(ipAddress, 'for tls_client_auth: IP address in its certificate', {}),
+  tls_client_auth_san_email: member(
+    emailAddress,
+    'for tls_client_auth: e-mail address in its certificate',
+    {},
   ),
   tls_client_certificate_bound_access_tokens: member(
     trueOrFalse,

@@ -1,11 +1,13 @@
 // Values of client metadata, and what each grant type requires. The members are in client_members.ts.
 
-/** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2). */
+/** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2, RFC 8705 §2). */
 export const AUTHENTICATION_METHODS = [
   'client_secret_basic',
   'client_secret_post',
   'client_secret_jwt',
   'private_key_jwt',
+  'tls_client_auth',
+  'self_signed_tls_client_auth',
   'none',
 ] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];

@@ -1,4 +1,5 @@
 // Checks a client's metadata as a whole, whether an operator or the client itself wrote it.
+import { supportedMethods } from '../clients/authentication.ts';
 import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { JsonObject } from '../http/http.ts';
@@ -14,6 +15,7 @@ import { requireRules, requireSameSector, requireSectorMembership, withDefaults 
 type CheckContext = Pick<
   Context,
   | 'jwt'
+  | 'storage'
   | 'pairwiseSecret'
   | 'requestObjectAlgorithms'
   | 'clientAssertionAlgorithms'
@@ -122,19 +124,14 @@ async function completed(
   return whole;
 }
 
-function capabilitiesOf({
-  jwt,
-  requestObjectAlgorithms,
-  clientAssertionAlgorithms,
-  clientCertificates,
-  canFetch,
-  fetchDocument,
-  pairwiseSecret,
-}: CheckContext) {
+function capabilitiesOf(context: CheckContext) {
+  const { jwt, requestObjectAlgorithms, clientAssertionAlgorithms, canFetch, fetchDocument, pairwiseSecret } =
+    context;
   return {
     requestObjectAlgorithms,
     clientAssertionAlgorithms,
-    clientCertificates,
+    authenticationMethods: supportedMethods(context),
+    acceptsCertificates: context.clientCertificates !== false,
     signingAlgorithms: jwt.algorithms,
     canFetch,
     refusalOf: (url: string) => fetchDocument.refusalOf?.(url),

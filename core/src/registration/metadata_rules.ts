@@ -16,6 +16,7 @@ import {
   type AssertionAlgorithm,
   type AssertionAudience,
   AUTHENTICATION_METHODS,
+  type AuthenticationMethod,
   type ContentEncryption,
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTED_RESPONSES,
@@ -47,8 +48,9 @@ export interface RegistrationPolicy {
   readonly requestObjectAlgorithms: readonly SigningAlgorithm[];
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
+  readonly authenticationMethods: readonly AuthenticationMethod[];
   /** Whether requests carry certificates of clients. */
-  readonly clientCertificates: boolean;
+  readonly acceptsCertificates: boolean;
   /** Whether the server can fetch URLs of clients. */
   readonly canFetch: boolean;
   /** Returns why the server would refuse to fetch a URL, as a literal. */
@@ -125,13 +127,16 @@ const requireKeys: Rule = (document, { canFetch }) => {
   }
 };
 
-const requireAuthentication: Rule = (document, { clientAssertionAlgorithms: accepted }) => {
+const requireAuthentication: Rule = (
+  document,
+  { authenticationMethods, clientAssertionAlgorithms: accepted },
+) => {
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
     throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(' or ')} alone`);
-  const algorithms = method && acceptedAlgorithms(method, accepted);
-  if (algorithms?.length === 0)
+  if (method !== undefined && !authenticationMethods.includes(method))
     throw unfit('token_endpoint_auth_method', `${method} is not supported by this server`);
+  const algorithms = method && acceptedAlgorithms(method, accepted);
   if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
     throw unfit('token_endpoint_auth_signing_alg', `${method} has ${algorithms.join(', ')}`);
   const missing = method && METHODS[method].missingFrom?.(document);
@@ -157,8 +162,8 @@ const requirePkceOfPublicClients: Rule = (document) => {
 };
 
 /** Without certificates, the client would get no token (RFC 8705 §3.4). */
-const requireCertificates: Rule = (document, { clientCertificates }) => {
-  if (document.tls_client_certificate_bound_access_tokens === true && !clientCertificates)
+const requireCertificates: Rule = (document, { acceptsCertificates }) => {
+  if (document.tls_client_certificate_bound_access_tokens === true && !acceptsCertificates)
     throw unfit(
       'tls_client_certificate_bound_access_tokens',
       'this server cannot read the certificates of clients',

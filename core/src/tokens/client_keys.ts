@@ -63,18 +63,31 @@ export class ClientKeys {
     return found && { key: found.key, keyId: found.jwk.kid };
   }
 
-  async #find(
+  /**
+   * Whether the client has such a key.
+   * @throws {DocumentError} the keys cannot be fetched
+   */
+  async hasKey(client: KeyOwner, isWanted: (jwk: JWK) => boolean): Promise<boolean> {
+    return (await this.#choose(client, (keys) => keys.find(isWanted))) !== undefined;
+  }
+
+  async #choose(
     { id, metadata }: KeyOwner,
+    choose: (keys: readonly JWK[]) => JWK | undefined,
+  ): Promise<JWK | undefined> {
+    const { jwks, jwks_uri: uri } = metadata ?? {};
+    if (uri === undefined) return choose(readPublicKeys(jwks, MOST_KEYS) ?? []);
+    return this.#remote.find(uri, choose).catch((error: unknown) => {
+      throw error instanceof DocumentError ? error.ofClient(id) : error;
+    });
+  }
+
+  async #find(
+    client: KeyOwner,
     algorithm: KeyAlgorithm,
     choose: (keys: readonly JWK[]) => JWK | undefined,
   ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
-    const { jwks, jwks_uri: uri } = metadata ?? {};
-    const jwk =
-      uri === undefined
-        ? choose(readPublicKeys(jwks, MOST_KEYS) ?? [])
-        : await this.#remote.find(uri, choose).catch((error: unknown) => {
-            throw error instanceof DocumentError ? error.ofClient(id) : error;
-          });
+    const jwk = await this.#choose(client, choose);
     const key = jwk && (await importPublicKey(jwk, algorithm));
     return jwk && key && { jwk, key };
   }

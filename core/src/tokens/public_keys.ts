@@ -79,8 +79,8 @@ export async function thumbprintOf({ crv, e, kty, n, x, y }: JWK): Promise<strin
   return sha256(JSON.stringify({ crv, e, kty, n, x, y }));
 }
 
-/** Removes the members about the key's use. They have already been checked, and Web Crypto checks them differently. */
-export function withoutUse({ use: _, key_ops: __, alg: ___, ...numbers }: JWK): JWK {
+/** Removes the members about the key's use and owner. They have already been checked, and Web Crypto checks them differently. */
+export function withoutUse({ use: _, key_ops: __, alg: ___, x5c: ____, ...numbers }: JWK): JWK {
   return numbers;
 }
 
@@ -107,7 +107,7 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 export function readPublicKey(jwk: JsonObject): JWK | undefined {
   if (PRIVATE_MEMBERS.some((member) => member in jwk)) return undefined;
   const numbers = publicNumbers(jwk);
-  const { kid, alg, use, key_ops: operations } = jwk;
+  const { kid, alg, use, key_ops: operations, x5c } = jwk;
   if (numbers === undefined || !(operations === undefined || isListOfTexts(operations))) return undefined;
   return {
     ...numbers,
@@ -115,7 +115,17 @@ export function readPublicKey(jwk: JsonObject): JWK | undefined {
     ...(typeof alg === 'string' && { alg }),
     ...(typeof use === 'string' && { use }),
     ...(operations !== undefined && { key_ops: [...operations] }),
+    ...(isCertificateChain(x5c) && { x5c: [x5c[0]] }),
   };
+}
+
+/** Maximum characters of a certificate, in base64. */
+const MAX_CERTIFICATE_LENGTH = 16 * 1024;
+
+/** Only the first certificate is of this key (RFC 7517 §4.7). */
+function isCertificateChain(value: unknown): value is [string, ...unknown[]] {
+  const [first]: readonly unknown[] = Array.isArray(value) ? value : [];
+  return typeof first === 'string' && first.length <= MAX_CERTIFICATE_LENGTH;
 }
 
 function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {

@@ -18,7 +18,7 @@ export const WITH_NODE_MODULES = ['no_nodejs_compat_v2'];
 /** The entry points that a Worker can use. */
 export const WORKER_ENTRIES: readonly { readonly in: string; readonly out: string }[] = [
   { in: '@grantd/core', out: 'core' },
-  ...['authorization_details', 'fetch', 'h3', 'hono', 'memory'].map((entry) => ({
+  ...['authorization_details', 'client_certificates', 'fetch', 'h3', 'hono', 'memory'].map((entry) => ({
     in: `@grantd/core/${entry}`,
     out: entry,
   })),

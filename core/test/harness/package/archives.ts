@@ -1,17 +1,17 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
-import { archivesOf, install, PACKED_VARIABLE, type Packed, pack, packedIn, ROOT } from './packed.ts';
+import {
+  archivesOf,
+  dependenciesOf,
+  install,
+  PACKED_VARIABLE,
+  type Packed,
+  pack,
+  packedIn,
+  ROOT,
+} from './packed.ts';
 
 /** The packages of this test run. A test file that runs alone packs for itself, and removes them afterwards. */
 export function packedPackages(): Packed {
@@ -62,18 +62,6 @@ function nestedArchives(parents: readonly string[]): Record<string, Record<strin
 function disposable(folder: string): string {
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
-}
-
-/** The packages that npm installs for others, with their dependents. */
-function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<string> {
-  const manifest = join(ROOT, 'node_modules', name, 'package.json');
-  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
-  for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
-    if (found.has(dependency) || !existsSync(join(ROOT, 'node_modules', dependency))) continue;
-    found.add(dependency);
-    dependenciesOf(dependency, found);
-  }
-  return found;
 }
 
 /** Gives a consumer a development package of this repository, such as types. */

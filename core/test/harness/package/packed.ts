@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { output } from './run.ts';
 
@@ -16,7 +16,6 @@ export interface Packed {
   readonly protect: Archive;
   readonly program: Archive;
   readonly jose: Archive;
-  readonly jsonSchema: Archive;
   /** A folder in which npm has installed core and protect from their archives. Copy it before use. */
   readonly installed: string;
 }
@@ -48,14 +47,18 @@ function packInto(folder: string): void {
     protect: join(folder, 'protect'),
     program: join(folder, 'server'),
     jose: join(ROOT, 'node_modules', 'jose'),
-    jsonSchema: join(ROOT, 'node_modules', '@cfworker', 'json-schema'),
   });
+  const names = [...dependenciesOf('@grantd/core')].filter((name) => name !== 'jose');
+  const others = archivesOf(
+    folder,
+    Object.fromEntries(names.map((name) => [name, join(ROOT, 'node_modules', name)])),
+  );
   const installed = join(folder, 'installed');
   install(installed, {
     '@grantd/core': archives.core.file,
     '@grantd/protect': archives.protect.file,
     jose: archives.jose.file,
-    '@cfworker/json-schema': archives.jsonSchema.file,
+    ...Object.fromEntries(Object.entries(others).map(([name, { file }]) => [name, file])),
   });
   const packed: Packed = { ...archives, installed };
   writeFileSync(join(folder, RECORD), JSON.stringify(packed));
@@ -63,6 +66,18 @@ function packInto(folder: string): void {
 
 export function packedIn(folder: string): Packed {
   return JSON.parse(readFileSync(join(folder, RECORD), 'utf8'));
+}
+
+/** The packages that npm installs for others, with their dependents. */
+export function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<string> {
+  const manifest = join(ROOT, 'node_modules', name, 'package.json');
+  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
+  for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
+    if (found.has(dependency) || !existsSync(join(ROOT, 'node_modules', dependency))) continue;
+    found.add(dependency);
+    dependenciesOf(dependency, found);
+  }
+  return found;
 }
 
 interface NpmPacked {
