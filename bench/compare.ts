@@ -13,7 +13,7 @@ import { say, sayingRarely } from './report/progress.ts';
 import { measureRounds } from './rounds.ts';
 import { programIn } from './subjects/program.ts';
 import { introspectionJwtBesideWriter } from './works/introspection_jwt_beside_writer.ts';
-import { introspectionPostgres } from './works/introspection_postgres.ts';
+import { introspectionPostgres, refreshPostgres, revocationPostgres } from './works/postgres.ts';
 import { Stage } from './works/stage.ts';
 import type { Contestant, Work } from './works/work.ts';
 import { WORKS } from './works/works.ts';
@@ -34,7 +34,12 @@ const UNLESS_CHOSEN = ['introspection-jwt', 'introspection-opaque', 'userinfo', 
 const COMPARABLE = WORKS.filter(({ name }) => name !== 'growth');
 
 /** In these works, this version's code opens the other version's database, so both need the same tables. */
-const NEED_SAME_SCHEMA = [introspectionJwtBesideWriter, introspectionPostgres];
+const NEED_SAME_SCHEMA = [
+  introspectionJwtBesideWriter,
+  introspectionPostgres,
+  refreshPostgres,
+  revocationPostgres,
+];
 
 async function compare(ref: string, options: BenchOptions): Promise<void> {
   const generator = generatorOf(options.generator);

@@ -97,9 +97,10 @@ export class Running {
     { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
   ): Promise<Measurement> {
     const { name, requestCount, onlyOnce = false, database, servants = [] } = this.#contestant;
-    const { wakeUpSeconds, beside: command } = this.#contestant;
+    const { wakeUpSeconds, warmUp, beside: command } = this.#contestant;
     const { pid } = this.#process;
-    if (wakeUpSeconds !== undefined) await this.#ask(wakeUpSeconds);
+    if (wakeUpSeconds !== undefined)
+      await (warmUp ? this.#send(warmUp, { seconds: wakeUpSeconds }) : this.#ask(wakeUpSeconds));
     const beside = command && (await startBeside(command));
     try {
       const watched = watch({

@@ -223,6 +223,8 @@ export const GOALS: readonly Goal[] = [
   },
   { work: 'start', of: 'ms to the first right answer', atMost: 200, value: ({ start }) => start?.median },
   ofBare('introspection-postgres', 0.7),
+  ofBare('refresh-postgres', 0.7),
+  ofBare('revocation-postgres', 0.7),
 ];
 
 export function goalResults(results: RunResults): readonly GoalResult[] {

@@ -3,7 +3,7 @@ import { type PlotRow, plot } from './plot.ts';
 import type { RunResults } from './results.ts';
 
 /** Works whose `bare` is another server, which does more. */
-const OTHER_BARE = new Set(['introspection-postgres']);
+const OTHER_BARE = new Set(['introspection-postgres', 'refresh-postgres', 'revocation-postgres']);
 
 /** The picture of one run. */
 export function plotOf(results: RunResults): string {

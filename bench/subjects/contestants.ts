@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { settingsOf } from '../../scripts/first_line.mjs';
-import { isAnswer, withoutTokens } from '../load/generator.ts';
+import { type Answer, isAnswer, withoutTokens } from '../load/generator.ts';
+import type { PlannedRequest } from '../load/request_file.ts';
 import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
@@ -94,25 +95,36 @@ export async function sampleAnswer({ sample, process: order, answers, beforeStar
   beforeStart?.();
   const running = await startMeasured(order);
   try {
-    const { method, path, authorization, dpop, body } = sample;
-    const response = await fetch(`${running.address}${path}`, {
-      method,
-      headers: {
-        accept: 'application/json',
-        ...(authorization !== undefined && { authorization }),
-        ...(dpop !== undefined && { dpop }),
-        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
-      },
-      ...(body !== undefined && { body }),
-    });
-    const text = await response.text();
-    if (!answers.some((answer) => isAnswer(answer, response.status, text)))
-      throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
-    const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
-    return { status: response.status, headers: Object.fromEntries(headers), body: text };
+    return await askOnce(running.address, sample, answers);
   } finally {
     await running.end();
   }
+}
+
+/**
+ * Sends one request.
+ * @throws Error if its response is none of `answers`
+ */
+export async function askOnce(
+  address: string,
+  { method, path, authorization, dpop, body }: PlannedRequest,
+  answers: readonly Answer[],
+) {
+  const response = await fetch(`${address}${path}`, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(authorization !== undefined && { authorization }),
+      ...(dpop !== undefined && { dpop }),
+      ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+    },
+    ...(body !== undefined && { body }),
+  });
+  const text = await response.text();
+  if (!answers.some((answer) => isAnswer(answer, response.status, text)))
+    throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
+  const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
+  return { status: response.status, headers: Object.fromEntries(headers), body: text };
 }
 
 /** Any response except that it is not ready. */

@@ -140,6 +140,19 @@ test('many tokens in use are held against a tenth of them, in throughput and in 
   assert.deepEqual(valuesOf(run), [throughput], 'memory that the system does not report is not judged');
 });
 
+test('on PostgreSQL, reading and writing are held against a server with as many round trips', () => {
+  const run = results({
+    'introspection-postgres': { grantd: [700], bare: [1000] },
+    'refresh-postgres': { grantd: [69], bare: [100] },
+    'revocation-postgres': { grantd: [350], bare: [500] },
+  });
+  assert.deepEqual(valuesOf(run), [
+    ['introspection-postgres', 'of bare', 0.7, true],
+    ['refresh-postgres', 'of bare', 0.69, false],
+    ['revocation-postgres', 'of bare', 0.7, true],
+  ]);
+});
+
 test('cold introspection is held against bare, a verification and a look-up', () => {
   const run = results({ 'introspection-cold-es256': { grantd: [4000], bare: [10_000] } });
   const primitives = primitivesWith({ verifyEs256: 90, lookUp: 10 });

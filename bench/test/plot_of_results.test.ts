@@ -40,6 +40,8 @@ const RESULTS: RunResults = {
     }),
     growth: work('growth', { '10 records': 900, '100 records': 800 }),
     'introspection-postgres': work('PostgreSQL', { grantd: 700, bare: 1000 }),
+    'refresh-postgres': work('PostgreSQL', { grantd: 500, bare: 1000 }),
+    'revocation-postgres': work('PostgreSQL', { grantd: 600, bare: 1000 }),
     'refresh-token': work('refresh', { grantd: 50, bare: 1000 }),
   },
 };

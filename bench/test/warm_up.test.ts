@@ -95,3 +95,20 @@ test('if other tokens are introspected first, they are the warm-up', async (t) =
     ],
   });
 });
+
+test('a program that rests when it is idle is woken by others, if its own can be sent but once', async (t) => {
+  const part = { ...asked('own', 500), onlyOnce: true, warmUp: asked('others', 10), wakeUpSeconds: 1 };
+  const { told } = await warmedUp(t, part, 100);
+  assert.deepEqual(told.slice(2), [
+    { requests: 'others', from: 0, seconds: 1, count: undefined },
+    { requests: 'own', from: 100, seconds: 3, count: 199 },
+  ]);
+});
+
+test('a program that rests when it is idle is woken by its own requests, if they can be repeated', async (t) => {
+  const { told } = await warmedUp(t, { ...asked('own', 5000), wakeUpSeconds: 1 }, 100);
+  assert.deepEqual(told.slice(1), [
+    { requests: 'own', from: 800, seconds: 1, count: undefined },
+    { requests: 'own', from: 900, seconds: 3, count: undefined },
+  ]);
+});

@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 import type { Asked } from './work.ts';
 
 /** As many as the work uses, again and again. */
-const MOST_TOKENS = 20_000;
+export const MOST_TOKENS = 20_000;
 /** One in this many requests issues a token. */
 const ISSUE_EVERY = 10;
 

@@ -11,8 +11,8 @@ import {
 } from './introspection.ts';
 import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
 import { introspectionMany } from './introspection_many.ts';
-import { introspectionPostgres } from './introspection_postgres.ts';
 import { mix } from './mix.ts';
+import { introspectionPostgres, refreshPostgres, revocationPostgres } from './postgres.ts';
 import {
   codeExchange,
   refreshToken,
@@ -47,4 +47,6 @@ export const WORKS: readonly Work[] = [
   codeExchange,
   growth,
   introspectionPostgres,
+  refreshPostgres,
+  revocationPostgres,
 ];
