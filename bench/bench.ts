@@ -19,12 +19,13 @@ import { measureRounds } from './rounds.ts';
 import type { Spread } from './statistics.ts';
 import { Steps } from './steps.ts';
 import { type Memory, measureMemory, measureMemoryOfMany } from './works/memory.ts';
+import { measureOpenLoop, type OpenLoop } from './works/open_loop.ts';
 import { Stage } from './works/stage.ts';
 import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
 /** Works besides `WORKS`, which measure throughput. */
-const OTHERS = ['memory', 'memory-of-many', 'start'];
+const OTHERS = ['open-loop', 'memory', 'memory-of-many', 'start'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
 /** Works that are compared with a ceiling or with the commit rate. */
@@ -44,6 +45,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   let memory: Memory | undefined;
   let memoryOfMany: Memory | undefined;
   let start: Spread | undefined;
+  let openLoop: OpenLoop | undefined;
 
   const othersCpu: Record<string, number> = {};
   const tellOthers = (name: string, share: number | undefined) => {
@@ -61,6 +63,12 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       const measured = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
       primitives = measured.primitives;
       tellOthers(PARTS_OF_CEILINGS, measured.othersCpu);
+    });
+  if (chosen.includes('open-loop'))
+    steps.add('open-loop', async () => {
+      const measured = await measureOpenLoop(stage, generator);
+      openLoop = measured.openLoop;
+      tellOthers('open-loop', measured.othersCpu);
     });
   if (chosen.includes('memory'))
     steps.add('memory', async () => {
@@ -86,6 +94,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
     ...{ startedAt, revision: thisRevision(), machine: thisMachine(), generator: generator.name },
     ...{ rounds, seconds, warmUpSeconds, sizes, works, failed, othersCpu },
     ...(primitives !== undefined && { primitives }),
+    ...(openLoop !== undefined && { openLoop }),
     ...(memory !== undefined && { memory }),
     ...(memoryOfMany !== undefined && { memoryOfMany }),
     ...(start !== undefined && { start }),

@@ -63,17 +63,22 @@ interface ParsedRequest {
   readonly body: string;
 }
 
-/** A file of `writeRequestFile`. */
-export function readRequestFile(path: string): readonly ParsedRequest[] {
+/** The bytes of each request in a file of `writeRequestFile`. */
+export function rawRequestsIn(path: string): readonly Buffer[] {
   const bytes = readFileSync(path);
-  const requests: ParsedRequest[] = [];
+  const requests: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
     const lineEnd = bytes.indexOf('\n', at);
     const end = lineEnd + 1 + Number(bytes.toString('latin1', at, lineEnd));
-    requests.push(parsedRequest(bytes.toString('utf8', lineEnd + 1, end)));
+    requests.push(bytes.subarray(lineEnd + 1, end));
     at = end;
   }
   return requests;
+}
+
+/** A file of `writeRequestFile`. */
+export function readRequestFile(path: string): readonly ParsedRequest[] {
+  return rawRequestsIn(path).map((bytes) => parsedRequest(bytes.toString('utf8')));
 }
 
 function parsedRequest(raw: string): ParsedRequest {

@@ -3,6 +3,7 @@ import { ACCESS_TOKENS, REFRESH_TOKENS } from '../works/growth.ts';
 import { UNBOUND } from '../works/introspection.ts';
 import { A_TENTH } from '../works/introspection_many.ts';
 import { TWO_WORKERS } from '../works/mix.ts';
+import type { OpenLoop } from '../works/open_loop.ts';
 import { WITHOUT_PROOF } from '../works/refresh_token.ts';
 import { ceilingOfTheMix } from './ceiling_of_the_mix.ts';
 import type { ContestantResult, RunResults } from './results.ts';
@@ -66,6 +67,13 @@ const timesOidcProvider = (work: string, atLeast: number): Goal => ({
   of: 'times oidc-provider',
   atLeast,
   value: (results) => ratio(rate(results, work), rate(results, work, 'oidc-provider')),
+});
+
+const ofOpenLoop = (of: string, atMost: number, value: (openLoop: OpenLoop) => number): Goal => ({
+  work: 'open-loop',
+  of,
+  atMost,
+  value: ({ openLoop }) => openLoop && value(openLoop),
 });
 
 export const GOALS: readonly Goal[] = [
@@ -197,6 +205,14 @@ export const GOALS: readonly Goal[] = [
     of: 'of the throughput with 1,000 times as many records, fewer of them cached',
     value: (results) => growth(results, ({ perSecond }) => perSecond.median, ACCESS_TOKENS),
   },
+  ofOpenLoop('ms at the 99th percentile', 5, ({ rest }) => rest.latencyMs.p99),
+  ofOpenLoop('ms at the 99.9th percentile', 15, ({ rest }) => rest.latencyMs.p999),
+  ofOpenLoop('ms at the slowest', 50, ({ rest }) => rest.latencyMs.max),
+  ofOpenLoop(
+    'times the 99th percentile while expired rows are swept',
+    1.2,
+    ({ rest, sweeping }) => sweeping.latencyMs.p99 / rest.latencyMs.p99,
+  ),
   {
     work: 'memory',
     of: 'MiB resident after the first response',

@@ -2,6 +2,7 @@ import type { Primitives } from '../primitives/primitives.ts';
 import type { Measurement, WarmUp } from '../running.ts';
 import { type Spread, spread } from '../statistics.ts';
 import type { Memory } from '../works/memory.ts';
+import type { OpenLoop } from '../works/open_loop.ts';
 import type { Sizes } from '../works/stage.ts';
 
 /** The stored measurements of one run. */
@@ -22,6 +23,7 @@ export interface RunResults {
   /** The works that failed, with the error. */
   readonly failed: Readonly<Record<string, string>>;
   readonly primitives?: Primitives;
+  readonly openLoop?: OpenLoop;
   readonly memory?: Memory;
   /** The same with more tokens than the cache holds, of several kinds. */
   readonly memoryOfMany?: Memory;

@@ -1,3 +1,4 @@
+import { keptItsRate, type OpenLoopResult } from '../load/open_loop.ts';
 import type { WarmUp } from '../running.ts';
 import { boundOf, formatValue, percent } from './formats.ts';
 import { goalResults } from './goals.ts';
@@ -13,6 +14,7 @@ export function tables(results: RunResults): string {
     heading(results),
     measuredTable(results),
     primitivesTable(results),
+    openLoopTable(results),
     memoryTable(results),
     goalTable(results),
     failures(results),
@@ -76,6 +78,25 @@ function primitivesTable({ primitives }: RunResults): string | undefined {
     'way' in timing ? String(timing.way) : '',
   ]);
   return table(['part of a ceiling', 'median µs', 'min', 'max', 'quickest way'], rows);
+}
+
+function openLoopTable({ openLoop }: RunResults): string | undefined {
+  if (openLoop === undefined) return undefined;
+  const { rest, sweeping, maximumPerSecond } = openLoop;
+  const row = (phase: string, { arrivals, latencyMs, lagMs, ...result }: OpenLoopResult, swept: string) => [
+    phase,
+    String(result.rate),
+    String(arrivals),
+    ...[latencyMs.p50, latencyMs.p99, latencyMs.p999, latencyMs.max].map((ms) => ms.toFixed(2)),
+    lagMs.p999.toFixed(2) + (keptItsRate({ latencyMs, lagMs }) ? '' : ' (!)'),
+    swept,
+  ];
+  const most = `open loop (of ${Math.round(maximumPerSecond)})`;
+  const columns = [most, 'a second', 'arrivals', 'p50 ms', 'p99 ms', 'p99.9 ms', 'max ms', 'lag p99.9 ms'];
+  return table(
+    [...columns, 'swept tokens'],
+    [row('at rest', rest, ''), row('sweeping', sweeping, String(sweeping.sweptTokens))],
+  );
 }
 
 function memoryTable({ memory, memoryOfMany }: RunResults): string | undefined {

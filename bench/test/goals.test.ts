@@ -153,6 +153,35 @@ test('on PostgreSQL, reading and writing are held against a server with as many 
   ]);
 });
 
+test('an open loop is held against milliseconds, and sweeping against rest, if the generator kept the rate', () => {
+  const measured = (p99: number, lag = 0.1) => ({
+    ...{ rate: 5000, arrivals: 100_000, writes: 5000, wrong: 0, errors: 0, seconds: 20 },
+    latencyMs: { p50: 1, p99, p999: 10, max: 51 },
+    lagMs: { p50: 0, p99: lag, p999: lag, max: lag },
+  });
+  const withLoop = (lag?: number) => ({
+    ...results({}),
+    openLoop: {
+      maximumPerSecond: 12_345,
+      rest: measured(4),
+      sweeping: { ...measured(5, lag), sweptTokens: 600_000 },
+    },
+  });
+  assert.deepEqual(valuesOf(withLoop()), [
+    ['open-loop', 'ms at the 99th percentile', 4, true],
+    ['open-loop', 'ms at the 99.9th percentile', 10, true],
+    ['open-loop', 'ms at the slowest', 51, false],
+    ['open-loop', 'times the 99th percentile while expired rows are swept', 1.25, false],
+  ]);
+  const told = tables(withLoop());
+  assert.match(told, /\| open loop \(of 12345\) .*swept tokens \|\n/);
+  assert.match(told, /\| sweeping +\| 5000 +\| 100000 .* 0\.10 +\| 600000 +\|\n/);
+  assert.match(told, /slowest +\| 51 +\| not met +\|/);
+  const late = tables(withLoop(2));
+  assert.match(late, /\| 2\.00 \(!\) +\| 600000 /);
+  assert.equal(late.match(/no verdict: the generator did not keep the rate/g)?.length, 4);
+});
+
 test('cold introspection is held against bare, a verification and a look-up', () => {
   const run = results({ 'introspection-cold-es256': { grantd: [4000], bare: [10_000] } });
   const primitives = primitivesWith({ verifyEs256: 90, lookUp: 10 });
