@@ -20,12 +20,13 @@ import type { Spread } from './statistics.ts';
 import { Steps } from './steps.ts';
 import { type Memory, measureMemory, measureMemoryOfMany } from './works/memory.ts';
 import { measureOpenLoop, type OpenLoop } from './works/open_loop.ts';
+import { measureSignIn, type SignInResult } from './works/sign_in.ts';
 import { Stage } from './works/stage.ts';
 import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
 /** Works besides `WORKS`, which measure throughput. */
-const OTHERS = ['open-loop', 'memory', 'memory-of-many', 'start'];
+const OTHERS = ['open-loop', 'memory', 'memory-of-many', 'start', 'sign-in'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
 /** Works that are compared with a ceiling or with the commit rate. */
@@ -45,6 +46,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   let memory: Memory | undefined;
   let memoryOfMany: Memory | undefined;
   let start: Spread | undefined;
+  let signIn: SignInResult | undefined;
   let openLoop: OpenLoop | undefined;
 
   const othersCpu: Record<string, number> = {};
@@ -88,6 +90,12 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       start = measured.start;
       tellOthers('start', measured.othersCpu);
     });
+  if (chosen.includes('sign-in'))
+    steps.add('sign-in', async () => {
+      const measured = await measureSignIn(stage);
+      signIn = measured.signIn;
+      tellOthers('sign-in', measured.othersCpu);
+    });
   const failed = await steps.run();
 
   return {
@@ -98,6 +106,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
     ...(memory !== undefined && { memory }),
     ...(memoryOfMany !== undefined && { memoryOfMany }),
     ...(start !== undefined && { start }),
+    ...(signIn !== undefined && { signIn }),
   };
 }
 

@@ -238,6 +238,12 @@ export const GOALS: readonly Goal[] = [
     value: ({ memoryOfMany }) => memoryOfMany && Math.max(...memoryOfMany.afterPasses) / MEBIBYTE,
   },
   { work: 'start', of: 'ms to the first right answer', atMost: 200, value: ({ start }) => start?.median },
+  {
+    work: 'sign-in',
+    of: 'ms of CPU time, without the password hash',
+    atMost: 3,
+    value: ({ signIn }) => signIn?.cpuMs.median,
+  },
   ofBare('introspection-postgres', 0.7),
   ofBare('refresh-postgres', 0.7),
   ofBare('revocation-postgres', 0.7),

@@ -3,6 +3,7 @@ import type { Measurement, WarmUp } from '../running.ts';
 import { type Spread, spread } from '../statistics.ts';
 import type { Memory } from '../works/memory.ts';
 import type { OpenLoop } from '../works/open_loop.ts';
+import type { SignInResult } from '../works/sign_in.ts';
 import type { Sizes } from '../works/stage.ts';
 
 /** The stored measurements of one run. */
@@ -29,6 +30,7 @@ export interface RunResults {
   readonly memoryOfMany?: Memory;
   /** Milliseconds. */
   readonly start?: Spread;
+  readonly signIn?: SignInResult;
   /** The share of one core that other programs used during measurements other than works, by name. */
   readonly othersCpu: Readonly<Record<string, number>>;
 }

@@ -16,6 +16,7 @@ export function tables(results: RunResults): string {
     primitivesTable(results),
     openLoopTable(results),
     memoryTable(results),
+    signInTable(results),
     goalTable(results),
     failures(results),
   ]
@@ -107,6 +108,16 @@ function memoryTable({ memory, memoryOfMany }: RunResults): string | undefined {
       : [[name, mebibytes(memory.atStart), memory.afterPasses.map(mebibytes).join(', ')]],
   );
   return rows.length === 0 ? undefined : table(['MiB resident', 'at start', 'after each pass'], rows);
+}
+
+function signInTable({ signIn }: RunResults): string | undefined {
+  if (signIn === undefined) return undefined;
+  const { cpuMs, hashMs, flows } = signIn;
+  const [median, min, max] = [cpuMs.median, cpuMs.min, cpuMs.max].map((ms) => ms.toFixed(2));
+  return table(
+    ['sign-ins', 'CPU ms', 'min', 'max', 'hash, subtracted'],
+    [[String(flows), ...[median, min, max, hashMs.toFixed(3)].map(String)]],
+  );
 }
 
 function mebibytes(bytes: number): string {

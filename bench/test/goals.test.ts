@@ -182,6 +182,12 @@ test('an open loop is held against milliseconds, and sweeping against rest, if t
   assert.equal(late.match(/no verdict: the generator did not keep the rate/g)?.length, 4);
 });
 
+test('a sign-in is held against milliseconds, in the median of its batches', () => {
+  const run = { ...results({}), signIn: { cpuMs: spread([2.9, 3.0, 8]), hashMs: 0.054, flows: 600 } };
+  assert.deepEqual(valuesOf(run), [['sign-in', 'ms of CPU time, without the password hash', 3, true]]);
+  assert.match(tables(run), /\| 600 +\| 3\.00 +\| 2\.90 \| 8\.00 \| 0\.054 +\|/);
+});
+
 test('cold introspection is held against bare, a verification and a look-up', () => {
   const run = results({ 'introspection-cold-es256': { grantd: [4000], bare: [10_000] } });
   const primitives = primitivesWith({ verifyEs256: 90, lookUp: 10 });
