@@ -1,4 +1,3 @@
-import { keptItsRate } from '../load/open_loop.ts';
 import { TWO_WORKERS } from '../works/mix.ts';
 import { percent } from './formats.ts';
 import type { GoalResult } from './goals.ts';
@@ -11,7 +10,8 @@ const SERVER_IS_BUSY = 0.95;
 const OTHERS_INTERFERE = 0.2;
 
 /** Whether a goal was met, or why that is unknown. Empty without a goal or a measurement. */
-export function verdict({ machine, works, openLoop, othersCpu }: RunResults, goal: GoalResult): string {
+export function verdict(results: RunResults, goal: GoalResult): string {
+  const { machine, works, othersCpu } = results;
   const { work, leastCores = 0, restsOn = [], isMet } = goal;
   if (isMet === undefined) return '';
   const all = [work, ...restsOn];
@@ -20,8 +20,7 @@ export function verdict({ machine, works, openLoop, othersCpu }: RunResults, goa
     const share = works[work]?.contestants[TWO_WORKERS]?.generatorCpu?.max;
     return `no verdict: the generator shares their cores, and takes up to ${percent(share)} of one`;
   }
-  if (work === 'open-loop' && openLoop && ![openLoop.rest, openLoop.sweeping].every(keptItsRate))
-    return 'no verdict: the generator did not keep the rate';
+  if (goal.isValid?.(results) === false) return 'no verdict: the generator did not keep the rate';
   if (contestants.some(hasBusyGenerator)) return 'no verdict: the generator was too slow';
   const others = [
     ...contestants.flatMap((contestant) => contestant.othersCpu?.median ?? []),
