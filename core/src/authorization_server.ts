@@ -24,6 +24,7 @@ import {
 import { PreviousJwts, previousTokenFinder } from './previous_server/previous_jwts.ts';
 import { withPreviousTokens } from './previous_server/previous_tokens.ts';
 import type { Claims } from './protocol/claims.ts';
+import { PROFILES } from './protocol/profile.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
 import { callOf, perform, type Routes, report, routeOf } from './serve.ts';
@@ -31,7 +32,7 @@ import { guarded, guardedCall } from './storage/faults.ts';
 import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
-import { SigningKeys, StoredKeysJwtService } from './tokens/jwt_service.ts';
+import { SigningKeys, StoredKeysJwtService, withAlgorithms } from './tokens/jwt_service.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { AccessTokenVerifier } from './tokens/state.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
@@ -255,8 +256,10 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
       : undefined;
   const ownJwt = signingKeys && new StoredKeysJwtService(signingKeys, options.cachedTokens);
-  const jwt = options.jwtService ?? ownJwt;
-  if (jwt === undefined) throw new TypeError('options without keys were not refused');
+  const service = options.jwtService ?? ownJwt;
+  if (service === undefined) throw new TypeError('options without keys were not refused');
+  const { profile } = options;
+  const jwt = profile === undefined ? service : withAlgorithms(service, PROFILES[profile].algorithms);
   for (const algorithm of requiredAlgorithms(options)) {
     if (!jwt.algorithms.includes(algorithm)) {
       throw new ConfigurationError(

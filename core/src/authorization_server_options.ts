@@ -11,6 +11,7 @@ import type {
   AssertionAlgorithm,
   AssertionAudience,
   GrantType,
+  ProfileName,
   SigningAlgorithm,
   TokenFormat,
 } from './protocol/client_metadata.ts';
@@ -100,6 +101,12 @@ export interface AuthorizationServerOptions {
    */
   readonly introspectionRequiresConfidentialClient?: boolean;
   /**
+   * Security profile of the server and all its clients: FAPI 2.0 Security Profile, or with Message Signing
+   * (docs/fapi.md). It changes the defaults of other options, and refuses values that it does not allow. A client can
+   * also have a profile alone (FAPI 2.0 Security Profile §5.3.2). Default: none.
+   */
+  readonly profile?: ProfileName;
+  /**
    * Who may introspect a token. any_client: every client, but a self-registered one without a resource only its own
    * tokens. audience: the token’s client and the APIs in its audience (RFC 7662 §4). Default: `any_client`.
    */
@@ -138,8 +145,8 @@ export interface AuthorizationServerOptions {
    */
   readonly refuseRs256FromClients?: boolean;
   /**
-   * Whether every request object needs nbf and exp. By default, a request object in the request parameter needs exp,
-   * and one behind a request_uri needs neither (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
+   * Whether every request object needs aud, nbf and exp. By default, a request object in the request parameter needs
+   * exp alone, and one behind a request_uri none of them (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
    */
   readonly strictRequestObjects?: boolean;
   /** Format of new access tokens. Clients can override it (RFC 9068). Default: `jwt`. */

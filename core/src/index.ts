@@ -98,6 +98,7 @@ export {
   type EncryptionAlgorithm,
   GRANT_TYPES,
   type GrantType,
+  type ProfileName,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   type TokenFormat,

@@ -54,21 +54,45 @@ export type ValuesOf<T> = {
   readonly [Name in keyof T]: T[Name] extends Option<infer V, infer D> ? V | Extract<D, undefined> : never;
 };
 
+/** Narrows the values of an option. */
+export interface Rule {
+  /** Replaces a missing value. `undefined`: the usual default is allowed. */
+  readonly byDefault: unknown;
+  allows(value: unknown): boolean;
+  /** Ends the sentence "expected …". */
+  readonly expected: string;
+}
+
+/** Rules for some of the options, by name. */
+export interface Narrowing {
+  readonly rules: Readonly<Record<string, Rule | undefined>>;
+  /** What requires them, for messages. */
+  readonly source: string;
+}
+
 /**
  * The value of every option, defaults included. Functions are bound to the object that they came with.
  * @param place where the options are, such as `oidc`; without one they are the caller's whole object
  * @throws {ConfigurationError} names the option and what was expected
  */
-export function readOptions<T extends OptionTable>(table: T, given: object, place?: string): ValuesOf<T> {
+export function readOptions<T extends OptionTable>(
+  table: T,
+  given: object,
+  place?: string,
+  { rules, source }: Narrowing = { rules: {}, source: '' },
+): ValuesOf<T> {
   requireOptions(given, table, place);
   const values: Record<string, unknown> = {};
   for (const [name, { kind, byDefault, isRequired, isSecret }] of Object.entries(table)) {
     const value: unknown = Reflect.get(given, name);
-    const read = value === undefined && isRequired !== true ? byDefault : kind.read(value);
-    if (read === undefined && (value !== undefined || isRequired === true)) {
-      const path = place === undefined ? name : `${place}.${name}`;
+    const path = place === undefined ? name : `${place}.${name}`;
+    const rule = Object.hasOwn(rules, name) ? rules[name] : undefined;
+    const usual = rule?.byDefault ?? byDefault;
+    const read = value === undefined && isRequired !== true ? usual : kind.read(value);
+    if (read === undefined && (value !== undefined || isRequired === true))
       throw new ConfigurationError(path, `${kind.expected}, got ${received(kind, value, isSecret)}`);
-    }
+    if (rule?.allows(read) === false)
+      throw new ConfigurationError(path, `${rule.expected}, because of ${source}`);
     // A bound function keeps its own members, such as `refusalOf` of `fetchDocument`.
     const isGivenFunction = typeof read === 'function' && value !== undefined;
     values[name] = isGivenFunction ? Object.assign(read.bind(given), read) : read;

@@ -41,6 +41,8 @@ import {
   GRANT_TYPES,
   type GrantType,
   isResourceUri,
+  PROFILE_NAMES,
+  type ProfileName,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   type TokenFormat,
@@ -114,6 +116,13 @@ export const SHARED_OPTIONS = {
     'Whether introspection refuses public clients. Has no effect if introspection does not require authentication.',
     true,
   ),
+  profile: optionWithoutDefault(
+    'Endpoints',
+    { ...oneOf<ProfileName>(...PROFILE_NAMES), type: 'ProfileName' },
+    'Security profile of the server and all its clients: FAPI 2.0 Security Profile, or with Message Signing (docs/fapi.md). It changes the defaults of other options, and refuses values that it does not allow. A client can also have a profile alone.',
+    'none',
+    { section: 'FAPI 2.0 Security Profile §5.3.2' },
+  ),
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
@@ -174,7 +183,7 @@ export const SHARED_OPTIONS = {
   strictRequestObjects: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every request object needs nbf and exp. By default, a request object in the request parameter needs exp, and one behind a request_uri needs neither.',
+    'Whether every request object needs aud, nbf and exp. By default, a request object in the request parameter needs exp alone, and one behind a request_uri none of them.',
     false,
     { section: 'FAPI 2.0 Message Signing §5.3.1' },
   ),

@@ -23,3 +23,4 @@ export {
   wholeNumber,
 } from './option_kinds.ts';
 export { REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
+export { narrowingBy } from './protocol/profile.ts';

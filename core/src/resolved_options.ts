@@ -7,7 +7,13 @@ import { audiencePolicy, defaultPolicy } from './introspection/introspection.ts'
 import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 import { type ResolvedPreviousServer, resolvePreviousServer } from './previous_server/previous_jwts.ts';
-import type { AssertionAlgorithm, SigningAlgorithm } from './protocol/client_metadata.ts';
+import {
+  type AssertionAlgorithm,
+  PROFILE_NAMES,
+  type ProfileName,
+  type SigningAlgorithm,
+} from './protocol/client_metadata.ts';
+import { narrowingBy } from './protocol/profile.ts';
 import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
@@ -75,7 +81,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     pushedRequestLifetime,
     refreshGrace,
     ...values
-  } = readOptions(ALL_OPTIONS, options);
+  } = readOptions(ALL_OPTIONS, options, undefined, narrowingBy(profileIn(options)));
   requireMethods(values.storage, {
     keys: values.jwtService === undefined,
     pushedRequests: values.requirePushedAuthorizationRequests,
@@ -83,6 +89,16 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
   });
   if (values.mtlsOrigin !== undefined && !values.clientCertificates)
     throw new ConfigurationError('mtlsOrigin', 'the option clientCertificates with it');
+  const clientAlgorithms = resolveClientAlgorithms(values);
+  if (
+    values.profile !== undefined &&
+    clientAlgorithms.dpopAlgorithms.length === 0 &&
+    !values.clientCertificates
+  )
+    throw new ConfigurationError(
+      'dpopAlgorithms',
+      `an algorithm, or the option clientCertificates, because of the profile ${values.profile}`,
+    );
   const oidc = resolveOidc(values.oidc);
   const { authorizationDetails } = values;
   return Object.freeze({
@@ -96,7 +112,9 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     authorizationDetails,
     registration: resolveRegistration(values, userScopes(oidc), authorizationDetails),
     introspectionPolicy: resolvePolicy(values),
-    ...resolveClientAlgorithms(values),
+    ...clientAlgorithms,
+    // No profile needs UserInfo for tokens that APIs receive.
+    userInfoAudiences: values.userInfoAudiences ?? (values.profile && [values.issuer]),
     defaultAudience: values.defaultAudience ?? values.issuer,
     lifetimes: Object.freeze({
       accessToken: accessTokenLifetime,
@@ -147,6 +165,11 @@ function withoutRs256<Algorithm extends AssertionAlgorithm>(
   return allowed;
 }
 
+/** Returns the profile before the options are read, because it changes their defaults. */
+function profileIn({ profile }: AuthorizationServerOptions): ProfileName | undefined {
+  return PROFILE_NAMES.find((name) => name === profile);
+}
+
 /** Returns the scopes that users can consent to and that need no API. */
 function userScopes(oidc: OidcOptions | undefined): readonly string[] {
   return oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope ?? {}), 'offline_access'];
@@ -160,12 +183,17 @@ function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | und
 }
 
 function resolveRegistration(
-  { registration, storage: { clients } }: Pick<Values, 'registration' | 'storage'>,
+  { profile, registration, storage: { clients } }: Pick<Values, 'profile' | 'registration' | 'storage'>,
   personalScopes: readonly string[],
   detailsTypes: DetailsTypes | undefined,
 ): ResolvedRegistration | undefined {
   if (registration === undefined) return undefined;
-  const values = readOptions(REGISTRATION_OPTIONS, registration, 'registration');
+  const values = readOptions(
+    REGISTRATION_OPTIONS,
+    registration,
+    'registration',
+    narrowingBy(profile, 'registration'),
+  );
   if (!values.authorizationDetailsTypes.every((type) => detailsTypes?.names.includes(type)))
     throw new ConfigurationError('registration.authorizationDetailsTypes', 'types of authorizationDetails');
   return Object.freeze({

@@ -92,6 +92,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   authenticateIntrospect: SWITCH_OFF,
   authenticateRevoke: SWITCH_OFF,
   introspectionRequiresConfidentialClient: SWITCH_OFF,
+  profile: {
+    text: 'fapi2-security',
+    json: 'fapi2-security',
+    value: 'fapi2-security',
+    badText: 'fapi1',
+    badJson: true,
+  },
   introspectionPolicy: {
     text: 'audience',
     json: 'audience',

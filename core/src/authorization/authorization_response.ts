@@ -5,6 +5,7 @@ import type { RefusalReason } from '../http/errors.ts';
 import { type ErrorCode, OAuthError } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
 import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
+import { usualAlgorithm } from '../protocol/profile.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -108,7 +109,10 @@ function responseJwt(
     client,
     { ...members, aud: client.id, exp },
     {
-      signing: { type: 'JWT', algorithm: metadata.authorization_signed_response_alg ?? 'RS256' },
+      signing: {
+        type: 'JWT',
+        algorithm: metadata.authorization_signed_response_alg ?? usualAlgorithm(client),
+      },
       encryption: registeredEncryption(
         metadata.authorization_encrypted_response_alg,
         metadata.authorization_encrypted_response_enc,

@@ -91,8 +91,10 @@ function requireResponseType(client: ClientRecord, form: Form): void {
   if (!client.grantTypes.includes('authorization_code')) {
     throw refused('unauthorized_client', 'the client may not use this response_type', 'grant_not_allowed');
   }
-  if (!isResponseMode(form.get('response_mode') ?? 'query'))
-    throw refused('invalid_request', 'the response_mode is not supported');
+  const responseMode = form.get('response_mode') ?? 'query';
+  if (!isResponseMode(responseMode)) throw refused('invalid_request', 'the response_mode is not supported');
+  if (client.metadata?.response_modes?.includes(responseMode) === false)
+    throw refused('invalid_request', 'the response_mode is not allowed', 'response_mode_not_allowed');
 }
 
 /** RFC 7636 §4.3, §4.4.1. */

@@ -6,6 +6,7 @@ import { DocumentError, fetchBody } from '../http/fetch_document.ts';
 import type { Form } from '../http/form.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import { algorithmsOf, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
@@ -80,8 +81,9 @@ async function readRequestObject(
   const claims = await verifiedClaims(context, client, jwt, algorithm, keyId);
 
   // §4, §6.3
-  requireClaims(context, client, claims);
-  requireTimes(context, claims, origin);
+  const isStrict = context.strictRequestObjects || profileOf(client)?.strictRequestObjects === true;
+  requireClaims(context, client, claims, isStrict);
+  requireTimes(context, claims, isStrict, origin);
   const parameters = parametersOfClaims(claims);
   if (parameters === undefined || parameters.has('request') || parameters.has('request_uri'))
     throw invalid('the request object has a parameter that is not allowed', 'wrong_claims');
@@ -101,7 +103,8 @@ function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: C
   if (header.algorithm === 'none') throw invalid('the request object is not signed', 'malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
-  const isAllowed = algorithm !== undefined && requestObjectAlgorithms.includes(algorithm);
+  const isAllowed =
+    algorithm !== undefined && algorithmsOf(client, requestObjectAlgorithms).includes(algorithm);
   if (!isAllowed || (registered !== undefined && registered !== algorithm))
     throw invalid('the algorithm of the request object is not allowed', 'wrong_key');
   if (!TYPES.includes(header.type))
@@ -140,13 +143,22 @@ async function keyOf(
   }
 }
 
-/** RFC 9101 §4, §5, §10.8: the object is from this client, for this server, and is a request. */
-function requireClaims({ issuer }: ClientContext, client: ClientRecord, claims: Claims): void {
+/**
+ * RFC 9101 §4, §5, §10.8: the object is from this client, for this server, and is a request.
+ * @param isStrict whether it must name its server (FAPI 2.0 Message Signing §5.3.1)
+ */
+function requireClaims(
+  { issuer }: ClientContext,
+  client: ClientRecord,
+  claims: Claims,
+  isStrict: boolean,
+): void {
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
   if (!isOfClient) throw invalid('the request object is from another client', 'wrong_claims');
   if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
+  if (aud === undefined && isStrict) throw invalid('the request object has no aud', 'wrong_claims');
   if (sub === client.id)
     throw invalid('a client assertion cannot be used as a request object', 'wrong_claims');
 }
@@ -156,19 +168,19 @@ const MAX_LIFETIME = 60 * 60;
 
 /**
  * Requires a currently valid object with a limited lifetime. A sent object needs `exp`. A document behind a
- * `request_uri` does not, because the client can remove it (OpenID Connect Core §6.2). With `strictRequestObjects`, all
- * need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
+ * `request_uri` does not, because the client can remove it (OpenID Connect Core §6.2).
+ * @param isStrict whether all need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1)
  */
 function requireTimes(
-  { clock, strictRequestObjects }: AuthorizationContext,
+  { clock }: AuthorizationContext,
   { exp, nbf }: Claims,
+  isStrict: boolean,
   origin: 'sent' | 'fetched',
 ): void {
   const now = secondsOf(clock());
-  const mayLackExp = origin === 'fetched' && !strictRequestObjects;
+  const mayLackExp = origin === 'fetched' && !isStrict;
   if (exp === undefined && !mayLackExp) throw invalid('the request object has no exp', 'wrong_claims');
-  if (nbf === undefined && strictRequestObjects)
-    throw invalid('the request object has no nbf', 'wrong_claims');
+  if (nbf === undefined && isStrict) throw invalid('the request object has no nbf', 'wrong_claims');
   const begins = typeof nbf === 'number' ? nbf : now + CLIENT_CLOCK_AHEAD;
   const isCurrent =
     (exp === undefined || (typeof exp === 'number' && exp > now)) &&

@@ -3,9 +3,10 @@ import { type ClientContext, untrusted, withoutSecrets } from '../clients/client
 import type { Context } from '../context.ts';
 import { type Form, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
+import { profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
-import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
+import { isExposedRedirectUri, isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 
 /** What authorization needs from the server. */
 export type AuthorizationContext = ClientContext &
@@ -22,7 +23,7 @@ export type AuthorizationContext = ClientContext &
 
 /** The destination of an authorization response. */
 export interface AuthorizationTarget {
-  readonly client: Pick<ClientRecord, 'id' | 'registeredAt' | 'metadata'>;
+  readonly client: Pick<ClientRecord, 'id' | 'registeredAt' | 'metadata' | 'idTokenAlgorithm'>;
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;
@@ -32,8 +33,8 @@ export interface AuthorizationTarget {
 
 /**
  * Determines the destination, which is always a registered URI. The request may omit it if the client has only one and
- * the request does not use OpenID Connect (RFC 6749 §3.1.2.3). An unknown response mode is refused later, through the
- * query.
+ * the request does not use OpenID Connect (RFC 6749 §3.1.2.3), unless a profile requires it (FAPI 2.0 Security Profile
+ * §5.3.2.2). A response mode that is unknown or not allowed is refused later, through one that is allowed.
  * @throws {OAuthError} without a redirect (RFC 6749 §3.1.2.4)
  */
 export function requireTarget(client: ClientRecord, form: Form) {
@@ -44,6 +45,11 @@ export function requireTarget(client: ClientRecord, form: Form) {
     throw untrusted('the redirect_uri is not registered for this client', 'redirect_uri_mismatch', {
       clientId: client.id,
       value: form.get('redirect_uri'),
+    });
+  if (profileOf(client)?.requiresSafeRedirectUri && isExposedRedirectUri(redirectUri))
+    throw untrusted('the redirect_uri is not https', 'redirect_uri_exposed', {
+      clientId: client.id,
+      value: redirectUri,
     });
   return targetAt(client, form, redirectUri);
 }
@@ -56,14 +62,21 @@ export function namedTarget(client: ClientRecord, form: Form): AuthorizationTarg
 
 function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
   const state = form.get('state');
-  const responseMode = form.get('response_mode') ?? 'query';
   return {
     client: withoutSecrets(client),
     redirectUri,
     redirectUriGiven: namesRedirectUri(form),
-    responseMode: isResponseMode(responseMode) ? responseMode : ('query' as const),
+    responseMode: responseModeOf(client, form),
     ...(state !== undefined && { state }),
   };
+}
+
+/** The requested mode, or one in which the client can get the refusal. */
+function responseModeOf({ metadata }: ClientRecord, form: Form): ResponseMode {
+  const mode = form.get('response_mode') ?? 'query';
+  const allowed = metadata?.response_modes;
+  const isAllowed = isResponseMode(mode) && allowed?.includes(mode) !== false;
+  return isAllowed ? mode : (allowed?.[0] ?? 'query');
 }
 
 function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
@@ -71,6 +84,7 @@ function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   if (requested !== undefined) {
     return isRegisteredRedirectUri(client, requested) ? requested : undefined;
   }
+  if (profileOf(client)?.requiresSafeRedirectUri) return undefined;
   const [only, ...others] = client.redirectUris;
   const isOpenId = form.get('scope')?.split(' ').includes('openid') ?? false;
   return others.length === 0 && !isOpenId ? only : undefined;

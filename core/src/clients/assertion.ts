@@ -8,6 +8,7 @@ import { type Form, requireParameter } from '../http/form.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { AssertionAlgorithm, AuthenticationMethod } from '../protocol/client_metadata.ts';
+import { algorithmsOf, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { parseClaims, readJwtHeader } from '../tokens/jwt.ts';
@@ -136,8 +137,8 @@ async function verifyAssertion<Algorithm extends AssertionAlgorithm>(
   // long.
   const verified = await facts.verify(context, client, claimed);
   if (!client) return { reason: 'client_unknown' };
-  if (!context.clientAssertionAlgorithms.includes(claimed.algorithm))
-    return { reason: 'assertion_algorithm_refused' };
+  const accepted = algorithmsOf(client, context.clientAssertionAlgorithms);
+  if (!accepted.includes(claimed.algorithm)) return { reason: 'assertion_algorithm_refused' };
   if (verified.reason !== undefined) return verified;
 
   // §3 (1 to 6) claims
@@ -208,7 +209,8 @@ const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
 
 /**
  * The audience must be the issuer, which is unique. A client can be registered to name the URL of the endpoint or of
- * the token endpoint instead, as older clients do. A list must not contain another server.
+ * the token endpoint instead, as older clients do. A list must not contain another server. A profile can refuse lists (FAPI
+ * 2.0 Security Profile §5.3.2.1).
  */
 function isForThisServer(
   { issuer, mtlsOrigin, paths }: ClientContext,
@@ -216,6 +218,7 @@ function isForThisServer(
   aud: unknown,
   { operation }: Call,
 ): boolean {
+  if (Array.isArray(aud) && profileOf(client)?.assertionAudienceIsText) return false;
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (client.metadata?.assertion_audience !== 'endpoint') {
     return audiences.length === 1 && audiences[0] === issuer;

@@ -14,6 +14,7 @@ import {
   macKeyBytes,
   USUAL_SECRET_METHODS,
 } from '../protocol/client_metadata.ts';
+import { PROFILES, type Profile, profileOf, underProfile } from '../protocol/profile.ts';
 import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
 import { newOpaque, opaqueFrom } from '../tokens/opaque_token.ts';
 import { type ClientContext, findNamedClient } from './client.ts';
@@ -148,13 +149,20 @@ export const METHODS: Readonly<Record<AuthenticationMethod, ClientAuthentication
 
 /** Returns the methods that this server's storage and options support, in the order of the metadata document. */
 export function supportedMethods(
-  context: SupportingContext & Pick<ClientContext, 'clientAssertionAlgorithms'>,
+  context: SupportingContext & Pick<ClientContext, 'profile' | 'clientAssertionAlgorithms'>,
 ): readonly AuthenticationMethod[] {
-  const { clientAssertionAlgorithms: accepted } = context;
+  const { profile, clientAssertionAlgorithms: accepted } = context;
   return AUTHENTICATION_METHODS.filter(
     (name) =>
-      METHODS[name].unsupported?.(context) === undefined && acceptedAlgorithms(name, accepted)?.length !== 0,
+      METHODS[name].unsupported?.(context) === undefined &&
+      acceptedAlgorithms(name, accepted)?.length !== 0 &&
+      isAllowedMethod(name, profile && PROFILES[profile]),
   );
+}
+
+/** Whether clients with this profile may authenticate by a method (FAPI 2.0 Security Profile §5.3.2.1). */
+function isAllowedMethod(method: AuthenticationMethod, profile: Profile | undefined): boolean {
+  return profile?.members.token_endpoint_auth_method?.allows(method) ?? true;
 }
 
 /**
@@ -246,13 +254,13 @@ export async function authenticateClient(
   call: Call,
 ): Promise<ClientRecord> {
   const claims = claimedCredentials(request, form);
-  const client = await findNamedClient(context, claims[0].clientId);
+  const found = await findNamedClient(context, claims[0].clientId);
+  const client = found && (context.profile ?? found.metadata?.profile) ? underProfile(context, found) : found;
   const registered = client === undefined ? CERTIFICATE_METHODS : authenticationMethodsOf(client);
   const claim = claims.find(({ method }) => registered.includes(method)) ?? claims[0];
   const isRegistered = registered.includes(claim.method);
   const unsupported = METHODS[claim.method].unsupported?.(context);
-  const isPossible = isRegistered && unsupported === undefined;
-  const verdict = await claim.verify(context, isPossible ? client : undefined, call);
+  const verdict = await claim.verify(context, isRegistered && !unsupported ? client : undefined, call);
 
   if (!client) throw refusedClient('client_unknown', undefined, { value: claim.clientId });
   if (unsupported !== undefined) throw refusedClient(unsupported, client);
@@ -265,6 +273,7 @@ export async function authenticateClient(
 }
 
 function wrongMethod(client: ClientRecord, method: AuthenticationMethod): RefusalReason {
+  if (!isAllowedMethod(method, profileOf(client))) return 'profile_method_refused';
   const { proof } = METHODS[method];
   if (proof === 'secret' && !isConfidential(client)) return 'client_secret_unexpected';
   if (client.secrets !== undefined && !isInRequest(METHODS[method])) return 'client_secret_missing';

@@ -5,6 +5,7 @@ import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { AssertionAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import { underProfile } from '../protocol/profile.ts';
 import {
   type ClientRecord,
   type ClientSecretRecord,
@@ -78,7 +79,7 @@ export async function requireNamedClient(context: TokenContext, clientId: string
   if (!client) throw untrusted('the client is unknown', 'client_unknown', { value: clientId });
   if (client.disabledAtMs !== undefined)
     throw untrusted('the client is disabled', 'client_disabled', { clientId });
-  return client;
+  return underProfile(context, client);
 }
 
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {

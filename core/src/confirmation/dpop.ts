@@ -4,6 +4,8 @@ import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/cli
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { type DpopProof, isForToken, refusedProof, verifyDpopProof } from './dpop_proof.ts';
@@ -33,16 +35,17 @@ export type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
 export async function keyOfRequest(
   context: ProofContext,
   request: HttpRequest,
-  { metadata }: ClientRecord,
+  client: ClientRecord,
   endpoint: 'token' | 'pushedAuthorizationRequest',
 ): Promise<string | undefined> {
-  const isOff = context.dpopAlgorithms.length === 0;
-  const proof = isOff ? undefined : await checkedProof(context, request, endpoint, 400);
+  const algorithms = algorithmsOf(client, context.dpopAlgorithms);
+  const isOff = algorithms.length === 0;
+  const proof = isOff ? undefined : await checkedProof(context, request, endpoint, algorithms, 400);
   if (proof !== undefined) {
     await useUp(context, proof, 400);
     return proof.jkt;
   }
-  if (endpoint === 'token' && metadata?.dpop_bound_access_tokens === true)
+  if (endpoint === 'token' && client.metadata?.dpop_bound_access_tokens === true)
     throw refusedProof({ reason: isOff ? 'dpop_not_supported' : 'dpop_proof_missing' }, 400);
   return undefined;
 }
@@ -58,7 +61,7 @@ export async function requireProofOfToken(
   request: HttpRequest,
   { token, jkt, endpoint }: { token: string; jkt: string | undefined; endpoint: keyof EndpointPaths },
 ): Promise<void> {
-  const proof = await checkedProof(context, request, endpoint, 401);
+  const proof = await checkedProof(context, request, endpoint, context.dpopAlgorithms, 401);
   if (proof === undefined) throw refusedProof({ reason: 'dpop_proof_missing' }, 401);
   if (!(await isForToken(proof, token))) throw refusedProof({ reason: 'dpop_token_wrong' }, 401);
   if (proof.jkt !== jkt)
@@ -73,9 +76,10 @@ async function checkedProof(
   context: DpopContext,
   request: HttpRequest,
   endpoint: keyof EndpointPaths,
+  algorithms: readonly SigningAlgorithm[],
   status: 400 | 401,
 ): Promise<DpopProof | undefined> {
-  const { issuer, mtlsOrigin, paths, dpopAlgorithms: algorithms, dpopProofLifetime: lifetime } = context;
+  const { issuer, mtlsOrigin, paths, dpopProofLifetime: lifetime } = context;
   const header = headerValue(request, 'dpop');
   if (header === undefined) return undefined;
   const { method } = request;

@@ -11,6 +11,7 @@ import {
   GRANT_TYPES,
   namesOf,
 } from '../protocol/client_metadata.ts';
+import { PROFILES } from '../protocol/profile.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 
@@ -18,6 +19,7 @@ import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 export type MetadataContext = Pick<
   Context,
   | 'issuer'
+  | 'profile'
   | 'paths'
   | 'storage'
   | 'jwt'
@@ -57,13 +59,16 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
   const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => endpointUrl(issuer, path);
   const methods = supportedMethods(context);
+  const rules = context.profile && PROFILES[context.profile].members;
   return {
     issuer,
     authorization_endpoint: at(paths.authorization),
     token_endpoint: at(paths.token),
     jwks_uri: at(paths.jwks),
     response_types_supported: ['code'],
-    response_modes_supported: Object.keys(RESPONSE_MODES),
+    response_modes_supported: Object.keys(RESPONSE_MODES).filter(
+      (mode) => rules?.response_modes?.allows([mode]) ?? true,
+    ),
     grant_types_supported: GRANT_TYPES,
     ...authentication(context, 'token', methods),
     introspection_endpoint: at(paths.introspection),
@@ -91,6 +96,7 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     authorization_signing_alg_values_supported: context.jwt.algorithms,
     authorization_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
     authorization_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
+    ...(rules?.require_signed_request_object !== undefined && { require_signed_request_object: true }), // RFC 9101 §10.5
     request_parameter_supported: true,
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,

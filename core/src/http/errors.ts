@@ -249,6 +249,8 @@ export const REFUSAL_REASONS = {
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
   client_method_wrong: 'The client did not use its registered authentication method.',
+  profile_method_refused:
+    'The profile of the server or the client does not allow this authentication method. Register another one.',
   client_keys_refused:
     'The server may not fetch the jwks_uri of the client, or its response is not a JWK set.',
   client_key_missing: 'The client has no key for the encryption that it is registered for.',
@@ -272,6 +274,10 @@ export const REFUSAL_REASONS = {
   grant_not_allowed: 'The client is not registered for this grant.',
   grant_unknown: 'The server does not support this grant type.',
   scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
+  redirect_uri_exposed:
+    'The redirect URI is http and not on loopback, which the profile of the server or the client does not allow.',
+  response_mode_not_allowed:
+    'The response_mode is not one of the response_modes of the client, which its profile may limit.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client, or differs from the authorization request.',
   pkce_missing: 'The request contains no PKCE challenge or verifier.',

@@ -2,6 +2,7 @@
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
+import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { type ClientTokenContext, mintLogoutToken } from '../tokens/mint.ts';
 
@@ -48,7 +49,7 @@ export async function notifyLogout(context: LogoutContext, session: EndedSession
   const client = await context.storage.clients.get(clientId);
   const uri = client?.metadata?.backchannel_logout_uri;
   if (!client || client.disabledAtMs !== undefined || uri === undefined) return { outcome: 'not_wanted' };
-  const delivery = await deliver(context, client, uri, session);
+  const delivery = await deliver(context, underProfile(context, client), uri, session);
   const { outcome, ...known } = delivery;
   if (outcome !== 'delivered')
     context.onEvent({ operation: 'logout', type: 'logout_not_delivered', clientId, outcome, ...known });

@@ -3,6 +3,7 @@ import { type Access, accessFor, audienceOf, type WantedAccess } from '../client
 import type { ClientContext } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
 import { isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
+import { underProfile } from '../protocol/profile.ts';
 import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
 import { grantClaimsOf, mintAccessToken, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
@@ -53,8 +54,9 @@ export async function issueByOperator(
   if (!isWholeFrom1(count) || !isWholeFrom1(order.lifetime ?? 1)) {
     throw new OperatorIssueError('the lifetime and the number of tokens must be positive whole numbers');
   }
-  const client = await context.storage.clients.get(order.clientId);
-  if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
+  const found = await context.storage.clients.get(order.clientId);
+  if (!found) throw new OperatorIssueError(`there is no client ${order.clientId}`);
+  const client = underProfile(context, found);
   if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
   if (client.metadata?.dpop_bound_access_tokens === true) {
     throw new OperatorIssueError(`the tokens of the client ${client.id} are bound to a key that only it has`);

@@ -3,6 +3,7 @@ import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import { type Kind, oneOf, seconds, text, trueOrFalse } from '../option_kinds.ts';
+import { RESPONSE_MODES, type ResponseMode } from './authorization_parameters.ts';
 import {
   ACCEPTED_ALGORITHMS,
   ASSERTION_AUDIENCES,
@@ -18,6 +19,7 @@ import {
   MAC_ALGORITHMS,
   MOST_KEYS,
   macAlgorithmOf,
+  PROFILE_NAMES,
   REGISTERED_GRANTS,
   REGISTERED_METHOD,
   SIGNING_ALGORITHMS,
@@ -188,6 +190,7 @@ const assertionSigning: Kind<AssertionAlgorithm> = {
 };
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
+const responseMode = oneOf(...(Object.keys(RESPONSE_MODES) as readonly ResponseMode[]));
 
 // ── The members ───────────────────────────────────────────────────────────────────────────────────────────
 
@@ -306,7 +309,8 @@ const METADATA_MEMBERS = {
     isFetched: true,
   }),
 
-  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, RFC 9396 §10, RFC 9701 §6
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
+  // RFC 9396 §10, RFC 9701 §6
   require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
     defaultInWords: 'false',
   }),
@@ -337,10 +341,15 @@ const METADATA_MEMBERS = {
     'whether all its access tokens are bound to its TLS certificate, which it must present (RFC 8705 section 3.4)',
     { defaultInWords: 'false' },
   ),
+  response_modes: member(
+    listOf(responseMode),
+    'the response modes that it may use (FAPI 2.0 Message Signing section 5.3.3)',
+    { defaultInWords: 'all', flag: 'response-mode' },
+  ),
   authorization_signed_response_alg: member(
     serverSigning,
     'algorithm that signs its authorization responses, in the response modes that end with jwt',
-    { defaultInWords: 'RS256' },
+    { defaultInWords: 'RS256; with a profile, that of its ID tokens' },
   ),
   authorization_encrypted_response_alg: member(
     keyManagement,
@@ -358,7 +367,7 @@ const METADATA_MEMBERS = {
     {},
   ),
   introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
-    defaultInWords: 'RS256',
+    defaultInWords: 'RS256; with a profile, that of its ID tokens',
   }),
   introspection_encrypted_response_alg: member(
     keyManagement,
@@ -391,6 +400,9 @@ const METADATA_MEMBERS = {
 
   // This server's own
   brand_color: member(color, 'colour of buttons on pages on behalf of the client', {}),
+  profile: operators(oneOf(...PROFILE_NAMES), 'the security profile that it must keep (docs/fapi.md)', {
+    defaultInWords: 'the option profile',
+  }),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
     'audience that its assertions may name: the issuer alone, or also the URL of the endpoint',

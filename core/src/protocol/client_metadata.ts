@@ -22,6 +22,10 @@ export const REGISTERED_METHOD: AuthenticationMethod = 'client_secret_basic';
 export const ASSERTION_AUDIENCES = ['issuer', 'endpoint'] as const;
 export type AssertionAudience = (typeof ASSERTION_AUDIENCES)[number];
 
+/** Security profiles, each stricter than the one before. `PROFILES` in profile.ts says what they require. */
+export const PROFILE_NAMES = ['fapi2-security', 'fapi2-message-signing'] as const;
+export type ProfileName = (typeof PROFILE_NAMES)[number];
+
 /** Key management algorithms for encrypted responses (RFC 7518 §4.1). */
 export const ENCRYPTION_ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const;
 export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];

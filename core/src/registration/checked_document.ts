@@ -16,6 +16,7 @@ type CheckContext = Pick<
   Context,
   | 'jwt'
   | 'storage'
+  | 'profile'
   | 'pairwiseSecret'
   | 'requestObjectAlgorithms'
   | 'clientAssertionAlgorithms'
@@ -125,9 +126,17 @@ async function completed(
 }
 
 function capabilitiesOf(context: CheckContext) {
-  const { jwt, requestObjectAlgorithms, clientAssertionAlgorithms, canFetch, fetchDocument, pairwiseSecret } =
-    context;
+  const {
+    jwt,
+    profile,
+    requestObjectAlgorithms,
+    clientAssertionAlgorithms,
+    canFetch,
+    fetchDocument,
+    pairwiseSecret,
+  } = context;
   return {
+    profile,
     requestObjectAlgorithms,
     clientAssertionAlgorithms,
     authenticationMethods: supportedMethods(context),

@@ -23,11 +23,13 @@ import {
   type EncryptedResponse,
   type GrantType,
   MOST_KEYS,
+  type ProfileName,
   REGISTERED_GRANTS,
   REGISTERED_METHOD,
   requirementsOf,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
+import { bindsTokensToKey, memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import { type ClientRecord, formatScope, hasPairwiseSubjects, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
@@ -37,6 +39,8 @@ import { ClientMetadataError, type Registrant, responseTypesOf } from './client_
 /** What metadata may contain. It depends on who wrote it and on what the server can do. */
 export interface RegistrationPolicy {
   readonly registrant: Registrant;
+  /** The profile of the server. */
+  readonly profile: ProfileName | undefined;
   /** Allowed scopes; `undefined` allows all. */
   readonly scopes: readonly string[] | undefined;
   /** Allowed types of authorization details; `undefined` allows all. */
@@ -153,6 +157,24 @@ function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument)
 
 function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
   return method !== undefined && provesNothing(method);
+}
+
+/** A client keeps the rules of its profile, or of the server's if that is stricter. */
+const requireProfile: Rule = (document, policy) => {
+  const name = profileFor(document, policy);
+  if (name === undefined) return;
+  for (const [member, { allows, expected }] of memberRulesOf(name))
+    if (!allows(document[member]))
+      throw unfit(member, `expected ${expected}, because of the profile ${name}`);
+  if (bindsTokensToKey(document) && document.dpop_bound_access_tokens === false)
+    throw unfit('dpop_bound_access_tokens', `expected true, because of the profile ${name}`);
+};
+
+function profileFor(
+  { profile }: ClientDocument,
+  policy: Pick<RegistrationPolicy, 'profile'>,
+): ProfileName | undefined {
+  return stricterProfile(policy.profile, profile);
 }
 
 /** PKCE is all that protects the codes of a public client (RFC 9700 §2.1.1). */
@@ -277,6 +299,7 @@ export function unreadableNameOf(document: ClientDocument): string | undefined {
 }
 
 const RULES: readonly Rule[] = [
+  requireProfile,
   requireReadableName,
   requireReturnUris,
   requireWorkableGrants,
@@ -424,10 +447,12 @@ function unfitSector(problem: string, cause?: DocumentError): ClientMetadataErro
 
 /**
  * Adds the defaults of RFC 7591 §2 and OpenID Connect Dynamic Client Registration §2. A client of an operator gets only
- * those for encryption: otherwise it follows the server's options.
+ * those for encryption and of its profile: otherwise it follows the server's options.
  */
 export function withDefaults(document: ClientDocument, policy: RegistrationPolicy): ClientDocument {
-  const complete = { ...document, ...encryptionDefaults(document) };
+  const profile = profileFor(document, policy);
+  const profiled = profile === undefined ? document : { ...profileDefaults(profile, document), ...document };
+  const complete = { ...profiled, ...encryptionDefaults(document) };
   if (policy.registrant === 'operator') return complete;
   const { grant_types: grantTypes = REGISTERED_GRANTS } = document;
   const { scopes = [], signingAlgorithms } = policy;
@@ -436,13 +461,20 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
     response_types: responseTypesOf(grantTypes),
     application_type: usualApplicationType(document, policy),
     subject_type: 'public',
-    ...(signingAlgorithms.includes('RS256') && { id_token_signed_response_alg: 'RS256' }),
+    ...(signingAlgorithms.includes('RS256') && !profile && { id_token_signed_response_alg: 'RS256' }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...assertionDefaults(document, policy),
     ...pkceDefaults(document, policy),
     ...complete,
     grant_types: grantTypes,
   };
+}
+
+/** Writes out what the profile requires, so that the client sees it in its registration. */
+function profileDefaults(profile: ProfileName, document: ClientDocument): ClientDocument {
+  const required = memberRulesOf(profile).filter(([, { allows }]) => !allows(undefined));
+  const defaults = Object.fromEntries(required.map(([member, { byDefault }]) => [member, byDefault]));
+  return { ...defaults, ...(bindsTokensToKey(document) && { dpop_bound_access_tokens: true }) };
 }
 
 /** Stores the audience only if it differs from the server's own default. */

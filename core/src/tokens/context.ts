@@ -2,7 +2,7 @@
 import type { Clock, RandomSource } from '../environment.ts';
 import type { InactiveReason } from '../http/errors.ts';
 import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
-import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
+import type { ProfileName, SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
@@ -65,6 +65,8 @@ export interface Lifetimes {
 
 export interface TokenContext {
   readonly issuer: string;
+  /** The security profile of every client. `undefined`: each client may have its own. */
+  readonly profile: ProfileName | undefined;
   readonly storage: ReadableStorage;
   readonly jwt: JwtService;
   readonly secret: ServerSecret;

@@ -59,6 +59,16 @@ export interface JwtService {
   publicKeys(): Promise<readonly JWK[]>;
 }
 
+/** Returns a service that signs with some of the algorithms only. It still verifies what was signed with the others. */
+export function withAlgorithms(service: JwtService, allowed: readonly SigningAlgorithm[]): JwtService {
+  return {
+    algorithms: service.algorithms.filter((one) => allowed.includes(one)),
+    sign: (claims, signing) => service.sign(claims, signing),
+    verify: (token) => service.verify(token),
+    publicKeys: () => service.publicKeys(),
+  };
+}
+
 /** Uses the keys in storage. A rotation by another process takes effect at the next call. */
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;

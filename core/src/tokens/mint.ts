@@ -243,9 +243,9 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
   // Without an end if the family began without one and the option sets none.
   const familyEnd = purpose.familyEnd ?? (refreshFamily === 0 ? undefined : iat + refreshFamily);
   const exp = Math.min(iat + (purpose.lifetime ?? context.lifetimes.refreshToken), familyEnd ?? Infinity);
-  const jti = context.useOpaqueRefreshTokens
-    ? newTimedIdentifier(context)
-    : timedIdentifier(issuedAtMs, body);
+  // JWTs are signed with RS256, which no profile allows.
+  const isOpaque = context.useOpaqueRefreshTokens || purpose.client.metadata?.profile !== undefined;
+  const jti = isOpaque ? newTimedIdentifier(context) : timedIdentifier(issuedAtMs, body);
   const claims: Claims = {
     ...claimsOfPurpose(context, purpose),
     aud: context.issuer,
@@ -267,7 +267,7 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
     ...(resources !== undefined && { resources }),
     ...(authorizationDetails !== undefined && { authorizationDetails }),
   } as const;
-  if (context.useOpaqueRefreshTokens) {
+  if (isOpaque) {
     const token = opaqueFrom('refresh_token', body);
     return { token, record: { ...record, ...(await opaqueIdentity(token)) } };
   }

@@ -15,6 +15,7 @@ import {
   permittedRequests,
   requestedClaims,
 } from '../protocol/claims.ts';
+import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
@@ -24,6 +25,9 @@ import { confirmationOf, personOf } from '../tokens/state.ts';
 export type UserInfoContext = Pick<
   Context,
   | 'issuer'
+  | 'profile'
+  | 'accessTokenAlgorithm'
+  | 'idTokenAlgorithm'
   | 'storage'
   | 'jwt'
   | 'clientKeys'
@@ -152,8 +156,14 @@ async function userInfoResponse(
   );
   if (algorithm === undefined && encryption === undefined) return jsonResponse(claims);
 
-  const signing = algorithm && { type: 'JWT', algorithm };
+  const signing = signingOf(context, client);
   const members = signing ? { ...claims, iss: context.issuer, aud: client.id } : claims;
   const body = await answerJwt(context, client, members, { signing, encryption });
   return { status: 200, headers: { 'content-type': 'application/jwt', 'cache-control': 'no-store' }, body };
+}
+
+/** How the client is registered, by an algorithm that its profile allows. */
+function signingOf(context: UserInfoContext, client: ClientRecord) {
+  const algorithm = underProfile(context, client).metadata?.userinfo_signed_response_alg;
+  return algorithm && { type: 'JWT', algorithm };
 }

@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path';
 import {
   describeOption,
   isJsonObject,
+  narrowingBy,
   type Option,
   SWITCH,
   similarName,
@@ -32,7 +33,8 @@ export interface Configuration {
 }
 
 /**
- * Reads every option: from its flag, else its environment variable, else the config file, else its default.
+ * Reads every option: from its flag, else its environment variable, else the config file, else its default, which a
+ * profile can change.
  * @throws {ConfigurationRefused} a value or the file is invalid
  */
 export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
@@ -42,9 +44,11 @@ export function readConfiguration(flags: GivenFlags, environment: NodeJS.Process
 
   const values: Record<string, unknown> = {};
   const sources: Record<string, string> = {};
+  const find = (name: OptionName) => findValue(name, { flags, environment, file, fileName });
+  const rules = narrowingBy(find('profile')?.value as Settings['profile'])?.rules;
   for (const name of OPTION_NAMES) {
-    const found = findValue(name, { flags, environment, file, fileName });
-    values[name] = found === undefined ? OPTIONS[name].byDefault : found.value;
+    const found = find(name);
+    values[name] = found === undefined ? (rules?.[name]?.byDefault ?? OPTIONS[name].byDefault) : found.value;
     sources[name] = found?.source ?? flagOf(name);
   }
   return { settings: values as Settings, sourceOf: (name) => sources[name] ?? name };

@@ -14,7 +14,7 @@ import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
-import { flagOf, isLoopback, type Settings } from '../config/options.ts';
+import { flagOf, isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
@@ -218,7 +218,7 @@ function memoryServer(
  */
 export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): never {
   if (!(error instanceof ConfigurationError)) throw error;
-  const [name = '', ...within] = error.option.split('.');
+  const [name = '', ...within] = (OWN_NAMES[error.option] ?? error.option).split('.');
   const [first] = within;
   const place = first !== undefined && LIFTED[name] === first ? within.slice(1) : within;
   const source = [sourceOf(name), ...(place.length > 0 ? [place.join('.')] : [])].join(': ');
@@ -229,6 +229,13 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
 const LIFTED: Readonly<Record<string, string>> = {
   applicationClaims: 'claims',
   authorizationDetails: 'types',
+};
+
+/** The program's names of members that are options of their own. */
+const OWN_NAMES: Readonly<Record<string, OptionName>> = {
+  'registration.allowInsecureUris': 'insecureDevelopment',
+  'registration.assertionAudience': 'registrationAssertionAudience',
+  'registration.insecureAllowMissingPkce': 'registrationInsecureAllowMissingPkce',
 };
 
 /** Registration options for the library. */

@@ -96,6 +96,8 @@ const METADATA: Required<ClientMetadata> = {
   api_scopes: ['z', 'a'],
   apis: ['https://z.example', 'https://a.example'],
   set_by_operator: ['scope', 'client_name#de'],
+  profile: 'fapi2-security',
+  response_modes: ['jwt', 'fragment.jwt'],
   assertion_audience: 'endpoint',
   ignore_unknown_token_type_hint: true,
   insecure_redirect_uris: true,
