@@ -4,10 +4,14 @@ import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
 
 /**
- * Demo data is for this machine only, because its passwords are public.
- * @throws {ConfigurationRefused} the host is not on loopback
+ * Demo data is for this machine only, because its passwords are public. No profile allows the secrets of its clients.
+ * @throws {ConfigurationRefused} the host is not on loopback, or the server has a profile
  */
 export function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
+  if (settings.demo && settings.profile !== undefined)
+    throw new ConfigurationRefused(
+      `${sourceOf('demo')}: expected false, because ${sourceOf('profile')} does not allow the secrets of demo clients`,
+    );
   if (!settings.demo || isLoopback(settings.host)) return;
   throw new ConfigurationRefused(
     `${sourceOf('host')}: expected a loopback address such as 127.0.0.1, because ` +

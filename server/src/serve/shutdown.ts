@@ -86,13 +86,18 @@ export interface Started {
 /** Announces the start once, regardless of the number of processes. */
 export function announce(
   log: Log,
-  { host, workers }: Settings,
+  { host, workers, profile }: Settings,
   port: number,
   { issuer, database, demo }: Started,
 ): void {
   const isShared = workers > 1;
-  log.info({ event: 'listening', issuer, host, port, database, ...(isShared && { workers }) });
-  const by = isShared ? ` with ${workers} workers` : '';
+  log.info({
+    ...{ event: 'listening', issuer, host, port, database },
+    ...(profile !== undefined && { profile }),
+    ...(isShared && { workers }),
+  });
+  const what = [...(profile ? [`the profile ${profile}`] : []), ...(isShared ? [`${workers} workers`] : [])];
+  const by = what.length > 0 ? ` with ${what.join(' and ')}` : '';
   console.error(`grantd serves ${issuer}${by} (listening on ${host}, port ${port})`);
   if (demo !== undefined) console.error(demo);
 }

@@ -26,6 +26,8 @@ interface CodeFlow {
   readonly browser?: Browser;
   /** Handles the pages between request and response. Default: sign-in and consent. */
   readonly person?: (url: URL) => Promise<URL | Request>;
+  /** Binds the tokens to a key (RFC 9449). */
+  readonly DPoP?: client.DPoPHandle;
 }
 
 /** Runs the code flow through the real pages to its tokens, with all checks of openid-client. */
@@ -48,10 +50,18 @@ export async function codeFlow(
   });
   const goThrough =
     flow.person ?? ((to: URL) => signInAndConsent(flow.browser ?? new Browser(server), to.href));
-  return client.authorizationCodeGrant(configuration, await goThrough(url), {
+  const checks = {
     pkceCodeVerifier: verifier,
     expectedNonce: nonce,
     expectedState: state,
     idTokenExpected: true,
-  });
+  };
+  const { DPoP } = flow;
+  return client.authorizationCodeGrant(
+    configuration,
+    await goThrough(url),
+    checks,
+    undefined,
+    DPoP && { DPoP },
+  );
 }
