@@ -4,13 +4,14 @@ import { describe, test } from 'node:test';
 import {
   AuthorizationServer,
   type AuthorizationServerOptions,
+  type ClientCertificate,
   type ClientMetadata,
   ConfigurationError,
   type ProfileName,
   SIGNING_ALGORITHMS,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { decodeJwt, decodeProtectedHeader, exportJWK } from 'jose';
 import { ALL_OPTIONS, REGISTRATION_OPTIONS } from '../src/options.ts';
 import { PROFILES } from '../src/protocol/profile.ts';
 import { resolveOptions } from '../src/resolved_options.ts';
@@ -149,6 +150,33 @@ for (const [way, options, own] of WAYS) {
       const tokens = tokensIn(await bank.redeem(code, { proof: null, certificate }));
       assert.equal(tokens.token_type, 'Bearer');
       assert.deepEqual(Object.keys(decodeJwt(tokens.access_token).cnf ?? {}), ['x5t#S256']);
+    });
+
+    test('§5.3.2.1 (5, 6) a client authenticates by a certificate, and its tokens are bound to it', async (t) => {
+      const made = await newCertificate();
+      const x5c = [made.certificate.toString('base64')];
+      const { world } = await opened(t, {}, { clientCertificates: true });
+      await world.storage.clients.add({
+        ...CLIENTS.machine,
+        id: 'certified',
+        grantTypes: ['client_credentials'],
+        metadata: {
+          ...own,
+          token_endpoint_auth_method: 'self_signed_tls_client_auth',
+          tls_client_certificate_bound_access_tokens: true,
+          jwks: { keys: [{ ...(await exportJWK(made.keys.publicKey)), x5c }] },
+        },
+      });
+      const send = (clientCertificate?: ClientCertificate) =>
+        world.send({
+          ...{ method: 'POST', path: '/token' },
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          body: 'grant_type=client_credentials&scope=read&client_id=certified',
+          ...(clientCertificate && { clientCertificate }),
+        });
+      assertRefused(world, await send(), CLIENT_REFUSED, 'client_certificate_missing');
+      const { access_token } = tokensIn(await send(presented(made)));
+      assert.deepEqual(Object.keys(decodeJwt(access_token).cnf ?? {}), ['x5t#S256']);
     });
 
     test('§5.3.2.1 (8) the aud of an assertion is the issuer, as a text', async (t) => {
