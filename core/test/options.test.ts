@@ -214,6 +214,7 @@ test('every option that is left out has its default', () => {
     issuer: ISSUER,
     secret: SECRET,
     jwtService: undefined,
+    profile: undefined,
     previousServer: undefined,
     fetchDocument: undefined,
     pairwiseSecret: undefined,

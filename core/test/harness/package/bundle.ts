@@ -26,6 +26,8 @@ export async function bundled(folder: string, source: string): Promise<Bundle> {
     metafile: true,
     format: 'esm',
     platform: 'neutral',
+    // As bundlers for Workers resolve packages without `exports`.
+    mainFields: ['module', 'main'],
     logLevel: 'silent',
   });
   const [output] = Object.values(metafile.outputs);
