@@ -160,6 +160,12 @@ test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor lon
   assert.equal(await find({ e: modulus(5) }), undefined);
 });
 
+test('RFC 8017 §3.1 an RSA modulus is odd, because nothing can be encrypted with another one', async () => {
+  const { jwk } = await newKey('RS256', { kid: 'one' });
+  const even = Buffer.alloc(256, 0xfe).toString('base64url');
+  assert.equal(await offline().forVerifying(inline({ ...jwk, n: even } as JWK), 'RS256', 'one'), undefined);
+});
+
 test('RFC 8017 §3.1 an RSA exponent is odd and at least 3, so that nobody can sign without the key', async () => {
   const { jwk } = await newKey('RS256', { kid: 'one' });
   const find = (...e: number[]) =>

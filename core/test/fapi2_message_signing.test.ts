@@ -6,7 +6,7 @@ import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { exactly, refused, USUAL } from './harness/authorization_endpoint.ts';
 import { addFapiClient, type FapiClient, requestUriIn, tokensIn } from './harness/fapi_client.ts';
-import { openRegistration, register } from './harness/registration.ts';
+import { openRegistration, postRegistration, register } from './harness/registration.ts';
 import { errorOf, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { CLIENTS, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
 
@@ -168,6 +168,16 @@ for (const [way, options, own] of WAYS) {
       assert.deepEqual([claims.error, claims.state], ['invalid_request_uri', state]);
     });
 
+    test('§5.4.1 (1) a stored empty list of response modes lets no refusal leave unsigned', async (t) => {
+      const { world, bank } = await opened(t, { response_modes: [] });
+      const { redirect_uri } = USUAL;
+      const refusal = await refused(
+        world.server.authorization.validate(exactly({ client_id: bank.id, redirect_uri })),
+      );
+      assert.equal(answered(refusal.headers.location).claims.error, 'invalid_request');
+      await bank.pushSigned().then(requestUriIn);
+    });
+
     test('§5.4.1 (1) the response is signed with the registered algorithm of the profile', async (t) => {
       for (const [registered, used] of [
         ['ES256', 'ES256'],
@@ -246,6 +256,8 @@ test('§5.3.1, §5.4.1 a client that registers itself gets what the profile requ
   const { metadata } = await register(world, sent);
   assert.equal(metadata.require_signed_request_object, true);
   assert.deepEqual(metadata.response_modes, ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt']);
+  for (const response_modes of [[], ['jwt', 'query']])
+    assert.equal((await postRegistration(world, { ...sent, response_modes })).status, 400);
 });
 
 // ── response_modes without a profile ──────────────────────────────────────────────────────────────────────────

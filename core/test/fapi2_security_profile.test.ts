@@ -11,13 +11,15 @@ import {
   SIGNING_ALGORITHMS,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { decodeJwt, decodeProtectedHeader, exportJWK } from 'jose';
+import { decodeJwt, decodeProtectedHeader, exportJWK, exportPKCS8, importPKCS8, SignJWT } from 'jose';
+import { sha256 } from '#crypto';
 import { ALL_OPTIONS, REGISTRATION_OPTIONS } from '../src/options.ts';
 import { PROFILES } from '../src/protocol/profile.ts';
 import { resolveOptions } from '../src/resolved_options.ts';
-import { codeIn, exactly, refused, shown, USUAL } from './harness/authorization_endpoint.ts';
+import { codeIn, exactly, refusalOf, refused, shown, USUAL } from './harness/authorization_endpoint.ts';
 import { newCertificate, presented } from './harness/certificates.ts';
-import { PAR_URL } from './harness/dpop_proofs.ts';
+import { clientKey } from './harness/client_keys.ts';
+import { PAR_URL, USERINFO_URL } from './harness/dpop_proofs.ts';
 import { addFapiClient, FapiClient, requestUriIn, tokensIn } from './harness/fapi_client.ts';
 import {
   CALLBACK as OWN_CALLBACK,
@@ -28,7 +30,15 @@ import {
 import { CLIENT_REFUSED, errorOf, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
-import { CLIENTS, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
+import {
+  CLIENTS,
+  ISSUER,
+  openWorld,
+  SECRET,
+  VERIFIER,
+  type World,
+  type WorldOptions,
+} from './harness/world.ts';
 
 const PROFILE: ProfileName = 'fapi2-security';
 
@@ -300,6 +310,15 @@ for (const [way, options, own] of WAYS) {
       await app.pushed({ redirect_uri: native });
     });
 
+    test('§5.3.2.2 (8) no refusal goes to a redirect URI that networks can read', async (t) => {
+      const { world } = await opened(t);
+      const redirect_uri = 'http://app.example/callback';
+      const metadata = { ...own, insecure_redirect_uris: true };
+      await addFapiClient(world, metadata, { id: 'app', redirectUris: [redirect_uri] });
+      const early = await refusalOf(world, { client_id: 'app', redirect_uri });
+      assert.deepEqual(early, shown('invalid_request', 'the request must be pushed'));
+    });
+
     test('§5.3.2.2 (9) a code is redeemed once', async (t) => {
       const { world, bank } = await opened(t);
       const code = await bank.code();
@@ -345,6 +364,34 @@ for (const [way, options, own] of WAYS) {
       );
       const wrong = refusal('invalid_request_object', 'the algorithm of the request object is not allowed');
       assertRefused(world, response, wrong, 'request_object_wrong_key');
+    });
+
+    test('§5.4.1 (1) UserInfo takes no proof by another algorithm, also by the same key', async (t) => {
+      const { world, bank } = await opened(t);
+      const { access_token } = tokensIn(
+        await bank.redeem(await bank.code(), { proof: { algorithm: 'PS256' } }),
+      );
+      const { privateKey, publicJwk } = await clientKey('PS256');
+      const pkcs8 = await exportPKCS8(privateKey);
+      const { n, e } = publicJwk;
+      for (const [alg, status] of [
+        ['RS256', 401],
+        ['PS256', 200],
+      ] as const) {
+        const claims = {
+          htm: 'GET',
+          htu: USERINFO_URL,
+          iat: world.clock.seconds,
+          ath: await sha256(access_token),
+        };
+        const dpop = await new SignJWT({ ...claims, jti: alg })
+          .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk: { kty: 'RSA', n: n ?? '', e: e ?? '' } })
+          .sign(await importPKCS8(pkcs8, alg));
+        const headers = { authorization: `DPoP ${access_token}`, dpop };
+        const response = await world.send({ method: 'GET', path: '/userinfo', headers });
+        assert.equal(response.status, status, response.body);
+      }
+      assert.equal(world.lastReason, 'dpop_algorithm_refused');
     });
 
     test('§5.4.1 (1) the server signs with one of them, whatever is stored; refresh tokens are opaque', async (t) => {
@@ -573,6 +620,38 @@ test('§5.3.2 a grant from before the profile goes on under the profile', async 
   assert.equal((await same.refresh(refresh_token)).status, 400);
   const tokens = tokensIn(await new FapiClient(after, 'web').refresh(refresh_token));
   assert.deepEqual([tokens.token_type, tokens.refresh_token], ['DPoP', refresh_token]);
+});
+
+test('§5.3.2.1 (11), §5.3.2.2 (12) the profile of a client shortens the lifetimes of the server', async (t) => {
+  const world = await openWorld(t, { authorizationCodeLifetime: 3600, pushedRequestLifetime: 7200 });
+  const bank = await addFapiClient(world, { profile: PROFILE });
+  const pushed = await bank.push();
+  assert.equal(JSON.parse(pushed.body).expires_in, 599);
+  const [early, late] = [await bank.code(), await bank.code()];
+  world.clock.advance(59);
+  tokensIn(await bank.redeem(early));
+  world.clock.advance(1);
+  const expired = refusal('invalid_grant', 'the authorization code is not valid');
+  assertRefused(world, await bank.redeem(late), expired, 'code_expired');
+  world.clock.advance(539);
+  const parameters = exactly({ client_id: bank.id, request_uri: requestUriIn(pushed) });
+  const gone = shown('invalid_request_uri', 'the request_uri is unknown or has expired');
+  assert.deepEqual(await refused(world.server.authorization.validate(parameters)), gone);
+});
+
+test('§5.3.2.2 (8) a code that networks could read before the profile cannot be redeemed under it', async (t) => {
+  const world = await openWorld(t);
+  const redirect_uri = 'http://app.example/callback';
+  const exposed = { insecure_redirect_uris: true };
+  const app = await addFapiClient(world, exposed, { id: 'app', redirectUris: [redirect_uri] });
+  const code = await app.code({ redirect_uri });
+  const stored = await world.storage.clients.get('app');
+  assert.ok(stored);
+  const metadata = { ...stored.metadata, profile: PROFILE };
+  assert.ok(await world.storage.clients.replace({ ...stored, metadata }, stored));
+  const form = { grant_type: 'authorization_code', code, redirect_uri, code_verifier: VERIFIER };
+  const unsafe = refusal('invalid_grant', 'the redirect_uri is not https');
+  assertRefused(world, await app.post('/token', form), unsafe, 'redirect_uri_exposed');
 });
 
 // ── Registration ──────────────────────────────────────────────────────────────────────────────────────────────

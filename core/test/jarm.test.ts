@@ -310,6 +310,27 @@ test('§2.2 without an encryption key of the client no code is issued, and nothi
   assert.deepEqual(await world.storage.grantsOf('alice'), []);
 });
 
+test('§2.2, RFC 7748 §6.1, RFC 8017 §3.1 a key that cannot encrypt is the client’s mistake, not a fault of the server', async (t) => {
+  const world = await openWorld(t);
+  const ofLowOrder = Buffer.alloc(32).toString('base64url');
+  const even = Buffer.alloc(256, 0xfe).toString('base64url');
+  for (const [algorithm, key] of [
+    ['ECDH-ES', { kty: 'OKP', crv: 'X25519', x: ofLowOrder }],
+    ['ECDH-ES+A256KW', { kty: 'OKP', crv: 'X25519', x: ofLowOrder }],
+    ['RSA-OAEP-256', { kty: 'RSA', n: even, e: 'AQAB' }],
+  ] as const) {
+    await setMetadata(world, 'web', {
+      authorization_encrypted_response_alg: algorithm,
+      jwks: { keys: [key] },
+    });
+    const expected = shown('invalid_request', 'the client has no key to encrypt the response to');
+    assert.deepEqual(await refused(granted(world)), expected);
+    assert.deepEqual(await refusalOf(world, { response_mode: 'jwt', scope: 'admin' }), expected);
+    assert.equal(world.lastReason, 'client_key_missing');
+  }
+  assert.deepEqual(await world.storage.grantsOf('alice'), []);
+});
+
 test('§2.2 while the keys of the client cannot be fetched, it is 503, and the request stays open', async (t) => {
   let outcome: 'failed' | 'refused' | undefined = 'failed';
   const { privateKey, publicJwk } = await clientKey('RSA-OAEP-256');

@@ -7,6 +7,7 @@ import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { type AuthorizationDetails, detailsIn } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
+import { lifetimeFor } from '../protocol/profile.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { grantClaimsOf } from '../tokens/mint.ts';
 import { newOpaque, newTimedIdentifier } from '../tokens/opaque_token.ts';
@@ -94,7 +95,7 @@ export async function completeAuthorization(
         ...(confirmation !== undefined && { cnf: confirmation }),
       },
       issuedAtMs,
-      expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
+      expiresAt: secondsOf(issuedAtMs) + lifetimeFor(client, context.lifetimes, 'authorizationCode'),
       ...(codeChallenge !== undefined && { codeChallenge }),
       ...(confirmation !== undefined && { confirmation }),
       ...(nonce !== undefined && { nonce }),

@@ -34,8 +34,7 @@ export async function pushedAuthorizationRequest(
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
 
   // §2.2
-  const requestUri = await keepPushedRequest(context, client, keptParameters(parameters, decided));
-  return jsonResponse({ request_uri: requestUri, expires_in: context.lifetimes.pushedRequest }, 201);
+  return jsonResponse(await keepPushedRequest(context, client, keptParameters(parameters, decided)), 201);
 }
 
 /** The parameters without the client’s credentials. */

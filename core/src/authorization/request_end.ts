@@ -4,6 +4,7 @@ import { takeOnce } from '../clients/client.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
+import { lifetimeFor } from '../protocol/profile.ts';
 import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
@@ -76,22 +77,26 @@ export function isPushedRequestUri(uri: string): boolean {
   return uri.startsWith(URN);
 }
 
-/** Stores a validated request (RFC 9126 §2.2). Storage only gets the digest of its `request_uri`. */
+/**
+ * Stores a validated request (RFC 9126 §2.2). Storage only gets the digest of its `request_uri`.
+ * @returns the members of the response
+ */
 export async function keepPushedRequest(
   { storage, random, clock, lifetimes }: TokenContext,
   client: ClientRecord,
   parameters: Form,
-): Promise<string> {
+): Promise<{ readonly request_uri: string; readonly expires_in: number }> {
   if (storage.pushedRequests === undefined)
     throw new TypeError('pushed requests without a store are not routed');
   const requestUri = URN + newOpaqueBody(random);
+  const lifetime = lifetimeFor(client, lifetimes, 'pushedRequest');
   await storage.pushedRequests.add({
     id: await sha256(requestUri),
     clientId: client.id,
     parameters: Object.fromEntries(parameters),
-    expiresAt: secondsOf(clock()) + lifetimes.pushedRequest,
+    expiresAt: secondsOf(clock()) + lifetime,
   });
-  return requestUri;
+  return { request_uri: requestUri, expires_in: lifetime };
 }
 
 /**

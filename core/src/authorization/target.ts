@@ -3,10 +3,10 @@ import { type ClientContext, untrusted, withoutSecrets } from '../clients/client
 import type { Context } from '../context.ts';
 import { type Form, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
-import { profileOf } from '../protocol/profile.ts';
+import { isUnsafeRedirectUri, profileOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
-import { isExposedRedirectUri, isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
+import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 
 /** What authorization needs from the server. */
 export type AuthorizationContext = ClientContext &
@@ -46,7 +46,7 @@ export function requireTarget(client: ClientRecord, form: Form) {
       clientId: client.id,
       value: form.get('redirect_uri'),
     });
-  if (profileOf(client)?.requiresSafeRedirectUri && isExposedRedirectUri(redirectUri))
+  if (isUnsafeRedirectUri(client, redirectUri))
     throw untrusted('the redirect_uri is not https', 'redirect_uri_exposed', {
       clientId: client.id,
       value: redirectUri,
@@ -57,7 +57,8 @@ export function requireTarget(client: ClientRecord, form: Form) {
 /** The destination of an early refusal, from the outer parameters; `undefined` if it is not certain. */
 export function namedTarget(client: ClientRecord, form: Form): AuthorizationTarget | undefined {
   const redirectUri = form.has('redirect_uri') ? redirectUriOf(client, form) : undefined;
-  return redirectUri === undefined ? undefined : targetAt(client, form, redirectUri);
+  if (redirectUri === undefined || isUnsafeRedirectUri(client, redirectUri)) return undefined;
+  return targetAt(client, form, redirectUri);
 }
 
 function targetAt(client: ClientRecord, form: Form, redirectUri: string) {

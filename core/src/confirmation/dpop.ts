@@ -52,6 +52,7 @@ export async function keyOfRequest(
 
 /**
  * Requires a proof for an access token with the scheme DPoP (§7.1), and uses it up.
+ * @param client the token's client, whose profile may limit the algorithms
  * @param jkt the key that the token is bound to
  * @throws {OAuthError} `invalid_dpop_proof`, `use_dpop_nonce`; `invalid_token`: the token is bound to another key
  * @throws {StorageFault} storage is unavailable
@@ -59,9 +60,11 @@ export async function keyOfRequest(
 export async function requireProofOfToken(
   context: ProofContext,
   request: HttpRequest,
+  client: Pick<ClientRecord, 'metadata'>,
   { token, jkt, endpoint }: { token: string; jkt: string | undefined; endpoint: keyof EndpointPaths },
 ): Promise<void> {
-  const proof = await checkedProof(context, request, endpoint, context.dpopAlgorithms, 401);
+  const algorithms = algorithmsOf(client, context.dpopAlgorithms);
+  const proof = await checkedProof(context, request, endpoint, algorithms, 401);
   if (proof === undefined) throw refusedProof({ reason: 'dpop_proof_missing' }, 401);
   if (!(await isForToken(proof, token))) throw refusedProof({ reason: 'dpop_token_wrong' }, 401);
   if (proof.jkt !== jkt)

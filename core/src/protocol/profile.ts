@@ -10,7 +10,7 @@ import {
   type SigningAlgorithm,
 } from './client_metadata.ts';
 import type { ClientRecord } from './records.ts';
-import { isOwnMachine } from './redirect_uri.ts';
+import { isExposedRedirectUri, isOwnMachine } from './redirect_uri.ts';
 
 type Rules<Name extends string = string> = { readonly [One in Name]?: Rule };
 
@@ -22,6 +22,8 @@ export interface Profile {
   readonly registration: Rules;
   /** Client metadata. Registration refuses another value. In a stored record, the default takes its place. */
   readonly members: Rules<MemberName>;
+  /** Maximum lifetimes in seconds. A client's own profile shortens those of the server. */
+  readonly lifetimes: ProfiledLifetimes;
   /** Algorithms of everything that the server and its clients sign. */
   readonly algorithms: readonly SigningAlgorithm[];
   /** Whether client assertions name the issuer as a text, not in a list. */
@@ -30,6 +32,12 @@ export interface Profile {
   readonly requiresSafeRedirectUri: boolean;
   /** Whether request objects need `aud`, `nbf` and `exp`. */
   readonly strictRequestObjects: boolean;
+}
+
+/** Lifetimes that depend on a client's profile, in seconds. */
+interface ProfiledLifetimes {
+  readonly authorizationCode: number;
+  readonly pushedRequest: number;
 }
 
 function only(value: unknown): Rule {
@@ -49,6 +57,11 @@ function listOf(...values: readonly unknown[]): Rule {
   return { byDefault: values, allows, expected: `a list of ${values.join(', ')}` };
 }
 
+/** As another rule, but a list must have a value. */
+function notEmpty({ allows, ...rule }: Rule): Rule {
+  return { ...rule, allows: (list) => allows(list) && Array.isArray(list) && list.length > 0 };
+}
+
 function atMost(most: number): Rule {
   return { byDefault: undefined, allows: (one) => Number(one) <= most, expected: `at most ${most}` };
 }
@@ -63,6 +76,9 @@ function isEncrypted(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'https:' || isOwnMachine(hostname);
 }
+
+/** §5.3.2.1 (11), §5.3.2.2 (12). */
+const LIFETIMES: ProfiledLifetimes = { authorizationCode: 60, pushedRequest: 599 };
 
 /** §5.4.1. */
 const ALGORITHMS = ['PS256', 'ES256', 'EdDSA'] as const satisfies readonly SigningAlgorithm[];
@@ -79,10 +95,10 @@ const SECURITY: Profile = {
     authenticateIntrospect: only(true),
     authenticateRevoke: only(true),
     // §5.3.2.1 (11)
-    authorizationCodeLifetime: atMost(60),
+    authorizationCodeLifetime: atMost(LIFETIMES.authorizationCode),
     // §5.3.2.2 (3, 12)
     requirePushedAuthorizationRequests: only(true),
-    pushedRequestLifetime: atMost(599),
+    pushedRequestLifetime: atMost(LIFETIMES.pushedRequest),
     // §5.4.1 (1). Refresh tokens that are JWTs are signed with RS256.
     requestObjectAlgorithms: listOf(...ALGORITHMS),
     clientAssertionAlgorithms: listOf(...ALGORITHMS),
@@ -115,6 +131,7 @@ const SECURITY: Profile = {
     authorization_signed_response_alg: optional(oneOf(...ALGORITHMS)),
     introspection_signed_response_alg: optional(oneOf(...ALGORITHMS)),
   },
+  lifetimes: LIFETIMES,
   algorithms: ALGORITHMS,
   assertionAudienceIsText: true, // §5.3.2.1 (8)
   requiresSafeRedirectUri: true, // §5.3.2.2 (6, 8)
@@ -141,7 +158,7 @@ const MESSAGE_SIGNING: Profile = {
     ...SECURITY.members,
     // FAPI 2.0 Message Signing §5.3.1, §5.4.1
     require_signed_request_object: only(true),
-    response_modes: listOf(...JWT_MODES),
+    response_modes: notEmpty(listOf(...JWT_MODES)), // without one, refusals would leave by `query`
   },
   strictRequestObjects: true,
 };
@@ -212,6 +229,20 @@ export function bindsTokensToKey(
   metadata: Pick<ClientMetadata, 'tls_client_certificate_bound_access_tokens'>,
 ) {
   return metadata.tls_client_certificate_bound_access_tokens !== true;
+}
+
+/** Returns one of the server's lifetimes, or that of the client's profile if it is shorter (§5.3.2.1 (11), §5.3.2.2 (12)). */
+export function lifetimeFor(
+  client: Pick<ClientRecord, 'metadata'>,
+  lifetimes: ProfiledLifetimes,
+  kind: keyof ProfiledLifetimes,
+): number {
+  return Math.min(lifetimes[kind], profileOf(client)?.lifetimes[kind] ?? Infinity);
+}
+
+/** Whether the client's profile refuses a redirect URI, because a network can read requests to it (§5.3.2.2 (8)). */
+export function isUnsafeRedirectUri(client: Pick<ClientRecord, 'metadata'>, redirectUri: string): boolean {
+  return profileOf(client)?.requiresSafeRedirectUri === true && isExposedRedirectUri(redirectUri);
 }
 
 /** Returns those of the server's algorithms with which the client may sign (§5.4.1). */

@@ -14,6 +14,7 @@ import type { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
+import { isUnsafeRedirectUri } from '../protocol/profile.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -120,6 +121,8 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
       'redirect_uri_mismatch',
       record.redirectUri,
     );
+  if (isUnsafeRedirectUri(client, record.redirectUri))
+    throw invalidGrant('the redirect_uri is not https', 'redirect_uri_exposed', record.redirectUri);
   if (record.codeChallenge === undefined && !mayOmitPkce(client))
     throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
 }

@@ -66,15 +66,21 @@ export async function answerJwt(
     if (signed === undefined) throw new TypeError('a JWT response needs signing, encryption or both');
     return signed;
   }
-  return new CompactEncrypt(new TextEncoder().encode(signed ?? JSON.stringify(claims)))
-    .setProtectedHeader({
-      alg: encryption.algorithm,
-      enc: encryption.content,
-      ...(key.keyId !== undefined && { kid: key.keyId }),
-      ...(encryption.issuer !== undefined && { iss: encryption.issuer }),
-      ...(signed !== undefined && { cty: 'JWT' }),
-    })
-    .encrypt(key.key);
+  const jwe = new CompactEncrypt(
+    new TextEncoder().encode(signed ?? JSON.stringify(claims)),
+  ).setProtectedHeader({
+    alg: encryption.algorithm,
+    enc: encryption.content,
+    ...(key.keyId !== undefined && { kid: key.keyId }),
+    ...(encryption.issuer !== undefined && { iss: encryption.issuer }),
+    ...(signed !== undefined && { cty: 'JWT' }),
+  });
+  try {
+    return await jwe.encrypt(key.key);
+  } catch (cause) {
+    // Some keys are found wrong only in use, such as a point of low order (RFC 7748 §6.1).
+    throw unencryptable(client, 'client_key_missing', cause);
+  }
 }
 
 async function sign(
@@ -108,7 +114,7 @@ async function encryptionKey(
 function unencryptable(
   client: Recipient,
   reason: 'client_key_missing' | 'client_keys_refused',
-  cause?: DocumentError,
+  cause?: unknown,
 ): OAuthError {
   return new OAuthError('invalid_request', 'the client has no key to encrypt the response to', {
     reason,

@@ -13,7 +13,10 @@ import {
 /** Algorithms that a key can be used with. */
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 
-/** Bits of an RSA modulus. Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much time. */
+/**
+ * Bits of an RSA modulus, which is the product of odd primes (RFC 8017 §3.1). Shorter ones can be broken (RFC 7518 §3.3), longer ones cost too much
+ * time.
+ */
 const RSA_BITS = { least: 2048, most: 8192 };
 
 /** An RSA exponent is odd (RFC 8017 §3.1). With 1, every text is its own signature; long ones waste the server's time. */
@@ -130,8 +133,8 @@ function isCertificateChain(value: unknown): value is [string, ...unknown[]] {
 
 function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
   if (kty === 'RSA' && isNumber(n) && isNumber(e)) {
-    const isUsual = isWithin(bitsOf(n), RSA_BITS) && isWithin(bitsOf(e), RSA_EXPONENT_BITS) && isOdd(e);
-    return isUsual ? { kty, n, e } : undefined;
+    const isUsual = isWithin(bitsOf(n), RSA_BITS) && isWithin(bitsOf(e), RSA_EXPONENT_BITS);
+    return isUsual && isOdd(n) && isOdd(e) ? { kty, n, e } : undefined;
   }
   if (kty === 'EC' && isCurve(crv, 'P-256', 'P-384', 'P-521') && isNumber(x) && isNumber(y))
     return { kty, crv, x, y };

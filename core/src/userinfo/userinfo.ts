@@ -61,15 +61,13 @@ export async function userInfo(
   const found = await context.accessTokens.verify(token, scheme, certificate); // RFC 8705 §3
   call.clientId = found.record.clientId;
   // RFC 9449 §7.1
-  if (scheme === 'DPoP') {
-    const jkt = dpopKeyOf(confirmationOf(found));
-    await requireProofOfToken(context, request, { token, jkt, endpoint: 'userInfo' });
-  }
+  const holder = scheme === 'DPoP' ? await requireHolder(context, request, token, found) : undefined;
   requirePermission(context, found);
 
   // §5.3.2 answer in the client's registered format
-  const [claims, client] = await inParallel(personalClaims(context, oidc, found), async () =>
-    context.storage.clients.get(found.record.clientId),
+  const [claims, client] = await inParallel(
+    personalClaims(context, oidc, found),
+    async () => holder ?? context.storage.clients.get(found.record.clientId),
   );
   return userInfoResponse(context, claims, client);
 }
@@ -85,6 +83,20 @@ export async function userInfoOf(context: UserInfoContext, token: string): Promi
   const found = await context.accessTokens.verify(token);
   requirePermission(context, found);
   return personalClaims(context, oidc, found);
+}
+
+/** Requires that the client proves possession of the token's key. @returns the client, if it still exists */
+async function requireHolder(
+  context: UserInfoContext,
+  request: HttpRequest,
+  token: string,
+  found: FoundToken,
+): Promise<ClientRecord | undefined> {
+  const client = await context.storage.clients.get(found.record.clientId);
+  const jkt = dpopKeyOf(confirmationOf(found));
+  const profiled = client === undefined ? {} : underProfile(context, client);
+  await requireProofOfToken(context, request, profiled, { token, jkt, endpoint: 'userInfo' });
+  return client;
 }
 
 /** Requires that the token has an accepted audience and the scope `openid`. */
