@@ -25,16 +25,15 @@ export interface AuthorizationServerOptions {
   /** URL that names this server and the base of all its URLs (RFC 8414 §2). */
   readonly issuer: string;
   /**
-   * Secret of at least 32 characters from which the server derives the keys that hash client secrets and encrypt
-   * signing keys. To rotate it, pass a list: the server uses the first secret for new values, and accepts values made
-   * with any of them.
+   * Secret of at least 32 characters. Keys derived from it hash client secrets and encrypt signing keys. To rotate it,
+   * pass a list: the first makes new values, and values of all are accepted.
    */
   readonly secret: string | readonly string[];
   /** Stores clients, tokens, codes and keys. */
   readonly storage: Storage;
   /**
-   * Secret of at least 32 characters for pairwise subject identifiers. It must never change, because every identifier
-   * would change with it (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
+   * Secret of at least 32 characters for pairwise subject identifiers. It must never change, because all identifiers
+   * would (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
    */
   readonly pairwiseSecret?: string;
   /** Signs and verifies JWTs. Default: a service that uses storage.keys, which is then required. */
@@ -64,15 +63,14 @@ export interface AuthorizationServerOptions {
    */
   readonly fetchDocument?: FetchDocument;
   /**
-   * Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from
-   * their option of that name. Clients can then bind tokens to it, and authenticate by one that they have registered
-   * (self_signed_tls_client_auth). With certificateReader also by a name in it (tls_client_auth) (RFC 8705 §2).
-   * Default: `false`.
+   * Whether requests carry the client’s TLS certificate, which adapters take from their option clientCertificate.
+   * Clients can bind tokens to it, and authenticate by a registered one (self_signed_tls_client_auth); with
+   * certificateReader also by a name in it (tls_client_auth) (RFC 8705 §2). Default: `false`.
    */
   readonly clientCertificates?: boolean | CertificateReader;
   /**
-   * Origin at which clients present certificates, if it is not the issuer’s. Metadata list its URLs. Browsers then see
-   * no question about certificates at the issuer’s origin (RFC 8705 §5). Default: the issuer’s origin.
+   * Origin at which clients present certificates, if not the issuer’s, so that browsers are not asked for certificates
+   * there. Metadata list its URLs (RFC 8705 §5). Default: the issuer’s origin.
    */
   readonly mtlsOrigin?: string;
   /** Paths below the issuer, if the host routes them elsewhere. Default: DEFAULT_PATHS. */
@@ -95,15 +93,12 @@ export interface AuthorizationServerOptions {
   readonly authenticateIntrospect?: boolean;
   /** Whether revocation requires client authentication (RFC 7009 §2.1). Default: `true`. */
   readonly authenticateRevoke?: boolean;
-  /**
-   * Whether introspection refuses public clients. Has no effect if introspection does not require authentication.
-   * Default: `true`.
-   */
+  /** Whether introspection refuses public clients. Has no effect without authenticateIntrospect. Default: `true`. */
   readonly introspectionRequiresConfidentialClient?: boolean;
   /**
-   * Security profile of the server and all its clients: FAPI 2.0 Security Profile, or with Message Signing
-   * (docs/fapi.md). It changes the defaults of other options, and refuses values that it does not allow. A client can
-   * also have a profile alone (FAPI 2.0 Security Profile §5.3.2). Default: none.
+   * FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes defaults of other options, and
+   * refuses values that it does not allow. A client can also have its own (FAPI 2.0 Security Profile §5.3.2). Default:
+   * none.
    */
   readonly profile?: ProfileName;
   /**
@@ -112,13 +107,13 @@ export interface AuthorizationServerOptions {
    */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
   /**
-   * Whether the server ignores an unknown token_type_hint instead of refusing it. Clients can set this individually
-   * with ignore_unknown_token_type_hint (RFC 7009 §2.2.1). Default: `false`.
+   * Whether the server ignores an unknown token_type_hint instead of refusing it. A client can have
+   * ignore_unknown_token_type_hint alone (RFC 7009 §2.2.1). Default: `false`.
    */
   readonly ignoreUnknownTokenTypeHints?: boolean;
   /**
-   * Access token audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims
-   * with the token that it received. Default: any.
+   * Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the
+   * token that it received. Default: any.
    */
   readonly userInfoAudiences?: readonly string[];
   /**
@@ -134,8 +129,8 @@ export interface AuthorizationServerOptions {
   /** Algorithms with which clients may sign request objects (RFC 9101 §6.2). Default: RS256, PS256, ES256, EdDSA. */
   readonly requestObjectAlgorithms?: readonly SigningAlgorithm[];
   /**
-   * Algorithms with which clients may sign the assertions that authenticate them. Without HS256, HS384 and HS512, there
-   * is no client_secret_jwt; without the others, no private_key_jwt (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA,
+   * Algorithms of the assertions that authenticate clients. Without HS256, HS384 and HS512, there is no
+   * client_secret_jwt; without the others, no private_key_jwt (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA,
    * HS256, HS384, HS512.
    */
   readonly clientAssertionAlgorithms?: readonly AssertionAlgorithm[];
@@ -145,8 +140,8 @@ export interface AuthorizationServerOptions {
    */
   readonly refuseRs256FromClients?: boolean;
   /**
-   * Whether every request object needs aud, nbf and exp. By default, a request object in the request parameter needs
-   * exp alone, and one behind a request_uri none of them (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
+   * Whether every request object needs aud, nbf and exp. By default, one in the request parameter needs exp alone, and
+   * one behind a request_uri none (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
    */
   readonly strictRequestObjects?: boolean;
   /** Format of new access tokens. Clients can override it (RFC 9068). Default: `jwt`. */
@@ -160,10 +155,7 @@ export interface AuthorizationServerOptions {
    * instead, and UserInfo refuses them (RFC 9068 §2.1). Default: none.
    */
   readonly apisWithPlainJwts?: readonly string[];
-  /**
-   * Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid when this changes.
-   * Default: `false`.
-   */
+  /** Whether new refresh tokens are opaque instead of JWTs. Existing ones stay valid. Default: `false`. */
   readonly useOpaqueRefreshTokens?: boolean;
   /**
    * Algorithms of the DPoP proofs with which clients bind tokens to a key. An empty list turns DPoP off, as does a
@@ -178,8 +170,8 @@ export interface AuthorizationServerOptions {
   /** Audience (aud) of access tokens if the client requests no resource. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];
   /**
-   * Maximum tokens that each process caches: JWTs that have verified, at about 120 bytes each, and with SQLite records
-   * of access tokens, at less than 1 kB each. 0 turns these caches off. Default: `200000`.
+   * Maximum tokens that each process caches: verified JWTs, about 120 bytes each, and with SQLite records of access
+   * tokens, less than 1 kB each. 0 turns these caches off. Default: `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */
@@ -199,10 +191,7 @@ export interface AuthorizationServerOptions {
   readonly pushedRequestLifetime?: number;
   /** Seconds for which a DPoP proof is accepted after its time of issue (iat) (RFC 9449 §11.1). Default: `120`. */
   readonly dpopProofLifetime?: number;
-  /**
-   * Seconds within which a client may repeat a refresh with the same refresh token, for example after a lost response.
-   * Default: `10`.
-   */
+  /** Seconds within which a client may repeat a refresh, for example after a lost response. Default: `10`. */
   readonly refreshGrace?: number;
 }
 
@@ -217,8 +206,8 @@ export interface OidcOptions {
 /** Options of dynamic client registration (RFC 7591) and later changes by clients (RFC 7592). */
 export interface RegistrationOptions {
   /**
-   * Who may register: anyone, callers with an initial access token from operator.newInitialAccessToken, or callers with
-   * an initial access token that the host accepts (RFC 7591 §3).
+   * Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken, or with one
+   * that the host accepts (RFC 7591 §3).
    */
   readonly openTo: OpenTo;
   /**
@@ -244,8 +233,8 @@ export interface RegistrationOptions {
    */
   readonly allowInsecureUris?: boolean;
   /**
-   * Audience that the assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which
-   * could belong to another server. A client keeps the setting with which it registered. Default: `issuer`.
+   * Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which
+   * could belong to another server. Clients keep the setting with which they registered. Default: `issuer`.
    */
   readonly assertionAudience?: AssertionAudience;
   /**

@@ -113,13 +113,13 @@ export const SHARED_OPTIONS = {
   introspectionRequiresConfidentialClient: option(
     'Endpoints',
     trueOrFalse,
-    'Whether introspection refuses public clients. Has no effect if introspection does not require authentication.',
+    'Whether introspection refuses public clients. Has no effect without authenticateIntrospect.',
     true,
   ),
   profile: optionWithoutDefault(
     'Endpoints',
     { ...oneOf<ProfileName>(...PROFILE_NAMES), type: 'ProfileName' },
-    'Security profile of the server and all its clients: FAPI 2.0 Security Profile, or with Message Signing (docs/fapi.md). It changes the defaults of other options, and refuses values that it does not allow. A client can also have a profile alone.',
+    'FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes defaults of other options, and refuses values that it does not allow. A client can also have its own.',
     'none',
     { section: 'FAPI 2.0 Security Profile §5.3.2' },
   ),
@@ -133,14 +133,14 @@ export const SHARED_OPTIONS = {
   ignoreUnknownTokenTypeHints: option(
     'Endpoints',
     trueOrFalse,
-    'Whether the server ignores an unknown token_type_hint instead of refusing it. Clients can set this individually with ignore_unknown_token_type_hint.',
+    'Whether the server ignores an unknown token_type_hint instead of refusing it. A client can have ignore_unknown_token_type_hint alone.',
     false,
     { section: 'RFC 7009 §2.2.1' },
   ),
   userInfoAudiences: optionWithoutDefault(
     'Endpoints',
     textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
-    'Access token audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the token that it received.',
+    'Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the token that it received.',
     'any',
   ),
   requirePushedAuthorizationRequests: option(
@@ -169,7 +169,7 @@ export const SHARED_OPTIONS = {
   clientAssertionAlgorithms: option(
     'Endpoints',
     listOf<AssertionAlgorithm>('AssertionAlgorithm', ASSERTION_ALGORITHMS, 1),
-    'Algorithms with which clients may sign the assertions that authenticate them. Without HS256, HS384 and HS512, there is no client_secret_jwt; without the others, no private_key_jwt.',
+    'Algorithms of the assertions that authenticate clients. Without HS256, HS384 and HS512, there is no client_secret_jwt; without the others, no private_key_jwt.',
     [...ASSERTION_ALGORITHMS],
     { section: 'RFC 7523 §3', defaultInWords: ASSERTION_ALGORITHMS.join(', ') },
   ),
@@ -183,7 +183,7 @@ export const SHARED_OPTIONS = {
   strictRequestObjects: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every request object needs aud, nbf and exp. By default, a request object in the request parameter needs exp alone, and one behind a request_uri none of them.',
+    'Whether every request object needs aud, nbf and exp. By default, one in the request parameter needs exp alone, and one behind a request_uri none.',
     false,
     { section: 'FAPI 2.0 Message Signing §5.3.1' },
   ),
@@ -212,7 +212,7 @@ export const SHARED_OPTIONS = {
   useOpaqueRefreshTokens: option(
     'Tokens',
     trueOrFalse,
-    'Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid when this changes.',
+    'Whether new refresh tokens are opaque instead of JWTs. Existing ones stay valid.',
     false,
   ),
   dpopAlgorithms: option(
@@ -239,7 +239,7 @@ export const SHARED_OPTIONS = {
   cachedTokens: option(
     'Tokens',
     wholeNumber(0, 10_000_000),
-    'Maximum tokens that each process caches: JWTs that have verified, at about 120 bytes each, and with SQLite records of access tokens, at less than 1 kB each. 0 turns these caches off.',
+    'Maximum tokens that each process caches: verified JWTs, about 120 bytes each, and with SQLite records of access tokens, less than 1 kB each. 0 turns these caches off.',
     DEFAULT_CACHED_TOKENS,
   ),
 
@@ -286,7 +286,7 @@ export const SHARED_OPTIONS = {
   refreshGrace: option(
     'Lifetimes',
     seconds(0),
-    'Seconds within which a client may repeat a refresh with the same refresh token, for example after a lost response.',
+    'Seconds within which a client may repeat a refresh, for example after a lost response.',
     10,
   ),
 };
@@ -306,7 +306,7 @@ const HOST_OPTIONS = {
       'a text of at least 32 characters, or a list of such texts, newest first',
       secretText,
     ),
-    'Secret of at least 32 characters from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, pass a list: the server uses the first secret for new values, and accepts values made with any of them.',
+    'Secret of at least 32 characters. Keys derived from it hash client secrets and encrypt signing keys. To rotate it, pass a list: the first makes new values, and values of all are accepted.',
     { isSecret: true },
   ),
   storage: requiredOption(
@@ -317,7 +317,7 @@ const HOST_OPTIONS = {
   pairwiseSecret: optionWithoutDefault(
     'Host',
     text('SECRET', 'a text of at least 32 characters', secretText),
-    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, because every identifier would change with it.',
+    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, because all identifiers would.',
     'none, so no client can have pairwise subjects',
     { section: 'OpenID Connect Core §8.1', isSecret: true },
   ),
@@ -387,7 +387,7 @@ const HOST_OPTIONS = {
       'true, false, or certificateReader of @grantd/core/client_certificates',
       (value) => typeof value === 'boolean' || typeof value === 'function',
     ),
-    'Whether requests carry the certificate of the client’s TLS connection (clientCertificate). Adapters take it from their option of that name. Clients can then bind tokens to it, and authenticate by one that they have registered (self_signed_tls_client_auth). With certificateReader also by a name in it (tls_client_auth).',
+    'Whether requests carry the client’s TLS certificate, which adapters take from their option clientCertificate. Clients can bind tokens to it, and authenticate by a registered one (self_signed_tls_client_auth); with certificateReader also by a name in it (tls_client_auth).',
     false,
     { section: 'RFC 8705 §2' },
   ),
@@ -398,7 +398,7 @@ const HOST_OPTIONS = {
       'an https origin, such as https://mtls.example.com, and clientCertificates',
       isHttpsOrigin,
     ),
-    'Origin at which clients present certificates, if it is not the issuer’s. Metadata list its URLs. Browsers then see no question about certificates at the issuer’s origin.',
+    'Origin at which clients present certificates, if not the issuer’s, so that browsers are not asked for certificates there. Metadata list its URLs.',
     'the issuer’s origin',
     { section: 'RFC 8705 §5' },
   ),
@@ -458,7 +458,7 @@ export const REGISTRATION_OPTIONS = {
   openTo: requiredOption(
     'Endpoints',
     hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-    'Who may register: anyone, callers with an initial access token from operator.newInitialAccessToken, or callers with an initial access token that the host accepts.',
+    'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken, or with one that the host accepts.',
     { section: 'RFC 7591 §3' },
   ),
   scopes: optionWithoutDefault(
@@ -497,7 +497,7 @@ export const REGISTRATION_OPTIONS = {
   assertionAudience: option(
     'Endpoints',
     { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
-    'Audience that the assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which could belong to another server. A client keeps the setting with which it registered.',
+    'Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which could belong to another server. Clients keep the setting with which they registered.',
     'issuer',
   ),
   insecureAllowMissingPkce: option(

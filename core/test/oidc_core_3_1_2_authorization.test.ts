@@ -283,13 +283,13 @@ test('§5.5 members that are not understood are ignored, at every level', async 
       id_token: null,
     }),
   );
-  assert.deepEqual(request.claims, { userinfo: { name: { essential: false }, unknown_claim: null } });
+  assert.deepEqual(request.claims, { userinfo: { name: { essential: false } } });
   assert.deepEqual((await accepted(world, claims({}))).claims, {});
   const named = await accepted(
     world,
     claims('{"userinfo":{"__proto__":{"essential":true},"constructor":null}}'),
   );
-  assert.deepEqual(Object.keys(named.claims?.userinfo ?? {}), ['__proto__', 'constructor']);
+  assert.deepEqual(Object.keys(named.claims?.userinfo ?? {}), []);
   assert.equal(Object.getPrototypeOf(named.claims?.userinfo), Object.prototype);
 });
 

@@ -93,8 +93,8 @@ for (const database of ANY_DATABASE) {
         consent.html.includes(
           `<span>${name('123.50')} ${name('EUR')} an ${name('Merchant A')} zahlen</span> ` +
             '<span class="detail">Einmalig, von einem Konto Ihrer Wahl</span> ' +
-            `<span class="detail"><code>creditor.iban</code> ${name(PAYMENT.creditor.iban)}</span> ` +
-            `<span class="detail"><code>locations</code> ${name(BANK)}</span>`,
+            `<span class="detail"><code dir="auto">creditor.iban</code> ${name(PAYMENT.creditor.iban)}</span> ` +
+            `<span class="detail"><code dir="auto">locations</code> ${name(BANK)}</span>`,
         ),
         consent.html,
       );
@@ -141,7 +141,7 @@ for (const database of ANY_DATABASE) {
       ]);
       assert.equal(
         text.trim(),
-        'What you allow Pay 123.50 EUR to <b>{iban}</b>\u202E Once, from an account that you choose ' +
+        'What you allow Pay 123.50 EUR to <b>{iban}</b>\\u{202E} Once, from an account that you choose ' +
           'creditor.iban " " locations https://bank.example reference </bdi><script> ' +
           'Pay 1.00 EUR to Merchant A Once, from an account that you choose ' +
           'creditor.iban DE02100100109307118603 locations https://bank.example ' +
@@ -149,6 +149,25 @@ for (const database of ANY_DATABASE) {
       );
       const { html } = await browser.get(urlFor([{ ...PAYMENT, creditor: hostile }]));
       assert.ok(html.includes('&lt;b&gt;{iban}&lt;/b&gt;') && !html.includes('<b>'));
+    });
+
+    test('§3, UTS 39 §5.4 no value can look like another one: mirrored, blank, hidden or covered', async () => {
+      const { who, browser } = await newPerson(server, 'mira');
+      await signInAndConsent(browser, urlFor([PAYMENT]), who);
+      for (const [reference, shown] of [
+        ['\u202E231 ot', '\\u{202E}231 ot'],
+        ['\u20667\u2069', '\\u{2066}7\\u{2069}'],
+        ['\u3164', '\\u{3164}'],
+        ['\u2800', '\\u{2800}'],
+        ['1\u200B0', '1\\u{200B}0'],
+        ['\u{E0041}1', '\\u{E0041}1'],
+        ['1\u0008', '1\\u{8}'],
+        [`1${'\u0336'.repeat(6)}`, `1${'\u0336'.repeat(4)}\\u{336}\\u{336}`],
+        ['two\nlines, \u2600\uFE0F, प्रिया', 'two lines, \u2600\uFE0F, प्रिया'],
+      ] as const) {
+        const text = await consentText(browser, [{ ...PAYMENT, reference }]);
+        assert.ok(text.includes(`reference ${shown} And`), `${text} has not ${shown}`);
+      }
     });
 
     test('§2 the longest list of details passes through all pages', async () => {

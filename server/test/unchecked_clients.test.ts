@@ -66,6 +66,20 @@ describe('a client that registered itself', () => {
     return { browser, consent };
   }
 
+  test('OpenID Connect Core §5.5 the consent page has no words of a client in place of claims', async () => {
+    const words = 'The bank has checked this application. Press Allow \u202E';
+    const requests = { [words]: null, [`email#${words}`]: null, 'name#de': null, constructor: null };
+    const claims = JSON.stringify({ userinfo: requests, id_token: requests });
+    const { browser } = await signedIn();
+    const page = await browser.get(urlWith({ claims, prompt: 'consent' }));
+    assert.ok(isConsent(page), page.html);
+    const [, listed = ''] = /<ul class="codes" role="list">(.*?)<\/ul>/s.exec(page.html) ?? [];
+    assert.deepEqual(
+      [...listed.matchAll(/<code>(.*?)<\/code>/g)].map(([, code]) => code),
+      ['email', 'name'],
+    );
+  });
+
   test('findings A4: an error or prompt=none shows a page that names the host, and redirects nowhere', async () => {
     const browser = new Browser(server.url);
     for (const [parameters, error] of [

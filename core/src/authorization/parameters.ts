@@ -146,7 +146,8 @@ function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
 
 function claimsOf({ oidc }: TokenContext, form: Form) {
   const parameter = form.get('claims');
-  return oidc === undefined || parameter === undefined ? undefined : parseClaimsParameter(parameter);
+  if (oidc === undefined || parameter === undefined) return undefined;
+  return parseClaimsParameter(parameter, oidc.claimsByScope);
 }
 
 function refused(

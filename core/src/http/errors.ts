@@ -244,7 +244,7 @@ export const REFUSAL_REASONS = {
   client_secret_wrong: 'The client secret is wrong.',
   client_secret_missing: 'A confidential client sent no secret.',
   client_secret_not_sealed:
-    'The client signs assertions with its secret, but only a hash of it is stored. To seal a new one, run grantd client rotate-secret ID.',
+    'The client signs assertions with its secret, but only a hash is stored. To seal a new one, run grantd client rotate-secret ID.',
   client_secret_too_short: 'The client secret has fewer bytes than the algorithm of the assertion needs.',
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
@@ -275,7 +275,7 @@ export const REFUSAL_REASONS = {
   grant_unknown: 'The server does not support this grant type.',
   scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
   redirect_uri_exposed:
-    'The redirect URI is http and not on loopback, which the profile of the server or the client does not allow.',
+    'The redirect URI is http and not on loopback, which the profile of server or client refuses.',
   response_mode_not_allowed:
     'The response_mode is not one of the response_modes of the client, which its profile may limit.',
   redirect_uri_mismatch:
@@ -324,7 +324,7 @@ export const REFUSAL_REASONS = {
   authorization_details_withdrawn:
     'Every authorization detail of the grant is of a type or for an API that the client may no longer have.',
   authorization_details_enrichment_unfit:
-    'The function enrich of authorizationDetails returned a wrong list, or approved details are for an API that the client may not use. The value names the types or the APIs.',
+    'enrich of authorizationDetails returned a wrong list, or approved details are for an API that the client may not use. The value names the types or APIs.',
   request_object_malformed: 'The request object is unreadable or unsigned.',
   request_object_wrong_key: 'No key of the client verifies the request object.',
   request_object_wrong_claims:
@@ -344,7 +344,7 @@ export const REFUSAL_REASONS = {
     'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
   token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
   client_certificate_missing:
-    'The client, or the code or token that it sent, needs a TLS connection with a client certificate, and the request has none.',
+    'The client, or the code or token that it sent, needs a TLS client certificate, and the request has none.',
   client_certificate_wrong:
     'The certificate of the TLS connection is another one than the code or token is bound to.',
   client_certificates_off:
@@ -364,7 +364,7 @@ export const REFUSAL_REASONS = {
   dpop_signature_wrong: 'The signature of the DPoP proof does not verify.',
   dpop_method_wrong: 'The DPoP proof is for another HTTP method (htm).',
   dpop_url_wrong:
-    'The DPoP proof is for another URL (htu). It must have the public URL of the endpoint. The value is what the proof says.',
+    'The htu of the DPoP proof is not the public URL of the endpoint. The value is what the proof says.',
   dpop_proof_expired: 'The DPoP proof is too old, or its exp has passed. See dpopProofLifetime.',
   dpop_proof_not_yet_valid:
     'The DPoP proof is from the future. The clock of the client may be at most a minute ahead.',
@@ -399,7 +399,7 @@ export const REFUSAL_REASONS = {
   document_unavailable:
     'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
   application_claim_unfit:
-    'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The value names the claim.',
+    'applicationClaims.valuesOf returned an undeclared claim or a wrong value. The value names the claim.',
   storage_unavailable: 'Storage was not available, or the outcome of a write is unknown.',
   unexpected: 'Unexpected error. The log has its cause.',
 } as const;

@@ -129,27 +129,35 @@ export interface ClaimsRequest {
 const MAX_VALUE_DEPTH = 4;
 const MAX_CLAIMS = 100;
 
+/** Claims about the sign-in itself, which need no scope. */
+const ABOUT_THE_SIGN_IN: readonly string[] = ['sub', 'acr', 'amr', 'auth_time', 'sid'];
+
 /**
- * Parses the `claims` parameter (OpenID Connect Core §5.5). Ignores unknown members at every level.
+ * Parses the `claims` parameter (§5.5). Ignores unknown members at every level, and claims that no scope permits: a user who
+ * was asked about them would read words of the client's choice.
  * @throws {OAuthError} `invalid_request`: not JSON, or not of the required form
  */
-export function parseClaimsParameter(parameter: string): ClaimsRequest {
+export function parseClaimsParameter(parameter: string, byScope: ClaimsByScope): ClaimsRequest {
   const parsed = parseJson(parameter);
   if (!isJsonObject(parsed)) throw refused();
-  const userinfo = requestsOf(parsed.userinfo);
-  const idToken = requestsOf(parsed.id_token);
+  const names = new Set([...ABOUT_THE_SIGN_IN, ...Object.values(byScope).flat()]);
+  const userinfo = requestsOf(parsed.userinfo, names);
+  const idToken = requestsOf(parsed.id_token, names);
   return {
     ...(userinfo !== undefined && { userinfo }),
     ...(idToken !== undefined && { id_token: idToken }),
   };
 }
 
-function requestsOf(member: unknown): Readonly<Record<string, ClaimRequest>> | undefined {
+function requestsOf(member: unknown, names: ReadonlySet<string>): RequestedClaims | undefined {
   if (member === undefined || member === null) return undefined;
   if (!isJsonObject(member)) throw refused();
   const entries = Object.entries(member);
   if (entries.length > MAX_CLAIMS || !entries.every(([name]) => isStorable(name))) throw refused();
-  return Object.fromEntries(entries.map(([name, request]) => [name, requestOf(request)]));
+  return permittedRequests(
+    Object.fromEntries(entries.map(([name, request]) => [name, requestOf(request)])),
+    names,
+  );
 }
 
 function requestOf(request: unknown): ClaimRequest {

@@ -94,8 +94,8 @@ async function requireHolder(
 ): Promise<ClientRecord | undefined> {
   const client = await context.storage.clients.get(found.record.clientId);
   const jkt = dpopKeyOf(confirmationOf(found));
-  const profiled = client === undefined ? {} : underProfile(context, client);
-  await requireProofOfToken(context, request, profiled, { token, jkt, endpoint: 'userInfo' });
+  const holder = client ? underProfile(context, client) : {};
+  await requireProofOfToken(context, request, holder, { token, jkt, endpoint: 'userInfo' });
   return client;
 }
 

@@ -28,7 +28,7 @@ export function detailsShown(
       ...(detail !== undefined && { detail: detail.words }),
       others: leavesOf(members)
         .filter(({ path }) => !said.some((one) => one.every((name, at) => path[at] === name)))
-        .map(({ path, value }) => ({ member: path.join('.'), values: valuesOf(value) })),
+        .map(({ path, value }) => ({ member: withoutDisguise(path.join('.')), values: valuesOf(value) })),
     };
   });
 }
@@ -72,8 +72,23 @@ function valuesOf(value: unknown): readonly string[] {
 }
 
 function textOf(value: unknown): string {
-  if (typeof value === 'string' && /[^\s\p{C}]/u.test(value)) return value;
-  return JSON.stringify(value) ?? '–';
+  const isVisible = typeof value === 'string' && /[^\s\p{C}]/u.test(value);
+  return withoutDisguise(isVisible ? value : (JSON.stringify(value) ?? '–'));
+}
+
+/**
+ * Characters that show nothing, change the order of others, or cover them, so that one value looks like another (UTS 39
+ * §5.4). Controls are among them, except for spaces. A variation selector after an emoji only selects a picture.
+ */
+const DISGUISES =
+  /(?!\s)\p{Cc}|(?!(?<=\p{Emoji})[\uFE0E\uFE0F])\p{Default_Ignorable_Code_Point}|\u2800|(?<=\p{M}{4})\p{M}/gu;
+
+/** Writes such characters as escapes: the API gets them, so users must see that they are there. */
+function withoutDisguise(text: string): string {
+  return text.replace(
+    DISGUISES,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16).toUpperCase()}}`,
+  );
 }
 
 /** A list of details; empty if there are none. `brief` shows only their titles. */
@@ -84,7 +99,7 @@ ${details.map((one) => html`<li>${icon('check')}<span>${sentence(one.title)}</sp
 }
 
 function particulars({ detail, others }: DetailShown): Html {
-  return html`${detail === undefined ? '' : html` <span class="detail">${sentence(detail)}</span>`}${others.map(({ member, values }) => html` <span class="detail"><code>${member}</code> ${listed(values)}</span>`)}`;
+  return html`${detail === undefined ? '' : html` <span class="detail">${sentence(detail)}</span>`}${others.map(({ member, values }) => html` <span class="detail"><code dir="auto">${member}</code> ${listed(values)}</span>`)}`;
 }
 
 function sentence(words: Words): Html {

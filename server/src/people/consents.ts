@@ -18,7 +18,9 @@ export function requiredConsent({
   client,
 }: AuthorizationRequest): Asked {
   const names = [claims.userinfo, claims.id_token].flatMap((of) => Object.keys(of ?? {}));
-  const requested = [...new Set(names)].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
+  // Without the language, which is a text of the client and makes no other claim (OpenID Connect Core §5.2).
+  const bases = new Set(names.map((name) => name.replace(/#.*$/s, '')));
+  const requested = [...bases].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
   const details = authorizationDetails.map((detail) => JSON.stringify(detail));
   return { scopes, resources, claims: requested, details, ...currentState(client) };
 }
