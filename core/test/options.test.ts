@@ -269,7 +269,7 @@ test('every option that is left out has its default', () => {
   assert.equal(oidc?.getUserClaims('alice'), PEOPLE.alice);
 });
 
-const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(341)}`, e: 'AQAB' };
+const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(340)}Q`, e: 'AQAB' };
 
 /** Invalid values, and the name in the error. */
 const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
