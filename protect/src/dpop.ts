@@ -1,10 +1,13 @@
 // Checks the proofs of tokens that are bound to a key. § refers to RFC 9449.
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import {
+  currentNonce,
   type DpopProof,
   isForToken,
+  type NonceSource,
   proofAlgorithms,
   refusedProof,
+  requireNonce,
   verifyDpopProof,
 } from '@grantd/core/internal/confirmation/dpop_proof';
 import { CLIENT_CLOCK_AHEAD, type Clock } from '@grantd/core/internal/environment';
@@ -20,7 +23,7 @@ import {
 } from '@grantd/core/internal/option_kinds';
 import { dpopKeyOf } from '@grantd/core/internal/protocol/claims';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
-import { sha256 } from '#crypto';
+import { derivedKey, sha256 } from '#crypto';
 import { requireAlgorithms, requireBetween, requireUrl } from './issuer_metadata.ts';
 import { AuthorizationServerFault, type VerifiedAccessToken } from './verified_access_token.ts';
 
@@ -47,6 +50,13 @@ export interface DpopOptions {
    * takeOnce: async (id, keepUntil) => (await redis.set(id, 1, { NX: true, EXAT: keepUntil })) === 'OK'
    */
   readonly takeOnce?: (id: string, keepUntil: number) => boolean | Promise<boolean>;
+  /**
+   * Requires a nonce of this API in each proof (RFC 9449 §9), so that proofs cannot be made in advance. Nonces derive
+   * from this secret of at least 32 characters, which all processes of the API share. In a list of secrets, newest first,
+   * the first one makes nonces and all are accepted. Responses to requests with a proof have a nonce for the next one.
+   * Default: no nonces.
+   */
+  readonly nonceSecret?: string | readonly string[];
 }
 
 const DPOP_OPTIONS: KindsOf<DpopOptions> = {
@@ -55,6 +65,7 @@ const DPOP_OPTIONS: KindsOf<DpopOptions> = {
   proofLifetime: anyValue,
   maxProofs: anyValue,
   takeOnce: anyFunction,
+  nonceSecret: anyValue,
 };
 
 /** Checks proofs, and accepts each of them once. */
@@ -63,9 +74,12 @@ export class DpopProofs {
   readonly algorithms: readonly string[];
   readonly #algorithms: readonly SigningAlgorithm[];
   readonly #baseUrl: string;
+  readonly #origin: string;
   readonly #lifetime: number;
   readonly #clock: Clock;
   readonly #takeOnce: NonNullable<DpopOptions['takeOnce']>;
+  readonly #nonceSecrets: readonly string[];
+  #nonceKeys: Promise<NonceSource['keys']> | undefined;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it */
   constructor(options: DpopOptions, clock: Clock) {
@@ -74,16 +88,18 @@ export class DpopProofs {
     this.#algorithms = requireAlgorithms('dpop.algorithms', algorithms);
     this.algorithms = proofAlgorithms(this.#algorithms);
     this.#baseUrl = requireBaseUrl(options.baseUrl);
+    this.#origin = new URL(this.#baseUrl).origin;
     this.#lifetime = requireBetween('dpop.proofLifetime', proofLifetime, 1, 3600);
     this.#clock = clock;
     const keptMs = (this.#lifetime + CLIENT_CLOCK_AHEAD) * 1000;
     const used = new UsedProofs(requireBetween('dpop.maxProofs', maxProofs, 1, 1_000_000), keptMs);
     this.#takeOnce = options.takeOnce?.bind(options) ?? ((id) => used.add(id, clock()));
+    this.#nonceSecrets = requireNonceSecrets(options);
   }
 
   /**
    * Requires a proof for this request and token (§7.1), by the key that the token is bound to, and uses it up.
-   * @throws {OAuthError} `invalid_dpop_proof`; `invalid_token`: the token is bound to another key
+   * @throws {OAuthError} `invalid_dpop_proof`, `use_dpop_nonce`; `invalid_token`: the token is bound to another key
    * @throws {AuthorizationServerFault} `takeOnce` fails
    */
   async requireProof(
@@ -102,6 +118,8 @@ export class DpopProofs {
       nowMs,
     });
     if ('reason' in proof) throw refusedProof(proof, 401);
+    const nonces = await this.#nonces();
+    if (nonces !== undefined) await requireNonce(nonces, proof, 401);
     if (!(await isForToken(proof, token))) throw refusedProof({ reason: 'dpop_token_wrong' }, 401);
     if (proof.jkt !== dpopKeyOf(claims.cnf))
       throw new OAuthError('invalid_token', 'the access token is bound to another key', {
@@ -109,6 +127,26 @@ export class DpopProofs {
         clientId,
       });
     if (!(await this.#isFirstUse(proof))) throw refusedProof({ reason: 'dpop_proof_replayed' }, 401);
+  }
+
+  /**
+   * The headers for a response to a request with a proof: the nonce for the next proof (§8.2, §9), which must not be
+   * cached.
+   */
+  async nonceHeaders({ headers }: Pick<HttpRequest, 'headers'>): Promise<Readonly<Record<string, string>>> {
+    const nonces = headerValue({ headers }, 'dpop') === undefined ? undefined : await this.#nonces();
+    return nonces === undefined
+      ? {}
+      : { 'dpop-nonce': await currentNonce(nonces), 'cache-control': 'no-store' };
+  }
+
+  /** Clients keep one nonce per origin, so every `protect` of an origin makes and accepts the same ones. */
+  async #nonces(): Promise<NonceSource | undefined> {
+    if (this.#nonceSecrets.length === 0) return undefined;
+    this.#nonceKeys ??= Promise.all(
+      this.#nonceSecrets.map((secret) => derivedKey(secret, '@grantd/protect dpop_nonce')),
+    );
+    return { keys: await this.#nonceKeys, owner: this.#origin, nowMs: this.#clock() };
   }
 
   /** Keeps the identifier longer than the proof lives, because a process with a slower clock would still accept it. */
@@ -129,6 +167,22 @@ export class DpopProofs {
 function requireBaseUrl(url: string): string {
   if (typeof url === 'string' && !/[?#]/.test(url)) return requireUrl('dpop.baseUrl', url).replace(/\/$/, '');
   throw new ConfigurationError('dpop.baseUrl', 'an http or https URL without query and fragment');
+}
+
+/**
+ * A secret that is `undefined`, such as a missing environment variable, must not turn nonces off.
+ * @throws {ConfigurationError} a secret has fewer than 32 characters, or the list is empty
+ */
+function requireNonceSecrets(options: DpopOptions): readonly string[] {
+  if (!Object.hasOwn(options, 'nonceSecret')) return [];
+  const secrets = [options.nonceSecret].flat();
+  if (secrets.length > 0 && secrets.every(isLongSecret)) return secrets;
+  const expected = 'a text of at least 32 characters, or a list of such texts, newest first';
+  throw new ConfigurationError('dpop.nonceSecret', expected);
+}
+
+function isLongSecret(secret: unknown): secret is string {
+  return typeof secret === 'string' && secret.length >= 32;
 }
 
 /** Remembers used proofs (§11.1) as long as they would be accepted, within a limit. */

@@ -42,6 +42,7 @@ export function protect(
       clientCertificate: certificateOf(raw),
     });
     if ('answer' in verdict) return sendByFastify(raw, reply, verdict.answer);
+    reply.headers(verdict.headers);
     Object.assign(request, { token: verdict.token });
     return undefined;
   };

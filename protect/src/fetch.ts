@@ -29,8 +29,16 @@ export function protect(
   return (handler) =>
     takingTwo(async (request, ...rest) => {
       const verdict = await protection.judgeFetched(request);
-      return 'answer' in verdict
-        ? fromHttpResponse(verdict.answer)
-        : handler(request, verdict.token, ...rest);
+      if ('answer' in verdict) return fromHttpResponse(verdict.answer);
+      return withDefaults(await handler(request, verdict.token, ...rest), verdict.headers);
     });
+}
+
+/** Adds headers that the response lacks. Some responses cannot be changed, such as those of `fetch`, and are copied. */
+function withDefaults(response: Response, headers: Readonly<Record<string, string>>): Response {
+  const lacking = Object.entries(headers).filter(([name]) => !response.headers.has(name));
+  if (lacking.length === 0) return response;
+  const changed = new Response(response.body, response);
+  for (const [name, value] of lacking) changed.headers.set(name, value);
+  return changed;
 }

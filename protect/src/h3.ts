@@ -7,6 +7,7 @@ import { attachedToken } from './verified_access_token.ts';
 /** The members of h3's event that are used. The token is stored in `context.token`. */
 export interface H3Event {
   readonly req: Request;
+  readonly res: { readonly headers: Headers };
   readonly context: object;
 }
 
@@ -20,9 +21,10 @@ export function protect(
   options: ProtectionOptions,
 ): (event: H3Event, next: () => unknown) => Promise<unknown> {
   const protection = new Protection(options);
-  return async ({ req, context }, next) => {
+  return async ({ req, res, context }, next) => {
     const verdict = await protection.judgeFetched(req);
     if ('answer' in verdict) return fromHttpResponse(verdict.answer);
+    for (const [name, value] of Object.entries(verdict.headers)) res.headers.set(name, value);
     Object.assign(context, { token: verdict.token });
     return next();
   };

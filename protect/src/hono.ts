@@ -7,6 +7,8 @@ import { attachedToken } from './verified_access_token.ts';
 /** The members of Hono's context that are used. The token is stored under `token`. */
 export interface HonoContext {
   readonly req: { readonly raw: Request };
+  readonly res: Response;
+  header(name: string, value: string): void;
   set(name: 'token', token: VerifiedAccessToken): void;
 }
 
@@ -25,6 +27,8 @@ export function protect(
     if ('answer' in verdict) return fromHttpResponse(verdict.answer);
     context.set('token', verdict.token);
     await next();
+    for (const [name, value] of Object.entries(verdict.headers))
+      if (!context.res.headers.has(name)) context.header(name, value);
     return undefined;
   };
 }

@@ -55,6 +55,7 @@ export function protect(
       context.set({ ...answer.headers, ...closingHeaders(req) });
       return;
     }
+    context.set({ ...verdict.headers });
     Object.assign(context.state, { token: verdict.token });
     await next();
   };

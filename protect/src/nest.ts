@@ -7,6 +7,7 @@ import {
   nodeProtection,
   sendByFastify,
   sendByNode,
+  setByNode,
 } from './protection.ts';
 
 export { tlsCertificateOf, tokenOf } from './node.ts';
@@ -59,12 +60,14 @@ export function protect(options: NodeProtectionOptions): NestGuard {
         body,
         clientCertificate: certificateOf(plain),
       });
+      const response = http.getResponse();
       if ('answer' in verdict) {
-        const response = http.getResponse();
         if ('writeHead' in response) sendByNode(plain, response, verdict.answer);
         else sendByFastify(plain, response, verdict.answer);
         return new Promise<never>(() => {}); // never settles: otherwise Nest would answer a second time
       }
+      if ('writeHead' in response) setByNode(response, verdict.headers);
+      else response.headers(verdict.headers);
       Object.assign(request, { token: verdict.token });
       return true;
     },

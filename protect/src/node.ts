@@ -1,6 +1,12 @@
 /** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
-import { type NodeProtectionOptions, type NodeResponse, nodeProtection, sendByNode } from './protection.ts';
+import {
+  type NodeProtectionOptions,
+  type NodeResponse,
+  nodeProtection,
+  sendByNode,
+  setByNode,
+} from './protection.ts';
 import { attachedToken, type VerifiedAccessToken } from './verified_access_token.ts';
 
 export { tlsCertificateOf } from '@grantd/core/internal/http/http';
@@ -37,6 +43,7 @@ export function protect(
         clientCertificate: certificateOf(request),
       });
       if ('answer' in verdict) return sendByNode(request, response, verdict.answer);
+      setByNode(response, verdict.headers);
       Object.assign(request, { token: verdict.token });
     } catch (error) {
       // The framework decides what to do if a response has already been sent.

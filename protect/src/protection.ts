@@ -124,8 +124,13 @@ export function nodeProtection(options: NodeProtectionOptions): {
   };
 }
 
-/** The verified token, or the response to a refused request. */
-export type Verdict = { readonly token: VerifiedAccessToken } | { readonly answer: Answer };
+/**
+ * The verified token, or the response to a refused request. With a token come the headers that the host's own response
+ * needs, unless it has others of the same name.
+ */
+export type Verdict =
+  | { readonly token: VerifiedAccessToken; readonly headers: Readonly<Record<string, string>> }
+  | { readonly answer: Answer };
 
 /** A response whose headers have one line each. */
 export interface Answer extends HttpResponse {
@@ -172,15 +177,19 @@ export class Protection {
    * @throws any other error, unchanged
    */
   async judge(request: ProtectedRequest): Promise<Verdict> {
+    const nonce = (await this.#dpop?.nonceHeaders(request)) ?? {};
     try {
-      return { token: await this.#admit(request) };
+      return { token: await this.#admit(request), headers: nonce };
     } catch (thrown) {
-      const error = thrown instanceof OAuthError ? this.#challenging(thrown, request) : asFault(thrown);
+      const error =
+        thrown instanceof OAuthError
+          ? this.#challenging(thrown, request).withHeaders(nonce)
+          : asFault(thrown);
       const answer = this.#isForwarding ? undefined : answerTo(error);
       if (answer === undefined) throw error;
       if (error instanceof AuthorizationServerFault) this.#faults.report(error);
       const headers = Object.fromEntries(
-        Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
+        Object.entries({ ...answer.headers, ...nonce }).map(([name, value]) => [name, String(value)]),
       );
       return { answer: { ...answer, headers, body: request.method === 'HEAD' ? '' : answer.body } };
     }
@@ -334,6 +343,7 @@ function codeBelow(error: Error, depth = 4): string | undefined {
 
 /** The members of a `node:http` response that are used. */
 export interface NodeResponse {
+  setHeader(name: string, value: string): unknown;
   writeHead(status: number, headers: Record<string, string>): unknown;
   end(body: string): unknown;
 }
@@ -343,6 +353,11 @@ export interface FastifyReply {
   code(status: number): unknown;
   headers(headers: Record<string, string>): unknown;
   send(body: Uint8Array | undefined): unknown;
+}
+
+/** Sets headers of the response that the host will send. */
+export function setByNode(response: NodeResponse, headers: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
 }
 
 export function sendByNode(

@@ -8,6 +8,7 @@ import {
   ConfigurationError,
   type DpopOptions,
   EmbeddedAccessTokens,
+  OAuthError,
   type ProtectionOptions,
   type VerifiedAccessToken,
 } from '@grantd/protect';
@@ -21,6 +22,7 @@ import {
   basic,
   ISSUER,
   openWorld,
+  SECRET,
   secretOf,
   type World,
   type WorldOptions,
@@ -32,6 +34,9 @@ import { API, AskedServer, apiToken, CREDENTIALS } from './harness/resource_serv
 const DPOP: DpopOptions = { baseUrl: API };
 const NOTES = `${API}/notes`;
 const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519';
+const NONCE_SECRET = 'a secret of the API with more than 32 characters';
+const OTHER_SECRET = 'the next secret of the API, also with more than 32';
+const WITH_NONCES: DpopOptions = { ...DPOP, nonceSecret: NONCE_SECRET };
 const BODY = '{"sub":"machine","clientId":"machine","scopes":["read"]}';
 
 /** Every way to check tokens. */
@@ -128,6 +133,13 @@ function assertRefused(
   assert.deepEqual(JSON.parse(body), { error, error_description: description });
 }
 
+/** The nonce of a response, which caches must not keep (§8.2). */
+function nonceIn({ headers }: Pick<TestResponse, 'headers'>): string {
+  assert.match(String(headers['dpop-nonce']), /^[\w-]{43}$/);
+  assert.equal(headers['cache-control'], 'no-store');
+  return String(headers['dpop-nonce']);
+}
+
 for (const host of PROTECTED_HOSTS) {
   describe(`DPoP at an API in ${host.name}`, () => {
     test('§7.1 a bound token with its proof lets the request through, and each proof counts once', async (t) => {
@@ -151,8 +163,114 @@ for (const host of PROTECTED_HOSTS) {
       ])
         assertRefused(await send(headers), 'invalid_token', description, 'Bearer');
     });
+
+    test('§8.2, §9 a required nonce is asked for, and each response has one for the next proof', async (t) => {
+      const { world, get, send, token } = await openApi(t, host, undefined, { dpop: WITH_NONCES });
+      const description = 'the DPoP proof needs the nonce of the DPoP-Nonce header';
+      const asked = await get(token);
+      assertRefused(asked, 'use_dpop_nonce', description);
+      const nonce = nonceIn(asked);
+      assertRefused(await get(token, { nonce: `${nonce}x` }), 'use_dpop_nonce', description);
+      const { status, headers, body } = await get(token, { nonce });
+      assert.deepEqual({ status, body }, { status: 200, body: BODY });
+      assert.equal(nonceIn({ headers }), nonce);
+      assert.equal(nonceIn(await get(token, { nonce }, { method: 'HEAD' })), nonce);
+      assert.equal(nonceIn(await get(token, { nonce, htm: 'POST' })), nonce);
+
+      const bearer = await send({ authorization: `Bearer ${await apiToken(world)}` });
+      assert.deepEqual([bearer.status, bearer.headers['dpop-nonce']], [200, undefined]);
+      assert.equal((await send({})).headers['dpop-nonce'], undefined);
+    });
   });
 }
+
+test('§8, §9 each nonce is accepted for one to two minutes, by every process with the secret', async (t) => {
+  const { world, get, token } = await openApi(t, FETCH, undefined, { dpop: WITH_NONCES });
+  const tokens = new EmbeddedAccessTokens({ server: world.server, audience: API });
+  /** Another process, whose clock may differ by some seconds. */
+  const askedElsewhere = async (dpop: Partial<DpopOptions>, nonce: string, ahead = 0) => {
+    const api = await FETCH.open({
+      ...{ tokens, scopes: ['read'], clock: () => world.clock.read() + ahead * 1000 },
+      dpop: { ...WITH_NONCES, ...dpop },
+    });
+    t.after(() => api.close());
+    const proof = await proofOf(world, { htm: 'GET', htu: `${dpop.baseUrl ?? API}/notes`, token, nonce });
+    const headers = { authorization: `DPoP ${token}`, dpop: proof };
+    return (await api.send({ method: 'GET', path: '/notes', headers })).status;
+  };
+  const first = nonceIn(await get(token));
+  assert.equal(await askedElsewhere({}, first), 200);
+  assert.equal(await askedElsewhere({}, first, -50), 200, 'a nonce of a process whose clock is ahead');
+  assert.equal(await askedElsewhere({ baseUrl: `${API}/v2` }, first), 200, 'the origin counts');
+  assert.equal(await askedElsewhere({ baseUrl: 'https://other.example' }, first), 401);
+  assert.equal(await askedElsewhere({ nonceSecret: OTHER_SECRET }, first), 401);
+  assert.equal(await askedElsewhere({ nonceSecret: [OTHER_SECRET, NONCE_SECRET] }, first), 200);
+
+  world.clock.advance(60);
+  const second = nonceIn(await get(token, { nonce: first }));
+  assert.notEqual(second, first);
+  assert.equal((await get(token, { nonce: first })).status, 200);
+  world.clock.advance(60);
+  assertRefused(
+    await get(token, { nonce: first }),
+    'use_dpop_nonce',
+    'the DPoP proof needs the nonce of the DPoP-Nonce header',
+  );
+  assert.equal((await get(token, { nonce: second })).status, 200);
+});
+
+test('§8 the server’s own nonces are none of the API, even with the same secret', async (t) => {
+  const dpop: DpopOptions = { baseUrl: ISSUER, nonceSecret: SECRET };
+  const { world, get, token } = await openApi(t, FETCH, undefined, { dpop });
+  const sent = { 'content-type': 'application/x-www-form-urlencoded', dpop: await proofOf(world) };
+  const nonce = nonceIn(await world.send({ method: 'POST', path: '/token', headers: sent, body: '' }));
+  const htu = `${ISSUER}/notes`;
+  assert.equal((await get(token, { htu, nonce })).status, 401);
+  assert.equal((await get(token, { htu, nonce: nonceIn(await get(token, { htu })) })).status, 200);
+});
+
+test('§9 a proof whose nonce is refused is not used up', async (t) => {
+  const taken: string[] = [];
+  const dpop: DpopOptions = { ...WITH_NONCES, takeOnce: (id) => taken.push(id) > 0 };
+  const { get, token } = await openApi(t, FETCH, undefined, { dpop });
+  const nonce = nonceIn(await get(token));
+  assert.deepEqual(taken, []);
+  assert.equal((await get(token, { nonce })).status, 200);
+  assert.equal(taken.length, 1);
+});
+
+test('§8.2 the nonce leaves other headers of the response as they are', async (t) => {
+  const { world, get, token } = await openApi(t, FETCH, undefined, { dpop: WITH_NONCES });
+  const nonce = nonceIn(await get(token));
+  const tokens = new EmbeddedAccessTokens({ server: world.server, audience: API });
+  for (const [response, cacheControl] of [
+    [new Response('notes', { headers: { 'cache-control': 'private, max-age=60' } }), 'private, max-age=60'],
+    [Response.redirect('https://api.example/other'), 'no-store'], // its headers cannot be changed
+  ] as const) {
+    const answer = protect({ tokens, dpop: WITH_NONCES, clock: world.clock.read })(() => response);
+    const dpop = await proofOf(world, { htm: 'GET', htu: NOTES, token, nonce });
+    const { status, headers } = await answer(
+      new Request(NOTES, { headers: { authorization: `DPoP ${token}`, dpop } }),
+    );
+    assert.equal(status, response.status);
+    assert.deepEqual([headers.get('cache-control'), headers.get('dpop-nonce')], [cacheControl, nonce]);
+    assert.equal(headers.get('location'), response.headers.get('location'));
+  }
+});
+
+test('§9 forwarded errors have the nonce in their headers', async (t) => {
+  const { world, token } = await openApi(t);
+  const tokens = new EmbeddedAccessTokens({ server: world.server, audience: API });
+  const options = { tokens, dpop: WITH_NONCES, clock: world.clock.read, errors: 'forward' } as const;
+  const dpop = await proofOf(world, { htm: 'GET', htu: NOTES, token });
+  const request = new Request(NOTES, { headers: { authorization: `DPoP ${token}`, dpop } });
+  await assert.rejects(protect(options)(() => new Response())(request), (error) => {
+    assert.ok(error instanceof OAuthError);
+    assert.deepEqual([error.code, error.status, error.reason], ['use_dpop_nonce', 401, 'dpop_nonce_missing']);
+    assert.match(String(error.headers['dpop-nonce']), /^[\w-]{43}$/);
+    return true;
+  });
+});
 
 for (const [name, tokens] of Object.entries(WAYS)) {
   describe(`DPoP at an API that checks tokens ${name}`, () => {
@@ -246,7 +364,7 @@ test('§4.3 (9) behind a router and a proxy the URL is below baseUrl, as the cli
     const headers = { authorization: `DPoP ${token}`, dpop, host: 'internal:3000' };
     const request = { method: 'GET', url: '/1', originalUrl: '/notes/1?x=y', headers, rawHeaders: [] };
     let failed: unknown;
-    await guard(request, { writeHead: () => {}, end: () => {} }, (error) => {
+    await guard(request, { setHeader: () => {}, writeHead: () => {}, end: () => {} }, (error) => {
       failed = error;
     });
     return failed === undefined;
@@ -267,7 +385,7 @@ test('§4.3 (9) a proof does not fit a path with dot segments, which the router 
     let failed: unknown;
     await guard(
       { method: 'GET', url, headers, rawHeaders: [] },
-      { writeHead: () => {}, end: () => {} },
+      { setHeader: () => {}, writeHead: () => {}, end: () => {} },
       (error) => {
         failed = error;
       },
@@ -360,6 +478,22 @@ test('wrong options of DPoP are refused at once', async (t) => {
     [{ ...DPOP, algorithms: ['HS256'] }, 'dpop.algorithms: expected some of RS256, PS256, ES256, EdDSA'],
     [{ ...DPOP, proofLifetime: 0 }, 'dpop.proofLifetime: expected a number from 1 to 3600'],
     [{ ...DPOP, maxProofs: 0 }, 'dpop.maxProofs: expected a number from 1 to 1000000'],
+    [
+      { ...DPOP, nonceSecret: 'short' },
+      'dpop.nonceSecret: expected a text of at least 32 characters, or a list of such texts, newest first',
+    ],
+    [
+      { ...DPOP, nonceSecret: [] },
+      'dpop.nonceSecret: expected a text of at least 32 characters, or a list of such texts, newest first',
+    ],
+    [
+      { ...DPOP, nonceSecret: [NONCE_SECRET, 'short'] },
+      'dpop.nonceSecret: expected a text of at least 32 characters, or a list of such texts, newest first',
+    ],
+    [
+      { ...DPOP, nonceSecret: undefined },
+      'dpop.nonceSecret: expected a text of at least 32 characters, or a list of such texts, newest first',
+    ],
     [{ ...DPOP, nonces: true }, /^dpop\.nonces: no such option/],
   ] as const) {
     assert.throws(
@@ -377,7 +511,7 @@ test('wrong options of DPoP are refused at once', async (t) => {
 test('§5, §7 oauth4webapi gets a bound token, and calls the API with proofs by its key', async (t) => {
   const world = await openWorld(t);
   const tokens = new EmbeddedAccessTokens({ server: world.server, audience: API });
-  const answer = protect({ tokens, dpop: DPOP, clock: world.clock.read })(() => new Response('notes'));
+  let answer = protect({ tokens, dpop: DPOP, clock: world.clock.read })(() => new Response('notes'));
   const options = libraryOptions(world);
   const client = { client_id: 'machine', [oauth.clockSkew]: options[oauth.clockSkew] };
   const server = await discovered(options);
@@ -401,6 +535,10 @@ test('§5, §7 oauth4webapi gets a bound token, and calls the API with proofs by
     });
   assert.equal(await (await request(DPoP)).text(), 'notes');
   assert.equal(await (await request(DPoP)).text(), 'notes');
+  const demanding = protect({ tokens, dpop: WITH_NONCES, clock: world.clock.read });
+  answer = demanding(() => new Response('notes'));
+  await assert.rejects(request(DPoP), (error) => oauth.isDPoPNonceError(error));
+  assert.equal(await (await request(DPoP)).text(), 'notes', 'the library has kept the nonce');
   const foreign = oauth.DPoP(client, await oauth.generateKeyPair('EdDSA'));
   for (const handle of [foreign, undefined])
     await assert.rejects(request(handle), oauth.WWWAuthenticateChallengeError);

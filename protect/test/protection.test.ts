@@ -297,7 +297,7 @@ test('options of a protection that do not fit are refused at once', () => {
 test('two Authorization headers are refused, although Node shows only the first', async () => {
   const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
   const statuses: number[] = [];
-  const response = { writeHead: (status: number) => statuses.push(status), end: () => {} };
+  const response = { setHeader() {}, writeHead: (status: number) => statuses.push(status), end: () => {} };
   const rawHeaders = ['Authorization', 'Bearer a', 'authorization', 'Bearer b'];
   const request = { method: 'GET', url: '/', headers: { authorization: 'Bearer a' }, rawHeaders };
   await nodeProtect({ tokens })(request, response, () => assert.fail('it was let through'));
@@ -316,7 +316,7 @@ test('Nest: two Authorization headers are refused on either platform, and a resp
   const note = (outcome: unknown) => outcomes.push(outcome);
   const answered = (request: NestRequest) =>
     new Promise((resolve) => {
-      const ofNode = { writeHead: (status: number) => statuses.push(status), end: resolve };
+      const ofNode = { setHeader() {}, writeHead: (status: number) => statuses.push(status), end: resolve };
       const ofFastify = { code: (status: number) => statuses.push(status), headers: () => {}, send: resolve };
       const response = 'raw' in request ? ofFastify : ofNode;
       const http = { getRequest: () => request, getResponse: () => response };

@@ -1,14 +1,22 @@
 // DPoP at the server's endpoints: which requests need a proof, its single use, and nonces. § refers to RFC 9449.
-import { hmacSha256, sha256 } from '#crypto';
+import { sha256 } from '#crypto';
 import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/client.ts';
-import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
-import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
+import { OAuthError } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
-import { type DpopProof, isForToken, refusedProof, verifyDpopProof } from './dpop_proof.ts';
+import {
+  currentNonce,
+  type DpopProof,
+  isForToken,
+  type NonceSource,
+  refusedProof,
+  requireNonce,
+  verifyDpopProof,
+} from './dpop_proof.ts';
 
 type DpopContext = Pick<
   ClientContext,
@@ -92,7 +100,8 @@ async function checkedProof(
   const nowMs = context.clock();
   const proof = await verifyDpopProof(header, { method, urls, algorithms, lifetime, nowMs });
   if ('reason' in proof) throw refusedProof(proof, status);
-  await requireNonce(context, proof, status);
+  if (proof.nonce !== undefined || context.dpopNonces === 'required')
+    await requireNonce(await noncesOf(context), proof, status);
   return proof;
 }
 
@@ -107,45 +116,12 @@ async function useUp(context: ProofContext, { jkt, jti, iat }: DpopProof, status
   throw refusedProof({ reason: 'dpop_proof_replayed' }, status);
 }
 
-/** Milliseconds after which the server provides another nonce. The previous one is still accepted. */
-const NONCE_MS = 60 * 1000;
-
-/**
- * The header with the nonce for the client's next proofs (§8.2). It derives from the server's secret and the time, so
- * that every process accepts it and nothing is stored.
- */
+/** The header with the nonce for the client's next proofs (§8.2). */
 export async function nonceHeaders(context: DpopContext): Promise<Readonly<Record<string, string>>> {
   if (context.dpopAlgorithms.length === 0) return {};
-  const [key] = await context.secret.keys('dpop_nonce');
-  return key === undefined ? {} : { 'dpop-nonce': await nonceAt(context, key, periodOf(context)) };
+  return { 'dpop-nonce': await currentNonce(await noncesOf(context)) };
 }
 
-function periodOf({ clock }: DpopContext): number {
-  return Math.floor(clock() / NONCE_MS);
-}
-
-function nonceAt({ issuer }: DpopContext, key: Uint8Array<ArrayBuffer>, period: number) {
-  return hmacSha256(key, JSON.stringify([issuer, period]));
-}
-
-/**
- * Checks the nonce (§4.3 (10), §8). The next one counts too, because the clock of the process that provided it may be
- * ahead.
- * @throws {OAuthError} `use_dpop_nonce`; the response has a nonce
- */
-async function requireNonce(context: DpopContext, { nonce }: DpopProof, status: 400 | 401): Promise<void> {
-  if (nonce === undefined && context.dpopNonces === 'offered') return;
-  if (nonce === undefined) throw refusedNonce('dpop_nonce_missing', status);
-  const now = periodOf(context);
-  for (const key of await context.secret.keys('dpop_nonce'))
-    for (const period of [now, now - 1, now + 1])
-      if (equalInConstantTime(nonce, await nonceAt(context, key, period))) return;
-  throw refusedNonce('dpop_nonce_wrong', status);
-}
-
-function refusedNonce(reason: RefusalReason, status: 400 | 401): OAuthError {
-  return new OAuthError('use_dpop_nonce', 'the DPoP proof needs the nonce of the DPoP-Nonce header', {
-    reason,
-    status,
-  });
+async function noncesOf({ secret, issuer, clock }: DpopContext): Promise<NonceSource> {
+  return { keys: await secret.keys('dpop_nonce'), owner: issuer, nowMs: clock() };
 }

@@ -1,6 +1,6 @@
 // Reads and verifies DPoP proofs, at the server and in APIs. § refers to RFC 9449.
 import type { JWK } from 'jose';
-import { sha256, verifierOf } from '#crypto';
+import { hmacSha256, sha256, verifierOf } from '#crypto';
 import type { Verifies } from '../crypto/port.ts';
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
@@ -156,6 +156,62 @@ function withoutNeed(escaped: string): string {
 /** Whether a proof is for this access token (§4.3 (12)). */
 export async function isForToken({ ath }: DpopProof, token: string): Promise<boolean> {
   return ath !== undefined && equalInConstantTime(ath, await sha256(token));
+}
+
+/** Milliseconds after which the nonce changes. The previous one is still accepted. */
+const NONCE_MS = 60 * 1000;
+
+/**
+ * Where nonces come from (§8, §9). They derive from keys and the time, so that every process that has the keys accepts
+ * them and nothing is stored.
+ */
+export interface NonceSource {
+  /** The first one makes nonces, all are accepted. */
+  readonly keys: readonly Uint8Array<ArrayBuffer>[];
+  /** Who accepts the nonces: the issuer, or the origin of an API. */
+  readonly owner: string;
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** The nonce for the client's next proofs (§8.2). */
+export async function currentNonce({ keys: [key], owner, nowMs }: NonceSource): Promise<string> {
+  if (key === undefined) throw new Error('a source of nonces has a key');
+  return nonceAt(owner, key, periodOf(nowMs));
+}
+
+function periodOf(nowMs: number): number {
+  return Math.floor(nowMs / NONCE_MS);
+}
+
+function nonceAt(owner: string, key: Uint8Array<ArrayBuffer>, period: number) {
+  return hmacSha256(key, JSON.stringify([owner, period]));
+}
+
+/**
+ * Requires a nonce of this source (§4.3 (10), §8). The next one counts too, because the clock of the process that
+ * provided it may be ahead.
+ * @param status 400 at the token endpoint, 401 at a protected resource
+ * @throws {OAuthError} `use_dpop_nonce`; the response needs a nonce
+ */
+export async function requireNonce(
+  { keys, owner, nowMs }: NonceSource,
+  { nonce }: DpopProof,
+  status: 400 | 401,
+): Promise<void> {
+  if (nonce === undefined) throw refusedNonce('dpop_nonce_missing', status);
+  const now = periodOf(nowMs);
+  for (const key of keys)
+    for (const period of [now, now - 1, now + 1])
+      if (equalInConstantTime(nonce, await nonceAt(owner, key, period))) return;
+  throw refusedNonce('dpop_nonce_wrong', status);
+}
+
+function refusedNonce(reason: RefusalReason, status: 400 | 401): OAuthError {
+  return new OAuthError('use_dpop_nonce', 'the DPoP proof needs the nonce of the DPoP-Nonce header', {
+    reason,
+    status,
+  });
 }
 
 /** `alg` values of proofs, for metadata and challenges. */

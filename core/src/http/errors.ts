@@ -369,8 +369,9 @@ export const REFUSAL_REASONS = {
   dpop_proof_not_yet_valid:
     'The DPoP proof is from the future. The clock of the client may be at most a minute ahead.',
   dpop_proof_replayed: 'The DPoP proof was used before.',
-  dpop_nonce_missing: 'The DPoP proof has no nonce, which dpopNonces requires. Clients repeat the request.',
-  dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server, or too old.',
+  dpop_nonce_missing:
+    'The DPoP proof has no nonce, which dpopNonces requires, or nonceSecret of an API. Clients repeat the request.',
+  dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server or API, or too old.',
   dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
   proof_unexpected:
     'The refresh token was just used without a DPoP proof or certificate, and its successor is not bound. The retry has one.',
