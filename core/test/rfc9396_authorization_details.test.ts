@@ -209,6 +209,32 @@ specification('Authorization details of a grant (RFC 9396)', ON_EVERY_STORE, (sp
   );
 
   spec(
+    '§9.2, §13 a caller without authentication sees only details for every API, of each kind of token',
+    async (world) => {
+      await addParties(world);
+      for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
+        const open = { ...OPTIONS, accessTokenFormat, authenticateIntrospect: false };
+        const server = await secondServer(world, open);
+        const seen = async (token: string, headers: Record<string, string> = {}) => {
+          const { body } = await server.post('/token/introspect', { token }, null, headers);
+          const { active, authorization_details: details } = JSON.parse(body);
+          return [active, details];
+        };
+        const { access_token, refresh_token } = await grant(server, requesting(ACCOUNTS, PAYMENT, REPORT));
+        for (const token of [access_token, refresh_token]) {
+          assert.deepEqual(await seen(token), [true, [REPORT]]);
+          const ignored = { authorization: basic('app') };
+          assert.deepEqual(await seen(token, ignored), [true, [REPORT]], 'credentials prove nothing here');
+          const host = await server.server.introspectToken(token);
+          assert.deepEqual(host.authorization_details, [ACCOUNTS, PAYMENT, REPORT]);
+        }
+        const { access_token: forApis } = await grant(server, requesting(ACCOUNTS, PAYMENT));
+        assert.deepEqual(await seen(forApis), [true, undefined]);
+      }
+    },
+  );
+
+  spec(
     '§6 a refresh token keeps the details of the grant, and introspection shows them to its client',
     async (world) => {
       await addParties(world);

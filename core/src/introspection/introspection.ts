@@ -96,7 +96,7 @@ export async function introspection(
 
   // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
   const recipient = jwtRecipient(request, caller);
-  const result = await describe(context, found, caller, context.introspectionPolicy, call);
+  const result = await describe(context, found, caller, call);
   return recipient === undefined
     ? jsonResponse(result)
     : introspectionJwtResponse(context, result, recipient);
@@ -131,8 +131,8 @@ export async function introspectToken(
   token: string,
   { caller, hint }: IntrospectionOptions,
 ): Promise<IntrospectionResult> {
-  const policy = caller === undefined ? defaultPolicy : context.introspectionPolicy;
-  return describe(context, await find(context, token, hint), caller, policy, { operation: 'introspection' });
+  const found = await find(context, token, hint);
+  return describe(context, found, caller ?? 'host', { operation: 'introspection' });
 }
 
 /** The hint `auth_code` needs no lookup, because codes are never active (grantd §5.5). */
@@ -144,20 +144,23 @@ function find(
   return hint === 'auth_code' ? { reason: 'authorization_code' } : findToken(context, token);
 }
 
+/** Who gets the answer. `undefined` is a request without authentication. */
+type Reader = ClientRecord | 'host' | undefined;
+
 async function describe(
-  context: ClientContext,
+  context: ClientContext & Pick<Context, 'introspectionPolicy'>,
   found: FoundToken | NoToken,
-  caller: ClientRecord | undefined,
-  policy: IntrospectionPolicy,
+  reader: Reader,
   call: Call,
 ): Promise<IntrospectionResult> {
   if ('reason' in found) return inactive(context, call, found.reason);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
-  if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
+  if (reader !== 'host' && !(await context.introspectionPolicy(reader, found)))
+    return inactive(context, call, 'policy', found.record.id);
   const { applicationClaims } = context;
-  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, caller);
-  return { ...active(found, caller), ...(await applicationClaims.ofResponse('introspection', found)) };
+  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, reader);
+  return { ...active(found, reader), ...(await applicationClaims.ofResponse('introspection', found)) };
 }
 
 /**
@@ -165,7 +168,7 @@ async function describe(
  * token's record. Hosts may store `null` for an absent claim. The members are assigned one by one, because spreading them
  * takes 0.3 µs more.
  */
-function active(found: FoundToken, caller: ClientRecord | undefined): IntrospectionResult {
+function active(found: FoundToken, reader: Reader): IntrospectionResult {
   const { record, claims } = found;
   const { scopes, clientId, tokenType } = record;
   const result: { active: true; [member: string]: unknown } = { active: true };
@@ -184,23 +187,24 @@ function active(found: FoundToken, caller: ClientRecord | undefined): Introspect
     if (isByKey) result.token_type = 'DPoP';
   }
   const details = claims.authorization_details ?? record.authorizationDetails;
-  const visible = details === undefined ? undefined : detailsVisibleTo(caller, clientId, details);
+  const visible = details === undefined ? undefined : detailsVisibleTo(reader, clientId, details);
   if (visible !== undefined) result.authorization_details = visible;
   return result;
 }
 
 /**
- * The host and the token's client see all details. An API sees those that are for it (RFC 9396 §9.2).
+ * The host and the token's client see all details. An API sees those that are for it (RFC 9396 §9.2). A reader that is
+ * no API, or did not authenticate, sees those that are for every API.
  * @param details a host's own JWT may have anything here
  */
 function detailsVisibleTo(
-  caller: ClientRecord | undefined,
+  reader: Reader,
   clientId: string,
   details: unknown,
 ): AuthorizationDetails | undefined {
   const all = detailsIn(details);
-  if (all === undefined || caller === undefined || caller.id === clientId) return all;
-  return detailsFor(all, caller.resource === undefined ? [] : [caller.resource]);
+  if (all === undefined || reader === 'host' || reader?.id === clientId) return all;
+  return detailsFor(all, reader?.resource === undefined ? [] : [reader.resource]);
 }
 
 /** Only the operator learns the reason, from an event. */
