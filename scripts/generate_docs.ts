@@ -125,8 +125,7 @@ appear in events, in logs and in \`grantd token explain\`. Responses contain onl
 ${table(INACTIVE_REASONS)}
 
 If introspection answers \`{"active":false}\`, the log has the event \`inactive\` with one of these codes. If a revocation has
-no effect, the log has the event \`revocation_ignored\` with one of them, or with \`token_foreign\`, \`code_foreign\` or
-\`code_unknown\`.
+no effect, the log has the event \`revocation_ignored\` with one of them, or with \`token_foreign\` or \`code_foreign\`.
 
 ## Why a request was refused
 

@@ -15,7 +15,7 @@ import {
 import { bearerChallenges, clientChallenges, formatChallenges, readAccessToken } from '../src/http/bearer.ts';
 import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../src/http/errors.ts';
 import { isScopeToken, parseForm, readForm } from '../src/http/form.ts';
-import { queryOf } from '../src/http/http.ts';
+import { LONGEST_PARAMETERS, queryOf } from '../src/http/http.ts';
 import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims, permittedNames } from '../src/protocol/claims.ts';
 import { isPersonalScope } from '../src/protocol/client_metadata.ts';
@@ -601,6 +601,8 @@ test('reason codes are stable words, each explained in one sentence', () => {
     assert.match(code, /^[a-z_]+$/);
     assert.match(sentence, /^[A-Z].+\.$|^token_type_hint .+\.$/);
   }
+  assert.match(REFUSAL_REASONS.body_too_large, new RegExp(` ${MAX_BODY_BYTES / 1024} KiB`));
+  assert.match(REFUSAL_REASONS.parameters_too_long, new RegExp(` ${LONGEST_PARAMETERS} characters`));
 });
 
 test('RFC 6749 §5.2 an error response has error and error_description, and not its cause', () => {

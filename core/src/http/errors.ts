@@ -1,6 +1,6 @@
 // Every entry point loads this file, so it also checks the version of Node.
 import '../supported_node.ts';
-import { type BrowserDelivery, LONGEST_PARAMETERS, MAX_BODY_BYTES } from './http.ts';
+import type { BrowserDelivery } from './http.ts';
 
 /** Every error code on the wire with its HTTP status, grouped by the defining specification. */
 export const ERROR_STATUS = {
@@ -220,6 +220,7 @@ export const INACTIVE_REASONS = {
   client_disabled: 'The client is disabled.',
   client_gone: 'The client that the token was issued to no longer exists.',
   issued_before_cutoff: 'The token is older than the time before which all tokens were revoked.',
+  code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
   code_redeemed: 'The authorization code was redeemed.',
   authorization_code: 'Authorization codes are not introspected.',
   policy: 'The introspection policy hides this token from this caller.',
@@ -227,13 +228,14 @@ export const INACTIVE_REASONS = {
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;
 
+// Texts without expressions, which bundlers leave out: only the documentation lists them.
 export const REFUSAL_REASONS = {
   method_not_allowed: 'The endpoint does not support this HTTP method.',
   wrong_media_type: 'The endpoint does not accept the media type of the body.',
-  body_too_large: `The body is larger than ${MAX_BODY_BYTES / 1024} KiB.`,
+  body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
-  parameters_too_long: `The parameters of the request exceed ${LONGEST_PARAMETERS} characters in total.`,
+  parameters_too_long: 'The parameters of the request exceed 6144 characters in total.',
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is not access_token, refresh_token or auth_code.',
   credentials_missing: 'The request contains no client credentials.',
@@ -284,7 +286,6 @@ export const REFUSAL_REASONS = {
   pkce_unexpected: 'The request contains a PKCE verifier, but the authorization request had no challenge.',
   pkce_mismatch: 'The PKCE verifier does not match the challenge.',
   token_foreign: 'The token belongs to another client.',
-  code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
   code_expired: 'The authorization code has expired.',
   code_foreign: 'The authorization code belongs to another client.',
   code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
@@ -324,7 +325,7 @@ export const REFUSAL_REASONS = {
   authorization_details_withdrawn:
     'Every authorization detail of the grant is of a type or for an API that the client may no longer have.',
   authorization_details_enrichment_unfit:
-    'enrich of authorizationDetails returned a wrong list, or approved details are for an API that the client may not use. The value names the types or APIs.',
+    'The list that enrich of authorizationDetails returned is wrong, or approved details are for an API that the client may not use; the value names the types or APIs.',
   request_object_malformed: 'The request object is unreadable or unsigned.',
   request_object_wrong_key: 'No key of the client verifies the request object.',
   request_object_wrong_claims:

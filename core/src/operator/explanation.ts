@@ -1,6 +1,6 @@
 // Explains to an operator what a token is and why it is inactive.
 import { sha256 } from '#crypto';
-import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';
+import { INACTIVE_REASONS, type InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
@@ -21,7 +21,7 @@ export interface Explanation {
   readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'unknown';
   readonly alive: boolean;
   /** Why the token is inactive. */
-  readonly reason?: ReasonCode;
+  readonly reason?: InactiveReason;
   /** The reason in a sentence. */
   readonly explanation?: string;
   /** Milliseconds since 1970: when the token became inactive, if recorded. */
@@ -65,7 +65,11 @@ async function explainCode(context: TokenContext, code: string): Promise<Explana
   return life.alive ? { kind, record, alive: true } : { kind, record, ...dead(life.reason, life.sinceMs) };
 }
 
-function dead(reason: ReasonCode, sinceMs?: number) {
-  const explanation = { ...INACTIVE_REASONS, ...REFUSAL_REASONS }[reason];
-  return { alive: false, reason, explanation, ...(sinceMs !== undefined && { sinceMs }) };
+function dead(reason: InactiveReason, sinceMs?: number) {
+  return {
+    alive: false,
+    reason,
+    explanation: INACTIVE_REASONS[reason],
+    ...(sinceMs !== undefined && { sinceMs }),
+  };
 }
