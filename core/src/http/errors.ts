@@ -401,7 +401,7 @@ export const REFUSAL_REASONS = {
   document_unavailable:
     'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
   application_claim_unfit:
-    'applicationClaims.valuesOf returned an undeclared claim or a wrong value. The value names the claim.',
+    'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The value names the claim.',
   storage_unavailable: 'Storage was not available, or the outcome of a write is unknown.',
   unexpected: 'Unexpected error. The log has its cause.',
 } as const;
