@@ -2,11 +2,21 @@
 // § refers to FAPI 2.0 Security Profile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigurationError, SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
-import { accepted, addSigningClient, exactly, refused, USUAL } from './harness/authorization_endpoint.ts';
+import { ConfigurationError, type NewClient, SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
+import {
+  accepted,
+  addSigningClient,
+  exactly,
+  refusalOf,
+  refused,
+  shown,
+  USUAL,
+} from './harness/authorization_endpoint.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
+import { setMetadata } from './harness/client_metadata.ts';
 import { proofOf } from './harness/dpop_proofs.ts';
 import { CALLBACK, openRegistration, postRegistration } from './harness/registration.ts';
+import { CANNOT_SIGN, secondServer } from './harness/second_server.ts';
 import { CLIENTS, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 /** The algorithms that a client can use for request objects, assertions and proofs. */
@@ -171,4 +181,37 @@ test('§5.4.1 a list with only RS256, or with nothing, is refused at the start a
     });
   for (const name of ['requestObjectAlgorithms', 'clientAssertionAlgorithms'] as const)
     await assert.rejects(openWorld(t, { [name]: [] }), { name: 'ConfigurationError', option: name });
+});
+
+test('RFC 6749 §4.1.2.1 if the server could not sign a token of the request, it fails before the user signs in', async (t) => {
+  const world = await openWorld(t);
+  const oidc = { getUserClaims: () => ({}) };
+  const options = { ...CANNOT_SIGN, oidc, idTokenAlgorithm: 'ES256' } as const;
+  const server = await secondServer(world, options);
+  const add = (id: string, members: Partial<NewClient>) =>
+    world.storage.clients.add({ ...CLIENTS.web, id, ...members });
+  await add('id-token', { idTokenAlgorithm: 'PS256' });
+  await add('userinfo', { metadata: { userinfo_signed_response_alg: 'PS256' } });
+  await add('access-token', { accessTokenFormat: 'jwt', accessTokenAlgorithm: 'PS256' });
+  const failure = shown('server_error', 'an unexpected error', 500);
+  for (const [client_id, scope] of [
+    ['id-token', 'openid'],
+    ['userinfo', 'openid'],
+    ['access-token', 'openid'],
+    ['access-token', 'read'],
+  ] as const) {
+    assert.deepEqual(await refusalOf(server, { client_id, scope }), failure, client_id);
+    const [event] = server.events.splice(0);
+    assert.ok(event?.type === 'refused');
+    const { reason, clientId, value } = event;
+    assert.deepEqual([reason, clientId, value], ['answer_algorithm_unsupported', client_id, 'PS256']);
+  }
+  for (const [client_id, scope] of [
+    ['id-token', 'read'], // needs no ID token
+    ['userinfo', 'read'],
+    ['web', 'openid'],
+  ])
+    assert.equal((await accepted(server, { client_id, scope })).client.id, client_id);
+  await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
+  assert.equal((await accepted(server, {})).client.id, 'web');
 });

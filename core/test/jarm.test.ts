@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  AuthorizationServer,
   type ClientMetadata,
   DocumentError,
   type FetchDocument,
@@ -30,8 +29,8 @@ import {
 import { clientKey } from './harness/client_keys.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
 import { setMetadata } from './harness/client_metadata.ts';
-import { CANNOT_SIGN } from './harness/second_server.ts';
-import { CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
+import { CANNOT_SIGN, secondServer } from './harness/second_server.ts';
+import { CLIENTS, ISSUER, openWorld, type World } from './harness/world.ts';
 
 const JWT_MODES = ['query.jwt', 'fragment.jwt', 'form_post.jwt', 'jwt'] as const;
 type JwtMode = (typeof JWT_MODES)[number];
@@ -188,33 +187,44 @@ test('§3 without a response mode of JARM, a registered algorithm changes nothin
   assert.match(codeIn(response), /^grantd_ac_/);
 });
 
-test('§2.2 if a host’s own service cannot sign with the algorithm, no code is issued, and nothing leaves unsigned', async (t) => {
+/** The response if a service of the host lacks the algorithm: of the registration, or the default. */
+const UNSIGNABLE = [
+  ['PS256', shown('server_error', 'an unexpected error', 500)],
+  [undefined, shown('invalid_request', 'the server does not sign with the algorithm of the client')],
+] as const;
+
+test('§2.2 if a host’s own service cannot sign with the algorithm, the request is refused before the user signs in', async (t) => {
   const world = await openWorld(t);
-  const events: (string | undefined)[] = [];
-  const server = new AuthorizationServer({
-    issuer: ISSUER,
-    secret: SECRET,
-    storage: world.storage,
-    clock: world.clock.read,
-    ...CANNOT_SIGN,
-    onEvent: (event) => event.type === 'refused' && events.push(event.reason),
-  });
-  const expected = shown('invalid_request', 'the server does not sign with the algorithm of the client');
-  const request = () =>
-    server.authorization.validate(exactly({ ...USUAL, scope: 'read', response_mode: 'jwt' }));
-  assert.deepEqual(
-    await refused(server.authorization.complete(await request(), { subject: 'alice' })),
-    expected,
-  );
-  assert.deepEqual(
-    await refused(server.authorization.refuse(await request(), 'access_denied', 'no')),
-    expected,
-  );
-  assert.deepEqual(
-    await refused(server.authorization.validate(exactly({ ...USUAL, scope: 'admin', response_mode: 'jwt' }))),
-    expected,
-  );
-  assert.deepEqual(events, Array(3).fill('answer_algorithm_unsupported'));
+  const server = await secondServer(world, CANNOT_SIGN);
+  for (const [authorization_signed_response_alg, expected] of UNSIGNABLE) {
+    await setMetadata(world, 'web', {
+      ...(authorization_signed_response_alg && { authorization_signed_response_alg }),
+    });
+    for (const response_mode of JWT_MODES) {
+      const request = { scope: 'read', response_mode };
+      assert.deepEqual(await refusalOf(server, request), expected);
+      assert.equal(server.lastReason, 'answer_algorithm_unsupported');
+      assert.deepEqual(await refusalOf(server, { ...request, scope: 'admin' }), expected, 'as any refusal');
+      const { status, body } = await server.post('/par', { ...USUAL, ...request }, 'web');
+      assert.deepEqual([status, body], [expected.status, expected.body]);
+    }
+    assert.match(codeIn(await granted(server, { scope: 'read', response_mode: 'query' })), /^grantd_ac_/);
+  }
+});
+
+test('§2.2 if a host’s own service loses the algorithm after that, no code is issued, and nothing leaves unsigned', async (t) => {
+  const world = await openWorld(t);
+  const { server, events } = await secondServer(world, CANNOT_SIGN);
+  for (const [authorization_signed_response_alg, expected] of UNSIGNABLE) {
+    await setMetadata(world, 'web', {
+      ...(authorization_signed_response_alg && { authorization_signed_response_alg }),
+    });
+    const request = await accepted(world, { scope: 'read', response_mode: 'jwt' });
+    assert.deepEqual(await refused(server.authorization.complete(request, { subject: 'alice' })), expected);
+    assert.deepEqual(await refused(server.authorization.refuse(request, 'access_denied', 'no')), expected);
+  }
+  const reasons = events.map((event) => event.type === 'refused' && event.reason);
+  assert.deepEqual(reasons, Array(4).fill('answer_algorithm_unsupported'));
   assert.deepEqual(await world.storage.grantsOf('alice'), []);
 });
 

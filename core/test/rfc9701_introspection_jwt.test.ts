@@ -322,18 +322,21 @@ test('§6 if a host’s own service cannot sign with the algorithm, there is no 
     ...CANNOT_SIGN,
     onEvent: () => {},
   });
-  const response = await server.handle({
-    method: 'POST',
-    url: '/token/introspect',
-    headers: {
-      'content-type': 'application/x-www-form-urlencoded',
-      authorization: basic('api'),
-      accept: MEDIA_TYPE,
-    },
-    body: 'token=x',
-  });
+  const asked = (headers: Readonly<Record<string, string>>) =>
+    server.handle({
+      method: 'POST',
+      url: '/token/introspect',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: basic('api'),
+        ...headers,
+      },
+      body: 'token=x',
+    });
   assert.deepEqual(
-    response,
+    await asked({ accept: MEDIA_TYPE }),
     errorOf(400, 'invalid_request', 'the server does not sign with the algorithm of the client'),
   );
+  await setMetadata(world, 'api', { introspection_signed_response_alg: 'PS256' });
+  assert.deepEqual(await asked({}), errorOf(500, 'server_error', 'an unexpected error'));
 });

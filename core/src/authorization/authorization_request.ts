@@ -138,7 +138,8 @@ async function refusingTo<T>(
   try {
     return await check();
   } catch (error) {
-    if (target === undefined || !(error instanceof OAuthError)) throw error;
+    const isRefusal = error instanceof OAuthError && error.status < 500;
+    if (target === undefined || !isRefusal) throw error;
     throw await refusedAuthorization(context, target, error);
   }
 }

@@ -5,7 +5,6 @@ import type { RefusalReason } from '../http/errors.ts';
 import { type ErrorCode, OAuthError } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
 import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
-import { usualAlgorithm } from '../protocol/profile.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import { type AnswerContext, answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -93,9 +92,7 @@ const RESPONSE_JWT_LIFETIME = 5 * 60;
 /**
  * The response as a JWT for the client (JARM §2.1, §2.2). It never has less protection than registered: a response that
  * cannot be signed or encrypted is an error at this server.
- * @throws {OAuthError} `invalid_request`: the server does not sign with the algorithm, or the client has no key to
- *   encrypt to
- * @throws {DocumentError} the client's keys cannot be fetched at the moment
+ * @throws {OAuthError | DocumentError} as `answerJwt`
  */
 function responseJwt(
   context: ResponseContext,
@@ -109,10 +106,7 @@ function responseJwt(
     client,
     { ...members, aud: client.id, exp },
     {
-      signing: {
-        type: 'JWT',
-        algorithm: metadata.authorization_signed_response_alg ?? usualAlgorithm(client),
-      },
+      signing: { type: 'JWT', algorithm: metadata.authorization_signed_response_alg },
       encryption: registeredEncryption(
         metadata.authorization_encrypted_response_alg,
         metadata.authorization_encrypted_response_enc,

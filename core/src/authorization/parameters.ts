@@ -9,10 +9,12 @@ import {
   isS256Challenge,
   parsePrompt,
   parseUiLocales,
+  RESPONSE_MODES,
 } from '../protocol/authorization_parameters.ts';
 import { type ClaimsRequest, type Confirmation, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { selectScopes } from '../protocol/records.ts';
+import { requireSigning } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
@@ -62,6 +64,8 @@ export async function readAuthorizationParameters(
     ...(details !== undefined && { authorizationDetails: details }),
   });
 
+  requireSignatures(context, client, form, scopes);
+
   // Some databases end texts at NUL, and pages cannot contain it.
   if ([...form.values()].some((value) => value.includes('\0')))
     throw refused('invalid_request', 'a parameter contains a NUL character');
@@ -95,6 +99,28 @@ function requireResponseType(client: ClientRecord, form: Form): void {
   if (!isResponseMode(responseMode)) throw refused('invalid_request', 'the response_mode is not supported');
   if (client.metadata?.response_modes?.includes(responseMode) === false)
     throw refused('invalid_request', 'the response_mode is not allowed', 'response_mode_not_allowed');
+}
+
+/**
+ * Finds what could not be signed later before the user signs in. The algorithms of the server's own options are checked
+ * at the start.
+ * @throws {OAuthError} as `requireSigning`
+ */
+function requireSignatures(
+  { jwt, accessTokenFormat }: TokenContext,
+  client: ClientRecord,
+  form: Form,
+  scopes: readonly string[],
+): void {
+  const { metadata = {}, accessTokenAlgorithm, idTokenAlgorithm } = client;
+  const mode = form.get('response_mode') ?? 'query';
+  if (isResponseMode(mode) && RESPONSE_MODES[mode].isJwt)
+    requireSigning(jwt, client, metadata.authorization_signed_response_alg);
+  const ofTokens = [
+    (client.accessTokenFormat ?? accessTokenFormat) === 'jwt' ? accessTokenAlgorithm : undefined,
+    ...(scopes.includes('openid') ? [idTokenAlgorithm, metadata.userinfo_signed_response_alg] : []),
+  ];
+  for (const algorithm of ofTokens) if (algorithm !== undefined) requireSigning(jwt, client, algorithm);
 }
 
 /** RFC 7636 §4.3, §4.4.1. */

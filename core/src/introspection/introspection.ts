@@ -9,7 +9,6 @@ import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
-import { usualAlgorithm } from '../protocol/profile.ts';
 import { type ClientRecord, formatScope, isUnchecked } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -264,7 +263,7 @@ async function introspectionJwtResponse(
   const body = await answerJwt(context, recipient, claims, {
     signing: {
       type: 'token-introspection+jwt',
-      algorithm: metadata.introspection_signed_response_alg ?? usualAlgorithm(recipient),
+      algorithm: metadata.introspection_signed_response_alg,
     },
     encryption: registeredEncryption(
       metadata.introspection_encrypted_response_alg,

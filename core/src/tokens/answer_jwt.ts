@@ -10,6 +10,7 @@ import {
   DEFAULT_CONTENT_ENCRYPTION,
   type EncryptionAlgorithm,
 } from '../protocol/client_metadata.ts';
+import { usualAlgorithm } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { ClientKeys, EncryptionKey } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
@@ -21,12 +22,17 @@ export interface AnswerContext {
 }
 
 /** The client that a response is for. */
-type Recipient = Pick<ClientRecord, 'id' | 'metadata'>;
+type Recipient = Pick<ClientRecord, 'id' | 'metadata' | 'idTokenAlgorithm'>;
 
 /** How a response is protected. */
 interface AnswerProtection {
   readonly signing:
-    | { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm }
+    | {
+        /** `typ` header. */
+        readonly type: string;
+        /** The registered algorithm. Default: the usual one of the client. */
+        readonly algorithm: SigningAlgorithm | undefined;
+      }
     | undefined;
   readonly encryption: AnswerEncryption | undefined;
 }
@@ -49,8 +55,7 @@ export function registeredEncryption(
 /**
  * Makes a JWT for a client: signed by the server, encrypted to the client, or signed and then encrypted as a nested JWT
  * (RFC 7519 §5.2). It never has less protection than registered.
- * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to, or the server does not sign with the
- *   algorithm
+ * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; or as `requireSigning`
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
 export async function answerJwt(
@@ -61,7 +66,7 @@ export async function answerJwt(
 ): Promise<string> {
   // Before signing, because a missing key is found faster.
   const key = encryption && (await encryptionKey(context, client, encryption.algorithm));
-  const signed = signing && (await sign(context, claims, signing));
+  const signed = signing && (await sign(context, client, claims, signing));
   if (encryption === undefined || key === undefined) {
     if (signed === undefined) throw new TypeError('a JWT response needs signing, encryption or both');
     return signed;
@@ -85,13 +90,34 @@ export async function answerJwt(
 
 async function sign(
   { jwt }: AnswerContext,
+  client: Recipient,
   claims: Claims,
-  signing: NonNullable<AnswerProtection['signing']>,
+  { type, algorithm }: NonNullable<AnswerProtection['signing']>,
 ): Promise<string> {
-  if (jwt.algorithms.includes(signing.algorithm)) return (await jwt.sign(claims, signing)).token;
-  throw new OAuthError('invalid_request', 'the server does not sign with the algorithm of the client', {
-    reason: 'answer_algorithm_unsupported',
-  });
+  const signing = { type, algorithm: requireSigning(jwt, client, algorithm) };
+  return (await jwt.sign(claims, signing)).token;
+}
+
+/**
+ * Returns the algorithm that signs a response, if the server signs with it.
+ * @param registered the client's algorithm for this response. Default: the usual one.
+ * @throws {OAuthError} `server_error`: it is registered, so the host's own service has lost it since; otherwise
+ *   `invalid_request`, because the client could register another one
+ */
+export function requireSigning(
+  { algorithms }: Pick<JwtService, 'algorithms'>,
+  client: Recipient,
+  registered: SigningAlgorithm | undefined,
+): SigningAlgorithm {
+  const algorithm = registered ?? usualAlgorithm(client);
+  if (algorithms.includes(algorithm)) return algorithm;
+  const details = { reason: 'answer_algorithm_unsupported', clientId: client.id, value: algorithm } as const;
+  if (registered !== undefined) throw new OAuthError('server_error', 'an unexpected error', details);
+  throw new OAuthError(
+    'invalid_request',
+    'the server does not sign with the algorithm of the client',
+    details,
+  );
 }
 
 async function encryptionKey(
