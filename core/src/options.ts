@@ -546,7 +546,7 @@ export const OPTION_TABLES: Readonly<
   },
 };
 
-function isHttpsOrigin(text: string): boolean {
+export function isHttpsOrigin(text: string): boolean {
   return text.startsWith('https://') && URL.parse(text)?.origin === text;
 }
 

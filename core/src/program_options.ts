@@ -22,5 +22,5 @@ export {
   type ValuesOf,
   wholeNumber,
 } from './option_kinds.ts';
-export { REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
+export { isHttpsOrigin, REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
 export { narrowingBy } from './protocol/profile.ts';

@@ -199,16 +199,20 @@ async function openProgram(): Promise<Place> {
 
   const ready = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<NodeJS.Signals>();
-  const served = serveDatabase(configuration, environment, {
-    server,
-    connections: server.http,
-    port,
-    log: await openLog('json'),
-    ending: { requested: asked.promise, closing: asked.promise.then(() => {}) },
-    sweeps: false,
-    bringsDemo: false,
-    started: () => ready.resolve(),
-  });
+  const served = serveDatabase(
+    { ...configuration, settings: { ...configuration.settings, port } },
+    environment,
+    {
+      server,
+      connections: server.connections,
+      tls: undefined,
+      log: await openLog('json'),
+      ending: { requested: asked.promise, closing: asked.promise.then(() => {}) },
+      sweeps: false,
+      bringsDemo: false,
+      started: () => ready.resolve(),
+    },
+  );
   await Promise.race([ready.promise, served]);
   return {
     tokens,

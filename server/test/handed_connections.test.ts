@@ -23,7 +23,7 @@ async function begin(port: number, bytes: string): ReturnType<typeof beginUnende
 /** Connections that one server accepts and another serves. */
 async function handOver(http: Server) {
   let left = 0;
-  const connections = new HandedConnections(http, () => {
+  const connections = new HandedConnections({ http, mtls: undefined }, undefined, () => {
     left += 1;
   });
   const declined: Socket[] = [];

@@ -1,12 +1,19 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo, Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { connect } from 'node:tls';
+import { newCertificate } from '../../core/test/harness/certificates.ts';
+import { readConfiguration } from '../src/config/configuration.ts';
 import { createHttpServer } from '../src/serve/http_server.ts';
+import { TlsFiles } from '../src/serve/tls.ts';
 import { answerTo } from './harness/wire.ts';
 
 test('findings A20: a request whose body stops coming is closed at the time limit, not at Node’s next look 30 seconds later', async (t) => {
-  const { http, answerWith } = createHttpServer({ request: 500, checkInterval: 50 });
+  const { http, answerWith } = createHttpServer(undefined, { request: 500, checkInterval: 50 });
   answerWith((request, response) => {
     request.resume().on('end', () => response.end());
   });
@@ -21,4 +28,58 @@ test('findings A20: a request whose body stops coming is closed at the time limi
   assert.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\nConnection: close\r\n/);
   assert.ok(tookMs >= 450 && tookMs < 10_000, `it took ${tookMs} ms`);
   assert.equal(createHttpServer().http.requestTimeout, 30_000);
+});
+
+test('TLS has the same limits at both ports, and one for the handshake', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const [tlsCertificate, tlsKey] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
+  const { pem } = await newCertificate({ names: [{ type: 'dns', value: 'localhost' }] });
+  writeFileSync(tlsCertificate, pem.cert);
+  writeFileSync(tlsKey, pem.key);
+  const configuration = readConfiguration({ tlsCertificate, tlsKey, mtlsPort: '0' }, {});
+  const limits = { request: 500, checkInterval: 50 };
+  const { http, mtls, answerWith } = createHttpServer(new TlsFiles(configuration, {}), limits);
+  answerWith((request, response) => {
+    request.resume().on('end', () => response.end());
+  });
+  assert.ok(mtls);
+  const ports: number[] = [];
+  for (const server of [http, mtls] satisfies Server[]) {
+    server.listen(0, '127.0.0.1');
+    t.after(() => server.close());
+    await once(server, 'listening');
+    ports.push((server.address() as AddressInfo).port);
+  }
+  const inTime = async (what: string, ended: Promise<string>) => {
+    const startedAtMs = performance.now();
+    const answer = await ended;
+    const tookMs = performance.now() - startedAtMs;
+    assert.ok(tookMs >= 400 && tookMs < 10_000, `${what} took ${tookMs} ms`);
+    return answer;
+  };
+  const over = (port: number, bytes: string) =>
+    new Promise<string>((resolve) => {
+      let text = '';
+      const socket = connect({ port, host: '127.0.0.1', servername: 'localhost', ca: pem.cert });
+      socket.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      socket.write(bytes);
+      socket.on('error', () => {});
+      socket.once('close', () => resolve(text));
+    });
+  const head = 'POST /par HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n';
+  const checks = ports.flatMap((port) => [
+    ...['', '\x16\x03\x01\x02\x00'].map(async (handshake) =>
+      assert.equal(await inTime('a handshake', answerTo(port, handshake)), ''),
+    ),
+    ...['', head.slice(0, 20), head].map(async (part) =>
+      assert.match(
+        await inTime(JSON.stringify(part), over(port, part)),
+        /^HTTP\/1\.1 408 Request Timeout\r\n/,
+      ),
+    ),
+  ]);
+  await Promise.all(checks);
 });

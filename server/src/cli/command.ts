@@ -46,7 +46,7 @@ async function issuerOf(
       `the database ${database.name} does not exist: start the server first (grantd serve), or choose another with --database.`,
     );
   }
-  const issuer = settings.issuer ?? defaultIssuer(settings.port);
+  const issuer = settings.issuer ?? defaultIssuer(settings);
   await requireCreatable(settings, database);
   console.error(`grantd: creating the database ${database.name} for the issuer ${issuer}`);
   return issuer;

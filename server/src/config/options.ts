@@ -1,8 +1,9 @@
-import { isIP, isIPv4, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { extname } from 'node:path';
 import { type ApplicationClaim, type ClaimsByScope, isIssuer } from '@grantd/core';
 import {
   block,
+  isHttpsOrigin,
   isJsonObject,
   milliseconds,
   oneOf,
@@ -74,6 +75,17 @@ export function parseNetwork(text: string): Network | undefined {
   return prefixBits <= bits ? { address, prefixBits, family: `ipv${version === 4 ? 4 : 6}` } : undefined;
 }
 
+/** Whether an address belongs to one of these networks. */
+export function networkCheck(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const text of networks) {
+    const network = parseNetwork(text);
+    if (network === undefined) throw new TypeError(`${text} is not an IP address or network`);
+    list.addSubnet(network.address, network.prefixBits, network.family);
+  }
+  return (address) => list.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
+}
+
 /** Whether a host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, '$1');
@@ -83,6 +95,8 @@ export function isLoopback(host: string): boolean {
 }
 
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
+
+const FILE = text('FILE', 'a file path', (path) => path.trim() !== '');
 
 /**
  * Every option of the program. Flags, variables, config file, validation, messages and help derive from this table.
@@ -157,7 +171,7 @@ export const OPTIONS = {
       'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
       (network) => parseNetwork(network) !== undefined,
     ),
-    'Proxies whose X-Forwarded-For header is trusted. Behind any other proxy, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
+    'Proxies whose X-Forwarded-For header, and clientCertificateHeader, are trusted. Behind any other proxy, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
     'none',
   ),
   workers: option(
@@ -207,6 +221,55 @@ export const OPTIONS = {
     seconds(1),
     'Seconds after which an inactive browser is signed out. A visit from an application counts as activity.',
     4 * 60 * 60,
+  ),
+
+  tlsCertificate: optionWithoutDefault(
+    'TLS',
+    FILE,
+    'PEM file of the server’s certificate, followed by its intermediates. The server then serves https itself, and loads a changed file within seconds.',
+    'plain http, for a proxy that ends TLS',
+  ),
+  tlsKey: optionWithoutDefault('TLS', FILE, 'PEM file of the certificate’s private key.', 'none'),
+  mtlsPort: optionWithoutDefault(
+    'TLS',
+    wholeNumber(0, 65535),
+    'Second port, at which the server asks clients for certificates. Browsers are not asked at the first one.',
+    'none',
+    { section: 'RFC 8705 §5' },
+  ),
+  mtlsOrigin: optionWithoutDefault(
+    'TLS',
+    text('ORIGIN', 'an https origin, such as https://mtls.example.com', isHttpsOrigin),
+    'Origin at which clients present certificates. The metadata list it.',
+    'the issuer’s host with the mTLS port; behind a proxy, the issuer’s origin',
+    { section: 'RFC 8705 §5' },
+  ),
+  tlsClientCa: optionWithoutDefault(
+    'TLS',
+    FILE,
+    'PEM file of the CAs that may name clients (tls_client_auth), and of no others.',
+    'none; certificates bind tokens, and self-signed ones authenticate clients',
+    { section: 'RFC 8705 §2.1' },
+  ),
+  clientCertificateHeader: optionWithoutDefault(
+    'TLS',
+    text('NAME', 'a header name', (name) => /^[\w-]+$/.test(name)),
+    'Header in which a trusted proxy passes the client’s certificate. The proxy must remove this header from requests that it receives.',
+    'none',
+    { section: 'RFC 8705 §6.5' },
+  ),
+  clientCertificateFormat: optionWithoutDefault(
+    'TLS',
+    oneOf('rfc9440', 'base64', 'pem', 'xfcc'),
+    'Format of this header: :BASE64: of RFC 9440, the bare Base64 of HAProxy and Caddy, the URL-encoded PEM of nginx, or the X-Forwarded-Client-Cert of Envoy.',
+    'rfc9440',
+  ),
+  clientCertificateVerified: optionWithoutDefault(
+    'TLS',
+    trueOrFalse,
+    'Whether the proxy passes only certificates that a CA of yours has issued. Certificates then also authenticate clients by name (tls_client_auth).',
+    'false',
+    { section: 'RFC 8705 §2.1' },
   ),
 
   operatorName: optionWithoutDefault(

@@ -9,6 +9,7 @@ import {
   type ServerEvent,
   ServerSecret,
 } from '@grantd/core';
+import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
@@ -73,8 +74,8 @@ export async function openInstance(
 ): Promise<Instance> {
   const { settings } = configuration;
   // Invalid options are found before the database is opened and its issuer stored.
-  const details = await detailsTypes(configuration);
-  memoryServer(configuration, details, issuer);
+  const loaded = await loadedOptions(configuration, issuer, actor);
+  memoryServer(configuration, loaded, issuer);
   if ((await database.storedIssuer()) === undefined) {
     await requireCreatable(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
@@ -101,7 +102,7 @@ export async function openInstance(
     async secretDependents() {
       const secret = secrets();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, details, userClaims(people), fetchDocument),
+        ...libraryOptions(settings, loaded, userClaims(people), fetchDocument),
         ...{ issuer, secret, storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
@@ -124,7 +125,7 @@ export async function openInstance(
         (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, details, userClaims(people), fetchDocument),
+          ...libraryOptions(settings, loaded, userClaims(people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,
@@ -143,6 +144,52 @@ export async function openInstance(
 /** Called once per process, because its limits apply to the whole process. */
 function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument {
   return documentFetcher({ allowPrivateAddresses: insecureDevelopment });
+}
+
+/** Options for which modules are loaded, if the configuration needs them. */
+type LoadedOptions = Pick<
+  AuthorizationServerOptions,
+  'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
+>;
+
+/** @throws {ConfigurationRefused} a type of authorization details is invalid */
+async function loadedOptions(
+  configuration: Configuration,
+  issuer: string,
+  actor: ActorKind,
+): Promise<LoadedOptions> {
+  const details = await detailsTypes(configuration);
+  return {
+    ...(details !== undefined && { authorizationDetails: details }),
+    ...(await certificateOptions(configuration.settings, issuer, actor)),
+  };
+}
+
+/** Commands register clients of every kind, and read no certificate. */
+const UNREAD: CertificateReader = () => undefined;
+
+async function certificateOptions(
+  { mtlsPort, mtlsOrigin, tlsClientCa, clientCertificateHeader, clientCertificateVerified }: Settings,
+  issuer: string,
+  actor: ActorKind,
+): Promise<Pick<LoadedOptions, 'clientCertificates' | 'mtlsOrigin'>> {
+  if (actor === 'cli') return { clientCertificates: UNREAD };
+  if (mtlsPort === undefined && clientCertificateHeader === undefined) return {};
+  const origin = mtlsOrigin ?? (mtlsPort === undefined ? undefined : originOfPort(issuer, mtlsPort));
+  const areVerified = tlsClientCa !== undefined || clientCertificateVerified === true;
+  const { certificateReader } = areVerified
+    ? await import('@grantd/core/client_certificates')
+    : { certificateReader: true };
+  return {
+    clientCertificates: certificateReader,
+    ...(origin !== undefined && { mtlsOrigin: origin }),
+  };
+}
+
+function originOfPort(issuer: string, port: number): string {
+  const url = new URL(issuer);
+  url.port = String(port);
+  return url.origin;
 }
 
 type DetailsTypes = AuthorizationServerOptions['authorizationDetails'];
@@ -167,7 +214,7 @@ async function detailsTypes(configuration: Configuration): Promise<DetailsTypes>
 /** Options for the library. Shared options have the same names. */
 function libraryOptions(
   settings: Settings,
-  authorizationDetails: DetailsTypes,
+  loaded: LoadedOptions,
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
@@ -176,7 +223,7 @@ function libraryOptions(
     ...sharedOptions(settings),
     fetchDocument,
     ...registrationOptions(settings),
-    ...(authorizationDetails !== undefined && { authorizationDetails }),
+    ...loaded,
     ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
@@ -188,19 +235,19 @@ function libraryOptions(
  */
 export async function serverWithoutDatabase(configuration: Configuration): Promise<AuthorizationServer> {
   const { issuer = 'http://localhost' } = configuration.settings;
-  return memoryServer(configuration, await detailsTypes(configuration), issuer);
+  return memoryServer(configuration, await loadedOptions(configuration, issuer, 'cli'), issuer);
 }
 
 /** @throws {ConfigurationRefused} the library refuses an option */
 function memoryServer(
   configuration: Configuration,
-  details: DetailsTypes,
+  loaded: LoadedOptions,
   issuer: string,
 ): AuthorizationServer {
   const { settings } = configuration;
   try {
     return new AuthorizationServer({
-      ...libraryOptions(settings, details, () => undefined, documentsFromOutside(settings)),
+      ...libraryOptions(settings, loaded, () => undefined, documentsFromOutside(settings)),
       issuer,
       // The stored secrets may not exist yet.
       secret: settings.secret ?? '-'.repeat(32),
@@ -272,20 +319,21 @@ function sharedOptions(settings: Settings): Partial<AuthorizationServerOptions> 
 }
 
 /** A default issuer, which follows from the port. */
-const DEFAULT_ISSUER = /^http:\/\/localhost:\d+$/;
+const DEFAULT_ISSUER = /^https?:\/\/localhost:\d+$/;
 
-export function defaultIssuer(port: number): string {
-  return `http://localhost:${port}`;
+export function defaultIssuer({ port, tlsCertificate }: Pick<Settings, 'port' | 'tlsCertificate'>): string {
+  return `${tlsCertificate === undefined ? 'http' : 'https'}://localhost:${port}`;
 }
 
 /**
- * The issuer for a server on this port: the configured one, else the stored one, else the default.
+ * The issuer for a server: the configured one, else the stored one, else the default.
  * @throws {Refused} the database belongs to another issuer
  */
-export function issuerToServe(given: string | undefined, stored: string | undefined, port: number): string {
-  if (stored === undefined) return given ?? defaultIssuer(port);
+export function issuerToServe(settings: Settings, stored: string | undefined): string {
+  const { issuer: given } = settings;
+  if (stored === undefined) return given ?? defaultIssuer(settings);
   // A stored default issuer contains the port, so a new port needs a new default.
-  const wanted = given ?? (DEFAULT_ISSUER.test(stored) ? defaultIssuer(port) : stored);
+  const wanted = given ?? (DEFAULT_ISSUER.test(stored) ? defaultIssuer(settings) : stored);
   return requireSame(wanted, stored);
 }
 

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { BlockList, isIP } from 'node:net';
 import {
   type AdministrableStorage,
   type AuthorizationServer,
@@ -13,7 +12,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { DetailsType } from '../config/details_types.ts';
-import { parseNetwork } from '../config/options.ts';
+import { networkCheck } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
 import type { Sessions } from '../data/sessions.ts';
@@ -120,14 +119,7 @@ type ClientAddress = (request: {
  * Each proxy appends to `X-Forwarded-For`, so the entries before the last trusted one can be forged.
  */
 export function clientAddress(trustedProxies: readonly string[]): ClientAddress {
-  const trusted = new BlockList();
-  for (const proxy of trustedProxies) {
-    const network = parseNetwork(proxy);
-    if (network === undefined) throw new TypeError(`${proxy} is not an IP address or network`);
-    trusted.addSubnet(network.address, network.prefixBits, network.family);
-  }
-  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
-
+  const isTrusted = networkCheck(trustedProxies);
   return ({ socket, headers }) => {
     let address = plainAddress(socket.remoteAddress ?? '') ?? '';
     for (const forwarded of forwardedFor(headers).reverse()) {

@@ -1,5 +1,5 @@
 import type { Configuration } from '../config/configuration.ts';
-import { isLoopback } from '../config/options.ts';
+import { isLoopback, type OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
 
@@ -46,4 +46,48 @@ export async function refuseKnownPasswords(
         'use another --database, or a loopback --host.',
     );
   }
+}
+
+/**
+ * Options for TLS and client certificates that do not belong together.
+ * @throws {ConfigurationRefused} names the option and what it needs
+ */
+export function refuseContradictoryTls({ settings, sourceOf }: Configuration): void {
+  const refuse = (option: OptionName, expected: string): never => {
+    throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
+  };
+  const isGiven = (option: OptionName) => settings[option] !== undefined;
+  const hasHeader = isGiven('clientCertificateHeader');
+  for (const [option, needed] of NEEDED)
+    if (isGiven(option) && !isGiven(needed)) refuse(option, `${sourceOf(needed)} with it`);
+  if (isGiven('mtlsPort') && hasHeader)
+    refuse('clientCertificateHeader', `no ${sourceOf('mtlsPort')}, because certificates come from one place`);
+  if (hasHeader && (settings.trustedProxies ?? []).length === 0)
+    refuse(
+      'clientCertificateHeader',
+      `${sourceOf('trustedProxies')} with it, because anyone can send a header`,
+    );
+  if (isGiven('mtlsOrigin') && !isGiven('mtlsPort') && !hasHeader)
+    refuse('mtlsOrigin', `${sourceOf('mtlsPort')} or ${sourceOf('clientCertificateHeader')} with it`);
+  if (isGiven('mtlsPort') && settings.mtlsPort !== 0 && settings.mtlsPort === settings.port)
+    refuse('mtlsPort', `another port than ${sourceOf('port')}`);
+}
+
+/** Options that have no effect without another. */
+const NEEDED = [
+  ['tlsCertificate', 'tlsKey'],
+  ['tlsKey', 'tlsCertificate'],
+  ['mtlsPort', 'tlsCertificate'],
+  ['tlsClientCa', 'mtlsPort'],
+  ['clientCertificateFormat', 'clientCertificateHeader'],
+  ['clientCertificateVerified', 'clientCertificateHeader'],
+] as const satisfies readonly (readonly [OptionName, OptionName])[];
+
+/**
+ * A server that speaks TLS has no URLs with http.
+ * @throws {ConfigurationRefused} the issuer is http
+ */
+export function refusePlainIssuer({ settings, sourceOf }: Configuration, issuer: string): void {
+  if (settings.tlsCertificate !== undefined && !issuer.startsWith('https:'))
+    throw new ConfigurationRefused(`${sourceOf('tlsCertificate')}: expected an https issuer, got ${issuer}`);
 }

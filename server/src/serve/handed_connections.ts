@@ -1,18 +1,29 @@
-import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { HttpServer } from './http_server.ts';
 import type { Connections } from './shutdown.ts';
 
 /** A worker’s connections. Its server does not listen: the supervisor accepts connections and hands them over. */
 export class HandedConnections implements Connections {
-  readonly #http: Server;
+  readonly #http: HttpServer['http'];
+  readonly #mtls: HttpServer['mtls'];
+  readonly #mtlsPort: number | undefined;
   readonly #leave: () => void;
   readonly #open = new Set<Socket>();
   readonly #closed = Promise.withResolvers<void>();
   #isClosing = false;
 
-  /** @param leave called once, when the worker takes no more connections */
-  constructor(http: Server, leave: () => void) {
+  /**
+   * @param mtlsPort the port whose connections the server for client certificates gets
+   * @param leave called once, when the worker takes no more connections
+   */
+  constructor(
+    { http, mtls }: Pick<HttpServer, 'http' | 'mtls'>,
+    mtlsPort: number | undefined,
+    leave: () => void,
+  ) {
     this.#http = http;
+    this.#mtls = mtls;
+    this.#mtlsPort = mtlsPort;
     this.#leave = leave;
     // A `node:http` server starts its time limits and idle checks only when it listens.
     http.emit('listening');
@@ -26,7 +37,8 @@ export class HandedConnections implements Connections {
       this.#open.delete(socket);
       this.#resolveIfClosed();
     });
-    this.#http.emit('connection', socket);
+    const server = socket.localPort === this.#mtlsPort ? this.#mtls : this.#http;
+    server?.emit('connection', socket);
     return true;
   }
 
@@ -46,6 +58,8 @@ export class HandedConnections implements Connections {
 
   closeAllConnections(): void {
     this.#http.closeAllConnections();
+    // Also those in the TLS handshake, which the HTTP server does not know yet.
+    for (const socket of this.#open) socket.destroy();
   }
 
   #resolveIfClosed(): void {

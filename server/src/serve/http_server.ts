@@ -4,24 +4,34 @@ import {
   type IncomingMessage,
   type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo, Server as NetServer } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, pathOf } from '@grantd/core';
-import { mount } from '@grantd/core/node';
-import type { Settings } from '../config/options.ts';
+import { type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
+import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log } from '../log/log.ts';
+import type { Connections } from './shutdown.ts';
+import type { TlsFiles } from './tls.ts';
 
 /** An HTTP server that does not listen yet. It answers 503 until `answerWith` is called. */
 export interface HttpServer {
+  /** Accepts connections, with TLS if the server has a certificate. */
   readonly http: Server;
+  /** Accepts connections and asks clients for certificates. Its requests go to `http`. */
+  readonly mtls: NetServer | undefined;
+  /** Of both. */
+  readonly connections: Connections;
   answerWith(listener: RequestListener): void;
   /** Answers 503 again. */
   answerNotReady(): void;
+  /** Makes the next answer on every open connection close it. Closes idle connections at once. */
+  renewConnections(): void;
   /** Makes every further answer close its connection, so that callers reconnect to another server. */
   closeAfterAnswers(): void;
 }
@@ -36,8 +46,12 @@ interface TimeLimits {
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
 
-export function createHttpServer({ request: requestTimeout, checkInterval } = TIME_LIMITS): HttpServer {
-  const http = createServer({
+/** @param tls creates the servers for TLS; without it, the server speaks plain http */
+export function createHttpServer(
+  tls?: Pick<TlsFiles, 'createServers'>,
+  { request: requestTimeout, checkInterval } = TIME_LIMITS,
+): HttpServer {
+  const options = {
     // With two credentials, the request must fail instead of one being ignored.
     joinDuplicateHeaders: true,
     headersTimeout: Math.min(10_000, requestTimeout),
@@ -49,40 +63,87 @@ export function createHttpServer({ request: requestTimeout, checkInterval } = TI
     maxHeaderSize: 16 * 1024,
     // Checked below, because Node’s own response lacks Cache-Control.
     requireHostHeader: false,
-  });
+  } satisfies ServerOptions;
+  const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
   const answering = new WeakMap<Duplex, ServerResponse>();
   const open = new Set<Duplex>();
+  const old = new WeakSet<Duplex>();
   let answer = notReady;
   let isEnding = false;
-  http.on('connection', (socket: Duplex) => {
+  http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
     answering.set(request.socket, response);
-    if (isEnding) response.shouldKeepAlive = false;
+    if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
     else answer(request, response);
   });
   http.on('checkExpectation', (_request, response) => refuse(response, 417));
-  http.on('clientError', (error, socket) => refuseUnreadable(error, socket, answering.get(socket)));
+  http.on('clientError', (error, socket) => {
+    // Without TLS, the caller could not read an answer.
+    if (open.has(socket)) refuseUnreadable(error, socket, answering.get(socket));
+    else socket.destroy();
+  });
+  const closeAfterCurrentAnswers = (): void => {
+    for (const socket of open) {
+      const response = answering.get(socket);
+      if (response !== undefined) response.shouldKeepAlive = false;
+    }
+  };
   return {
     http,
+    mtls,
+    connections: tls === undefined ? http : new TlsConnections(http, mtls),
     answerWith(listener) {
       answer = listener;
     },
     answerNotReady() {
       answer = notReady;
     },
+    renewConnections() {
+      for (const socket of open) old.add(socket);
+      closeAfterCurrentAnswers();
+      http.closeIdleConnections();
+    },
     closeAfterAnswers() {
       isEnding = true;
-      for (const socket of open) {
-        const response = answering.get(socket);
-        if (response !== undefined) response.shouldKeepAlive = false;
-      }
+      closeAfterCurrentAnswers();
     },
   };
+}
+
+/** The connections of servers for TLS, also those in the handshake, which the HTTP server does not know yet. */
+class TlsConnections implements Connections {
+  readonly #http: Server;
+  readonly #mtls: NetServer | undefined;
+  readonly #open = new Set<Socket>();
+
+  constructor(http: Server, mtls: NetServer | undefined) {
+    this.#http = http;
+    this.#mtls = mtls;
+    for (const server of [http, mtls])
+      server?.on('connection', (socket: Socket) => {
+        this.#open.add(socket);
+        socket.once('close', () => this.#open.delete(socket));
+      });
+  }
+
+  close(done: () => void = () => {}): void {
+    this.#http.close(() => (this.#mtls === undefined ? done() : this.#mtls.close(() => done())));
+    this.#mtls?.close();
+  }
+
+  closeIdleConnections(): void {
+    this.#http.closeIdleConnections();
+  }
+
+  closeAllConnections(): void {
+    this.#http.closeAllConnections();
+    for (const socket of this.#open) socket.destroy();
+  }
 }
 
 const notReady: RequestListener = (request, response) => {
@@ -207,16 +268,32 @@ export interface Routes {
   readonly requestLog: RequestLog;
   readonly health: HealthListener;
   readonly pages: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  /** Returns the certificate of a request’s client. Default: none. */
+  readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
+  /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
+  readonly mtlsPort?: number | undefined;
 }
 
 /** Routes requests: protocol endpoints to the library’s adapter, health checks, and everything else to the pages. */
-export function requestListener({ server, requestLog, health, pages }: Routes): RequestListener {
-  const protocol = mount(server, { headers: ({ id }) => ({ 'x-request-id': String(id) }) });
+export function requestListener({
+  server,
+  requestLog,
+  health,
+  pages,
+  clientCertificate,
+  mtlsPort,
+}: Routes): RequestListener {
+  const protocol = mount(server, {
+    headers: ({ id }) => ({ 'x-request-id': String(id) }),
+    ...(clientCertificate !== undefined && { clientCertificate }),
+  });
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
     response.setHeader('cache-control', 'no-store');
-    if (!(await health(pathOf({ url: request.url ?? '' }), response))) await pages(request, response);
+    if (await health(pathOf({ url: request.url ?? '' }), response)) return;
+    if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
+    else response.writeHead(404, { 'content-length': 0 }).end();
   };
 
   return (request, response) => {
@@ -258,12 +335,41 @@ export function lateListener(load: () => Promise<Listener>): Listener {
 }
 
 /**
- * Starts listening.
+ * Starts to listen on the ports of the settings.
+ * @returns the settings with the ports in use
+ * @throws {Refused} an address is in use or not available on this machine; then neither server listens
+ */
+export async function listen(
+  { http, mtls }: { readonly http: NetServer; readonly mtls: NetServer | undefined },
+  settings: Settings,
+): Promise<Settings> {
+  const port = await listenOn(http, settings.host, settings.port);
+  if (mtls === undefined) return { ...settings, port };
+  try {
+    return {
+      ...settings,
+      port,
+      mtlsPort: await listenOn(mtls, settings.host, settings.mtlsPort ?? 0, 'mtlsPort'),
+    };
+  } catch (error) {
+    http.close();
+    throw error;
+  }
+}
+
+/**
+ * Starts to listen.
  * @param port 0 picks a free port
+ * @param option the option that the port comes from
  * @returns the port in use
  * @throws {Refused} the address is in use or not available on this machine
  */
-export async function listenOn(server: NetServer, host: string, port: number): Promise<number> {
+export async function listenOn(
+  server: NetServer,
+  host: string,
+  port: number,
+  option: OptionName = 'port',
+): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {
@@ -271,18 +377,18 @@ export async function listenOn(server: NetServer, host: string, port: number): P
       resolve();
     });
   }).catch((error: unknown) => {
-    throw new Refused(cannotListen(error, host, port), { cause: error });
+    throw new Refused(cannotListen(error, host, port, flagOf(option)), { cause: error });
   });
   return portOf(server.address());
 }
 
-function cannotListen(error: unknown, host: string, port: number): string {
+function cannotListen(error: unknown, host: string, port: number, flag: string): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   if (code === 'EADDRINUSE') {
-    return `port ${port} on ${host} is in use: stop the program that uses it, or choose another port with --port.`;
+    return `port ${port} on ${host} is in use: stop the program that uses it, or choose another port with ${flag}.`;
   }
   if (code === 'EACCES')
-    return `no permission to listen on port ${port}: choose a port above 1023 with --port.`;
+    return `no permission to listen on port ${port}: choose a port above 1023 with ${flag}.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return `${host} is not an address of this machine: choose another with --host.`;
   return `cannot listen on ${host}, port ${port}: ${code}`;

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer } from '@grantd/core';
+import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -15,18 +16,26 @@ import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from './exposure.ts';
+import {
+  refuseContradictoryTls,
+  refuseExposedDemo,
+  refuseForeignDemo,
+  refuseKnownPasswords,
+  refusePlainIssuer,
+} from './exposure.ts';
 import {
   createHttpServer,
   type HttpServer,
   healthListener,
   lateListener,
-  listenOn,
+  listen,
+  type Routes,
   requestListener,
 } from './http_server.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
+import type { TlsFiles } from './tls.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
 const FIRST_SWEEP_AFTER_MS = 2_000;
@@ -35,7 +44,8 @@ const FIRST_SWEEP_AFTER_MS = 2_000;
 interface Role {
   readonly server: HttpServer;
   readonly connections: Connections;
-  readonly port: number;
+  /** Present if the server speaks TLS. */
+  readonly tls: TlsFiles | undefined;
   readonly log: Log;
   readonly ending: Ending;
   /** Only one of several processes needs to do this. */
@@ -48,26 +58,40 @@ interface Role {
 }
 
 /** Serves in a single process until it receives a signal. Messages for people go to stderr; the log goes to stdout. */
-export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
-  const { settings } = configuration;
-  refuseExposedDemo(configuration);
-  const log = await openLog(settings.log);
-  const ending = listenForEnd(settings.shutdownDelay, log);
+export async function serve(given: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
+  refuseExposedDemo(given);
+  refuseContradictoryTls(given);
+  const log = await openLog(given.settings.log);
+  const ending = listenForEnd(given.settings.shutdownDelay, log);
 
   // Listens before it opens the database, because the default issuer depends on the port and a failed start must leave
   // no files behind.
-  const server = createHttpServer();
-  const port = await listenOn(server.http, settings.host, settings.port);
+  const tls = await tlsFilesOf(given, environment);
+  const server = createHttpServer(tls);
+  const configuration = { ...given, settings: await listen(server, given.settings) };
   await serveDatabase(configuration, environment, {
     server,
-    connections: server.http,
-    port,
+    connections: server.connections,
+    tls,
     log,
     ending,
     sweeps: true,
-    bringsDemo: settings.demo,
-    started: (what) => announce(log, settings, port, what),
+    bringsDemo: given.settings.demo,
+    started: (what) => announce(log, configuration.settings, what),
   });
+}
+
+/**
+ * Reads the files for TLS. Loads their module only if the server speaks TLS.
+ * @throws {ConfigurationRefused} a file is not readable or not what was expected
+ */
+export async function tlsFilesOf(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<TlsFiles | undefined> {
+  if (configuration.settings.tlsCertificate === undefined) return undefined;
+  const { TlsFiles } = await import('./tls.ts');
+  return new TlsFiles(configuration, environment);
 }
 
 /** @throws {Refused} the database cannot be served, or was replaced while serving */
@@ -82,9 +106,9 @@ export async function serveDatabase(
       role.log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
     );
     try {
-      const { issuer: given } = configuration.settings;
-      const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
+      const issuer = issuerToServe(configuration.settings, await database.storedIssuer());
       refuseStoredInsecureIssuer(configuration, issuer);
+      refusePlainIssuer(configuration, issuer);
       refuseForeignDemo(configuration, issuer, database.name);
       const instance = await openInstance(configuration, database, issuer, 'server', role.secretOfStart);
       await serveInstance(configuration, instance, operator, role);
@@ -101,7 +125,7 @@ async function serveInstance(
   configuration: Configuration,
   instance: Instance,
   operator: Operator,
-  { server: http, connections, log, ending, sweeps, bringsDemo, started }: Role,
+  { server: http, connections, tls, log, ending, sweeps, bringsDemo, started }: Role,
 ): Promise<void> {
   const { settings } = configuration;
   const { database } = instance;
@@ -127,9 +151,12 @@ async function serveInstance(
         const { notifyClients } = unfinished;
         return openPages(instance, { settings, server, requestLog, operator, notifyClients });
       }),
+      clientCertificate: await certificateSource(settings, log),
+      mtlsPort: settings.mtlsPort,
     }),
   );
   const sweeping = new AbortController();
+  tls?.keepFresh(log, sweeping.signal, () => http.renewConnections());
   const worked = unfinished.run(sweeping.signal);
   const swept = sweeps && sweep(instance, settings, log, sweeping.signal);
   try {
@@ -164,6 +191,21 @@ async function serveInstance(
     watch.stop();
     sweeping.abort();
   }
+}
+
+/** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */
+async function certificateSource(
+  { mtlsPort, clientCertificateHeader, clientCertificateFormat = 'rfc9440', ...settings }: Settings,
+  log: Log,
+): Promise<Routes['clientCertificate']> {
+  if (mtlsPort !== undefined) return tlsCertificateOf;
+  if (clientCertificateHeader === undefined) return undefined;
+  const { proxiedCertificateReader } = await import('./proxied_certificate.ts');
+  return proxiedCertificateReader(
+    { clientCertificateHeader, clientCertificateFormat, ...settings },
+    ({ id }, reason) =>
+      log.warn({ event: 'client_certificate_header_ignored', reason, requestId: String(id) }),
+  );
 }
 
 /** Loads the demo only when it is served. */

@@ -86,18 +86,19 @@ export interface Started {
 /** Announces the start once, regardless of the number of processes. */
 export function announce(
   log: Log,
-  { host, workers, profile }: Settings,
-  port: number,
+  { host, port, mtlsPort, workers, profile }: Settings,
   { issuer, database, demo }: Started,
 ): void {
   const isShared = workers > 1;
   log.info({
     ...{ event: 'listening', issuer, host, port, database },
+    ...(mtlsPort !== undefined && { mtlsPort }),
     ...(profile !== undefined && { profile }),
     ...(isShared && { workers }),
   });
   const what = [...(profile ? [`the profile ${profile}`] : []), ...(isShared ? [`${workers} workers`] : [])];
   const by = what.length > 0 ? ` with ${what.join(' and ')}` : '';
-  console.error(`grantd serves ${issuer}${by} (listening on ${host}, port ${port})`);
+  const ports = `port ${port}${mtlsPort === undefined ? '' : `, and port ${mtlsPort} for client certificates`}`;
+  console.error(`grantd serves ${issuer}${by} (listening on ${host}, ${ports})`);
   if (demo !== undefined) console.error(demo);
 }

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { type Log, openLog } from '../log/log.ts';
-import { refuseExposedDemo } from './exposure.ts';
-import { listenOn } from './http_server.ts';
+import { refuseContradictoryTls, refuseExposedDemo } from './exposure.ts';
+import { listen } from './http_server.ts';
 import { announce, listenForEnd, type Started } from './shutdown.ts';
 import {
   errorOf,
@@ -27,28 +27,36 @@ const MAX_WAIT_MS = 1000;
  * worker.
  */
 export async function supervise(configuration: Configuration): Promise<void> {
-  const { settings } = configuration;
   refuseExposedDemo(configuration);
-  const log = await openLog(settings.log, { isShared: true });
-  const ending = listenForEnd(settings.shutdownDelay, log);
+  refuseContradictoryTls(configuration);
+  const { settings: given } = configuration;
+  const log = await openLog(given.log, { isShared: true });
+  const ending = listenForEnd(given.shutdownDelay, log);
 
   const queue = new ConnectionQueue();
-  const server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) => queue.add(connection));
-  const port = await listenOn(server, settings.host, settings.port);
+  const createQueueing = () =>
+    createServer({ pauseOnConnect: true, noDelay: true }, (connection) => queue.add(connection));
+  const http = createQueueing();
+  const mtls = given.mtlsPort === undefined ? undefined : createQueueing();
+  const settings = await listen({ http, mtls }, given);
 
   const sources = sourcesOf(configuration);
-  const workers = new WorkerPool({ settings, sources, port, bringsDemo: settings.demo }, queue, log);
+  const workers = new WorkerPool({ settings, sources, bringsDemo: settings.demo }, queue, log);
   workers.start();
-  workers.ready.then((started) => announce(log, settings, port, started));
+  workers.ready.then((started) => announce(log, settings, started));
 
+  const close = (): void => {
+    http.close();
+    mtls?.close();
+  };
   const signal = await Promise.race([ending.requested, workers.failed]);
   if (signal !== undefined) {
     workers.announceEnd(signal);
     await Promise.race([ending.closing, workers.failed]);
-    server.close();
+    close();
     await Promise.race([queue.emptied(), workers.failed, pause(MAX_WAIT_MS, undefined, { ref: false })]);
   }
-  server.close();
+  close();
   queue.close();
   await workers.end();
 }

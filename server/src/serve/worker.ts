@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { openLog } from '../log/log.ts';
 import { HandedConnections } from './handed_connections.ts';
 import { createHttpServer } from './http_server.ts';
-import { serveDatabase } from './serve.ts';
+import { serveDatabase, tlsFilesOf } from './serve.ts';
 import type { Ending, Started } from './shutdown.ts';
 import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
 
@@ -83,13 +83,17 @@ try {
 supervisor.leave();
 
 async function serveAs(order: Order): Promise<void> {
-  const { worker, settings, port, bringsDemo, secretOfStart } = order;
-  const server = createHttpServer();
-  const connections = new HandedConnections(server.http, () => supervisor.send({ type: 'leaving' }));
-  await serveDatabase(configurationOf(order), process.env, {
+  const { worker, settings, bringsDemo, secretOfStart } = order;
+  const configuration = configurationOf(order);
+  const tls = await tlsFilesOf(configuration, process.env);
+  const server = createHttpServer(tls);
+  const connections = new HandedConnections(server, settings.mtlsPort, () =>
+    supervisor.send({ type: 'leaving' }),
+  );
+  await serveDatabase(configuration, process.env, {
     server,
     connections,
-    port,
+    tls,
     log: await openLog(settings.log, { worker, isShared: true }),
     ending: supervisor.ending,
     sweeps: worker === 1,

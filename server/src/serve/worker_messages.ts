@@ -29,10 +29,10 @@ export type FromWorker =
 export interface Order {
   /** Starts at 1. A replacement has the number of the worker that it replaces. */
   readonly worker: number;
+  /** With the ports in use. */
   readonly settings: Settings;
   /** The source of each option, for messages. */
   readonly sources: Readonly<Record<string, string>>;
-  readonly port: number;
   readonly bringsDemo: boolean;
   /**
    * The server’s secret as the first worker read it. All workers use the same one for new values, even if the file has

@@ -81,7 +81,7 @@ export class Workbench {
     const child = start(folder, ['serve', ...given], environment, program);
     this.#children.push(child);
     child.stdin.end();
-    return listening(child, folder, given.includes('--demo'));
+    return listening(child, folder, given);
   }
 
   async clear(): Promise<void> {
@@ -124,6 +124,8 @@ type LoggedLine = Readonly<Record<string, unknown>>;
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
+  /** For client certificates; `NaN` without the option. */
+  readonly mtlsPort: number;
   readonly pid: number;
   readonly folder: string;
   stdout(): string;
@@ -138,11 +140,15 @@ export interface RunningServer {
   stop(signal?: NodeJS.Signals): Promise<Outcome>;
 }
 
-async function listening(child: Child, folder: string, isDemo: boolean): Promise<RunningServer> {
+/** In the message for people that the server has started. */
+const PORTS = /^grantd serves .* port (\d+)(?:, and port (\d+) for client certificates)?\)$/m;
+
+async function listening(child: Child, folder: string, args: readonly string[]): Promise<RunningServer> {
   const output = gather(child);
   const outcome = ended(child, output);
-  const port = () => Number(/^grantd serves .*port (\d+)\)$/m.exec(output.stderr)?.[1]);
-  const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
+  const isDemo = args.includes('--demo');
+  const ports = () => PORTS.exec(output.stderr)?.slice(1).map(Number) ?? [];
+  const isReady = () => ports().length > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
   const { pid } = child;
   const log = (): LoggedLine[] => {
@@ -150,9 +156,11 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
     return lines.map((line): Record<string, unknown> => JSON.parse(line));
   };
   assert.ok(isReady() && pid !== undefined, `the server did not start: ${output.stderr}`);
+  const [port = 0, mtlsPort = 0] = ports();
   return {
-    url: `http://localhost:${port()}`,
-    port: port(),
+    url: `${args.includes('--tls-certificate') ? 'https' : 'http'}://localhost:${port}`,
+    port,
+    mtlsPort,
     pid,
     folder,
     stdout: () => output.stdout,

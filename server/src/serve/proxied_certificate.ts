@@ -1,0 +1,84 @@
+// Reads the client's certificate from the header in which a trusted proxy passes it (RFC 9440, RFC 8705 §6.5).
+import { X509Certificate } from 'node:crypto';
+import { type ClientCertificate, type NodeRequest, plainAddress } from '@grantd/core/node';
+import { networkCheck, type Settings } from '../config/options.ts';
+
+/** Why the header of a request does not count. */
+export type HeaderFault = 'untrusted_proxy' | 'malformed';
+
+interface Header extends Pick<Settings, 'clientCertificateVerified' | 'trustedProxies'> {
+  readonly clientCertificateHeader: string;
+  readonly clientCertificateFormat: keyof typeof FORMATS;
+}
+
+/**
+ * Returns the certificate of a request’s client.
+ * @param onFault called for a header of anyone but a trusted proxy, and for one that has no certificate
+ */
+export function proxiedCertificateReader(
+  { clientCertificateHeader, clientCertificateFormat, clientCertificateVerified, trustedProxies }: Header,
+  onFault: (request: NodeRequest, fault: HeaderFault) => void,
+): (request: NodeRequest) => ClientCertificate | undefined {
+  const name = clientCertificateHeader.toLowerCase();
+  const bytesIn = FORMATS[clientCertificateFormat];
+  const isTrusted = networkCheck(trustedProxies ?? []);
+  return (request) => {
+    const value = request.headers[name];
+    // Proxies send an empty header if the client has no certificate.
+    if (typeof value !== 'string' || value.trim() === '') return undefined;
+    if (!isTrusted(plainAddress(request.socket.remoteAddress ?? '') ?? '')) {
+      onFault(request, 'untrusted_proxy');
+      return undefined;
+    }
+    const der = certificateIn(bytesIn(value.trim()));
+    if (der === undefined) onFault(request, 'malformed');
+    return der && { der, hasTrustedChain: clientCertificateVerified === true };
+  };
+}
+
+/** Reads the bytes of exactly one certificate. Returns `undefined` for any other text. */
+const FORMATS = {
+  /** A byte sequence of RFC 8941 §3.3.5 (RFC 9440 §2.2). */
+  rfc9440: (value) => bytesOf(/^:([^:]*):$/.exec(value)?.[1]),
+  base64: bytesOf,
+  /** URL-encoded, because a header cannot have line breaks. */
+  pem: bytesOfEscapedPem,
+  /** Several elements mean that another proxy has forwarded a header that it should have removed. */
+  xfcc(value) {
+    if (!XFCC_ELEMENT.test(value)) return undefined;
+    const [certificate, another] = [...value.matchAll(XFCC_PAIR)]
+      .filter(([, key]) => key?.toLowerCase() === 'cert')
+      .map(([, , quoted, bare]) => quoted ?? bare);
+    return another === undefined ? bytesOfEscapedPem(certificate) : undefined;
+  },
+} as const satisfies Readonly<
+  Record<NonNullable<Settings['clientCertificateFormat']>, (value: string) => Buffer | undefined>
+>;
+
+const XFCC_PAIR = /([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^",;]*))/g;
+const XFCC_ELEMENT = new RegExp(`^${XFCC_PAIR.source}(?:;${XFCC_PAIR.source})*$`);
+
+function bytesOfEscapedPem(text = ''): Buffer | undefined {
+  try {
+    const pem = decodeURIComponent(text);
+    return bytesOf(
+      /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/.exec(pem)?.[1]?.replace(/\s/g, ''),
+    );
+  } catch {
+    return undefined; // the URL encoding is broken
+  }
+}
+
+function bytesOf(base64 = ''): Buffer | undefined {
+  const bytes = Buffer.from(base64, 'base64');
+  return bytes.toString('base64').replace(/=+$/, '') === base64.replace(/=+$/, '') ? bytes : undefined;
+}
+
+/** @returns the bytes if they are one certificate and nothing else */
+function certificateIn(der: Buffer | undefined): Buffer | undefined {
+  try {
+    return der !== undefined && new X509Certificate(der).raw.equals(der) ? der : undefined;
+  } catch {
+    return undefined; // OpenSSL could not parse it
+  }
+}

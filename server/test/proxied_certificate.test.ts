@@ -1,0 +1,280 @@
+// Client certificates from a proxy. § refers to RFC 9440.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { request as requestOverTls } from 'node:https';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { NodeRequest } from '@grantd/core/node';
+import { decodeJwt } from 'jose';
+import { newCertificate } from '../../core/test/harness/certificates.ts';
+import { type HeaderFault, proxiedCertificateReader } from '../src/serve/proxied_certificate.ts';
+import { freePort } from './harness/free_port.ts';
+import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const CA = await newCertificate({ subject: [{ CN: ['clients'] }], isCa: true });
+const CLIENT = await newCertificate({ subject: [{ CN: ['client'] }], issuer: CA });
+const DER = Buffer.from(CLIENT.certificate.rawData);
+const BASE64 = DER.toString('base64');
+const PEM = CLIENT.pem.cert;
+const CNF = { 'x5t#S256': createHash('sha256').update(DER).digest('base64url') };
+
+describe('the formats', () => {
+  const FORMATS = {
+    rfc9440: {
+      good: [`:${BASE64}:`, ` :${BASE64}: `],
+      bad: [
+        BASE64,
+        `:${BASE64}`,
+        `:${BASE64}:, :${BASE64}:`,
+        `:${BASE64}:;a=1`,
+        '::',
+        `:${BASE64.slice(0, -8)}:`,
+      ],
+    },
+    base64: {
+      good: [BASE64, BASE64.replace(/=+$/, '')],
+      bad: [`:${BASE64}:`, `${BASE64}, ${BASE64}`, '!', 'AAAA'],
+    },
+    pem: {
+      good: [encodeURIComponent(PEM), encodeURIComponent(`${PEM}\n`), PEM.replaceAll('\n', '%0A')],
+      bad: [
+        encodeURIComponent(PEM + PEM),
+        encodeURIComponent(PEM).slice(0, -9),
+        `${encodeURIComponent(PEM)}%`,
+        encodeURIComponent(CLIENT.pem.key),
+        BASE64,
+        '(null)',
+      ],
+    },
+    xfcc: {
+      good: [
+        `Hash=1f;Cert="${encodeURIComponent(PEM)}";Subject="CN=a,O=\\"b\\"";URI=spiffe://a`,
+        `By=spiffe://b;cert="${encodeURIComponent(PEM)}"`,
+      ],
+      bad: [
+        'Hash=1f',
+        `Cert="${encodeURIComponent(PEM)}",Cert="${encodeURIComponent(PEM)}"`,
+        `Cert="${encodeURIComponent(PEM)}";Cert="${encodeURIComponent(PEM)}"`,
+        `Hash=1f,Cert="${encodeURIComponent(PEM)}"`,
+        `Subject="x;Cert="${encodeURIComponent(PEM)}"`,
+        `Cert="${encodeURIComponent(PEM)}`,
+      ],
+    },
+  } as const;
+
+  for (const [clientCertificateFormat, { good, bad }] of Object.entries(FORMATS))
+    test(`§2.2 ${clientCertificateFormat}: one certificate is read, and everything else is malformed`, () => {
+      const faults: HeaderFault[] = [];
+      const read = proxiedCertificateReader(
+        {
+          clientCertificateHeader: 'Client-Cert',
+          clientCertificateFormat: clientCertificateFormat as keyof typeof FORMATS,
+          clientCertificateVerified: undefined,
+          trustedProxies: ['10.0.0.0/8'],
+        },
+        (_request, fault) => faults.push(fault),
+      );
+      const from = (remoteAddress: string, value?: string) =>
+        read({ socket: { remoteAddress }, headers: { 'client-cert': value } } as unknown as NodeRequest);
+      for (const value of good)
+        assert.deepEqual(from('10.1.2.3', value), { der: DER, hasTrustedChain: false }, value);
+      for (const value of good) assert.deepEqual(from('::ffff:10.1.2.3', value)?.der, DER);
+      assert.deepEqual(faults, []);
+      for (const none of [undefined, '', ' ']) assert.equal(from('10.1.2.3', none), undefined);
+      assert.deepEqual(faults, [], 'the client has no certificate');
+      for (const value of bad) assert.equal(from('10.1.2.3', value), undefined, value);
+      assert.deepEqual(faults.splice(0), Array(bad.length).fill('malformed'));
+      for (const value of good) assert.equal(from('11.1.2.3', value), undefined);
+      assert.deepEqual(faults, Array(good.length).fill('untrusted_proxy'));
+    });
+});
+
+const PROXIED = ['--issuer', 'https://id.example', '--client-certificate-header', 'Client-Cert'];
+
+/** A client that needs a certificate for its tokens, and one that authenticates by one. */
+async function addClients(folder: string): Promise<void> {
+  const add = (id: string, flags: readonly string[]) =>
+    grantdPrints(folder, ['client', 'add', id, '--grant', 'client_credentials', '--scope', 'read', ...flags]);
+  await add('named', [
+    '--auth-method',
+    'tls_client_auth',
+    '--tls-client-auth-subject-dn',
+    'CN=client',
+    '--tls-client-certificate-bound-access-tokens',
+  ]);
+}
+
+describe('the header of a trusted proxy', () => {
+  let server: RunningServer;
+  before(async () => {
+    const folder = workbench.folder();
+    server = await workbench.start(folder, [
+      ...PROXIED,
+      '--trusted-proxies',
+      '127.0.0.1',
+      '--client-certificate-verified',
+    ]);
+    await addClients(folder);
+  });
+
+  /** A request of a proxy with this address. */
+  const token = (localAddress: string, header: string | string[]) =>
+    new Promise<{ status: number; json: Readonly<Record<string, unknown>> }>((resolve, reject) => {
+      const headers = { 'client-cert': header, 'content-type': 'application/x-www-form-urlencoded' };
+      const options = {
+        host: '127.0.0.1',
+        port: server.port,
+        localAddress,
+        path: '/token',
+        method: 'POST',
+        headers,
+      };
+      const sent = request(options, async (response) => {
+        const body = (await response.setEncoding('utf8').toArray()).join('');
+        resolve({ status: response.statusCode ?? 0, json: JSON.parse(body) });
+      });
+      sent.once('error', reject).end('grant_type=client_credentials&client_id=named');
+    });
+
+  test('§2.2 authenticates the client and binds its tokens', async () => {
+    const { status, json } = await token('127.0.0.1', `:${BASE64}:`);
+    assert.equal(status, 200, JSON.stringify(json));
+    assert.deepEqual(decodeJwt(String(json.access_token)).cnf, CNF);
+    const metadata = await fetch(`${server.url}/.well-known/oauth-authorization-server`);
+    const aliases = (await metadata.json()).mtls_endpoint_aliases;
+    assert.equal(aliases, undefined, 'the proxy asks for certificates at the issuer itself');
+  });
+
+  test('§4 counts from nobody else, and is logged without the certificate', async () => {
+    const { status, json } = await token('127.0.0.2', `:${BASE64}:`);
+    assert.deepEqual([status, json.error], [401, 'invalid_client']);
+    const line = await server.logged(
+      ({ event }) => event === 'client_certificate_header_ignored',
+      'the reason',
+    );
+    assert.deepEqual([line.level, line.reason], ['warn', 'untrusted_proxy']);
+    assert.ok(!server.stdout().includes(BASE64.slice(0, 40)));
+  });
+
+  test('§2.2 counts only once in a request, and never half', async () => {
+    for (const header of [[`:${BASE64}:`, `:${BASE64}:`], [`:${BASE64}:`, ''], `:${BASE64.slice(4)}:`]) {
+      const { status, json } = await token('127.0.0.1', header);
+      assert.deepEqual([status, json.error], [401, 'invalid_client']);
+    }
+    await server.logged(({ reason }) => reason === 'malformed', 'the reason');
+  });
+});
+
+const hasNginx = spawnSync('nginx', ['-v']).status === 0;
+
+describe('behind nginx', { skip: !hasNginx && 'nginx is not installed: apt install nginx' }, () => {
+  let nginx: ChildProcess;
+  let server: RunningServer;
+  let port: number;
+  let pem: string;
+
+  before(async () => {
+    const folder = workbench.folder();
+    server = await workbench.start(folder, [
+      ...[
+        '--issuer',
+        'https://id.example',
+        '--trusted-proxies',
+        '127.0.0.1',
+        '--client-certificate-verified',
+      ],
+      ...['--client-certificate-header', 'X-Client-Cert', '--client-certificate-format', 'pem'],
+    ]);
+    await addClients(folder);
+    port = await freePort();
+    const site = await newCertificate({ names: [{ type: 'dns', value: 'localhost' }] });
+    pem = site.pem.cert;
+    writeFileSync(join(folder, 'site.pem'), pem);
+    writeFileSync(join(folder, 'site.key'), site.pem.key);
+    writeFileSync(join(folder, 'clients.pem'), CA.pem.cert);
+    mkdirSync(join(folder, 'temporary'));
+    const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `daemon off; master_process off; pid ${folder}/nginx.pid; error_log ${folder}/error.log;
+      events {}
+      http {
+        access_log off;
+        ${temporary.map((name) => `${name}_temp_path ${folder}/temporary/${name};`).join(' ')}
+        server {
+          listen 127.0.0.1:${port} ssl;
+          ssl_certificate ${folder}/site.pem;
+          ssl_certificate_key ${folder}/site.key;
+          ssl_client_certificate ${folder}/clients.pem;
+          ssl_verify_client optional;
+          location / {
+            proxy_pass http://127.0.0.1:${server.port};
+            proxy_set_header Host id.example;
+            proxy_set_header X-Client-Cert $ssl_client_escaped_cert;
+          }
+        }
+      }`,
+    );
+    nginx = spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
+      stdio: 'ignore',
+    });
+    let isUp = false;
+    const knock = setInterval(
+      () =>
+        token().then(
+          () => {
+            isUp = true;
+          },
+          () => {},
+        ),
+      50,
+    );
+    await until(() => isUp, 'nginx answers').finally(() => clearInterval(knock));
+  });
+  after(() => {
+    nginx?.kill();
+  });
+
+  const token = (presented?: { readonly cert: string; readonly key: string }, headers = {}) =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const options = {
+        ...{
+          host: '127.0.0.1',
+          port,
+          servername: 'localhost',
+          ca: pem,
+          path: '/token',
+          method: 'POST',
+          agent: false,
+        },
+        ...presented,
+        headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+      } as const;
+      const sent = requestOverTls(options, async (response) => {
+        resolve({
+          status: response.statusCode ?? 0,
+          text: (await response.setEncoding('utf8').toArray()).join(''),
+        });
+      });
+      sent.once('error', reject).end('grant_type=client_credentials&client_id=named');
+    });
+
+  test('a client is authenticated and its token bound, with the header as in the guide', async () => {
+    const { status, text } = await token(CLIENT.pem);
+    assert.equal(status, 200, text);
+    assert.deepEqual(decodeJwt(JSON.parse(text).access_token).cnf, CNF);
+  });
+
+  test('a header of the caller is replaced, and a certificate of another CA goes no further than nginx', async () => {
+    const forged = { 'x-client-cert': encodeURIComponent(PEM) };
+    assert.equal((await token(undefined, forged)).status, 401);
+    const impostor = await newCertificate({ subject: [{ CN: ['client'] }] });
+    assert.equal((await token(impostor.pem, forged)).status, 400, 'by nginx');
+  });
+});
