@@ -23,6 +23,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
   ['events', async () => (await import('./events.ts')).eventsCommands()],
+  ['config', async () => (await import('./config.ts')).configCommands()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],
   ['copy', async () => (await import('./copy.ts')).copyCommand()],
 ]);

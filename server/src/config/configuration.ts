@@ -32,26 +32,44 @@ export interface Configuration {
   sourceOf(name: string): string;
 }
 
+/** An option with its value in effect. */
+export interface EffectiveOption {
+  readonly name: OptionName;
+  /** `undefined` if it is not set and has no default. */
+  readonly value: unknown;
+  /** `--port`, `GRANTD_PORT` or `port in grantd.json`; `undefined` if it is not set. */
+  readonly source: string | undefined;
+  /** Whether the value is a default that the profile has changed. */
+  readonly isOfProfile: boolean;
+}
+
 /**
  * Reads every option: from its flag, else its environment variable, else the config file, else its default, which a
  * profile can change.
  * @throws {ConfigurationRefused} a value or the file is invalid
  */
-export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
+export function readOptions(flags: GivenFlags, environment: NodeJS.ProcessEnv): readonly EffectiveOption[] {
   const path = textOf(flags.config) ?? textOf(environment[variableOf('config')]);
   const file = path === undefined ? {} : readConfigFile(typedPath(environment, path));
   const fileName = path === undefined ? '' : basename(path);
 
-  const values: Record<string, unknown> = {};
-  const sources: Record<string, string> = {};
   const find = (name: OptionName) => findValue(name, { flags, environment, file, fileName });
   const rules = narrowingBy(find('profile')?.value as Settings['profile'])?.rules;
-  for (const name of OPTION_NAMES) {
+  return OPTION_NAMES.map((name) => {
     const found = find(name);
-    values[name] = found === undefined ? (rules?.[name]?.byDefault ?? OPTIONS[name].byDefault) : found.value;
-    sources[name] = found?.source ?? flagOf(name);
-  }
-  return { settings: values as Settings, sourceOf: (name) => sources[name] ?? name };
+    if (found !== undefined) return { name, ...found, isOfProfile: false };
+    const ofProfile = rules?.[name]?.byDefault;
+    const value = ofProfile ?? OPTIONS[name].byDefault;
+    return { name, value, source: undefined, isOfProfile: ofProfile !== undefined };
+  });
+}
+
+/** @throws {ConfigurationRefused} as `readOptions` */
+export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
+  const options = readOptions(flags, environment);
+  const settings = Object.fromEntries(options.map(({ name, value }) => [name, value]));
+  const sources = new Map<string, string>(options.map(({ name, source }) => [name, source ?? flagOf(name)]));
+  return { settings: settings as unknown as Settings, sourceOf: (name) => sources.get(name) ?? name };
 }
 
 interface Sources {

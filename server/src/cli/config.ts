@@ -1,0 +1,80 @@
+import { Command } from 'commander';
+import {
+  addFlags,
+  type EffectiveOption,
+  type GivenFlags,
+  readConfiguration,
+  readOptions,
+  unknownVariableWarnings,
+} from '../config/configuration.ts';
+import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
+import { refuseInsecureIssuer, serverWithoutDatabase } from '../instance/instance.ts';
+import { printList } from './command.ts';
+
+export function configCommands(): Command {
+  const group = new Command('config').description('show and check the configuration');
+  addFlags(
+    group.command('show').description('print every option with its value and source, without secrets'),
+    OPTION_NAMES,
+  )
+    .option('--json', 'print JSON')
+    .action(show);
+  addFlags(
+    group
+      .command('check')
+      .description('check the options and files as serve does, without the database and the ports'),
+    OPTION_NAMES,
+  ).action(check);
+  return group;
+}
+
+/** An option as printed. */
+interface Row {
+  readonly option: string;
+  /** `null` if it is not set and has no default. A secret is only “set”. */
+  readonly value: unknown;
+  readonly source: string;
+}
+
+function show(flags: GivenFlags): void {
+  const rows = readOptions(flags, process.env).map(rowOf);
+  printList({ isJson: flags.json === true }, rows, {
+    option: ({ option }) => option,
+    value: ({ value }) => (typeof value === 'string' ? value : value === null ? '–' : JSON.stringify(value)),
+    source: ({ source }) => source,
+  });
+}
+
+function rowOf({ name, value, source, isOfProfile }: EffectiveOption): Row {
+  return {
+    option: name,
+    value: value === undefined ? null : shown(name, value),
+    source: source ?? (isOfProfile ? 'profile' : 'default'),
+  };
+}
+
+function shown(name: EffectiveOption['name'], value: unknown): unknown {
+  if ('isSecret' in OPTIONS[name]) return 'set';
+  return name === 'database' && isPostgresUrl(String(value)) ? withoutPassword(String(value)) : value;
+}
+
+async function check(flags: GivenFlags): Promise<void> {
+  const configuration = readConfiguration(flags, process.env);
+  refuseInsecureIssuer(configuration);
+  const { refuseContradictoryTls, refuseExposedDemo, refusePlainIssuer } = await import(
+    '../serve/exposure.ts'
+  );
+  refuseExposedDemo(configuration);
+  refuseContradictoryTls(configuration);
+  const { issuer, tlsCertificate } = configuration.settings;
+  if (issuer !== undefined) refusePlainIssuer(configuration, issuer);
+  if (tlsCertificate !== undefined) {
+    const { TlsFiles } = await import('../serve/tls.ts');
+    new TlsFiles(configuration, process.env);
+  }
+  const { readOperator } = await import('../pages/operator.ts');
+  readOperator(configuration, process.env);
+  await serverWithoutDatabase(configuration);
+  for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
+  console.log('the configuration is valid');
+}
