@@ -43,6 +43,7 @@ test('config show prints every option with its value and source, and no secret',
 test('config check accepts what serve would accept, and refuses the rest with the same message', async () => {
   const folder = workbench.folder();
   assert.equal(await grantdPrints(folder, ['config', 'check']), 'the configuration is valid');
+  assert.equal(await grantdPrints(folder, ['config', 'check', '--json']), '{"valid":true}');
   for (const [args, message] of [
     [['--port', 'x'], '--port: expected'],
     [['--tls-certificate', 'tls.pem'], '--tls-certificate: expected --tls-key with it'],

@@ -9,7 +9,7 @@ import {
 } from '../config/configuration.ts';
 import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
 import { refuseInsecureIssuer, serverWithoutDatabase } from '../instance/instance.ts';
-import { printList } from './command.ts';
+import { printList, printOne } from './command.ts';
 
 export function configCommands(): Command {
   const group = new Command('config').description('show and check the configuration');
@@ -24,7 +24,9 @@ export function configCommands(): Command {
       .command('check')
       .description('check the options and files as serve does, without the database and the ports'),
     OPTION_NAMES,
-  ).action(check);
+  )
+    .option('--json', 'print JSON')
+    .action(check);
   return group;
 }
 
@@ -76,5 +78,5 @@ async function check(flags: GivenFlags): Promise<void> {
   readOperator(configuration, process.env);
   await serverWithoutDatabase(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
-  console.log('the configuration is valid');
+  printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);
 }
