@@ -3,7 +3,12 @@ import type { Page } from 'playwright-core';
 
 /** The visible corner of the page, from 0 for black to 1 for white. */
 export async function brightness(page: Page): Promise<number> {
-  const png = await page.screenshot({ clip: { x: 0, y: 0, width: 1, height: 1 } });
+  const take = () => page.screenshot({ clip: { x: 0, y: 0, width: 1, height: 1 } });
+  // Chromium sometimes refuses a picture while it has no frame of the page yet, and takes it a moment later.
+  const png = await take().catch((error: unknown) => {
+    if (!String(error).includes('Unable to capture screenshot')) throw error;
+    return page.waitForTimeout(500).then(take);
+  });
   // One pixel: the filter byte of its line, then red, green and blue (PNG §11.2, §9.2).
   const [, red = 0, green = 0, blue = 0] = inflateSync(Buffer.concat([...dataOf(png)]));
   return (red + green + blue) / (3 * 255);
