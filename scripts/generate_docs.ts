@@ -56,8 +56,8 @@ Set an option by flag, by environment variable, or in the JSON file that \`--con
 overrides a variable, and a variable overrides the file. If a value is wrong or the file contains an unknown name, the
 command ends with an error that names the option and what was expected.
 
-\`grantd config show\` prints every option with its value and where it comes from. \`grantd config check\` finds the same errors as
-\`serve\`, without a database or a port.
+\`grantd config show\` prints every option with its value and its source. \`grantd config check\` checks options and files as
+\`grantd serve\` does, without a database or a port.
 
 \`grantd\` starts Node with memory flags of its own, which override \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`
 ([what they do](performance.md#caches-and-memory)). For other flags, run \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.

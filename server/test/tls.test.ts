@@ -3,11 +3,13 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
+import { connect as connectTcp, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { decodeJwt, exportJWK } from 'jose';
 import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
+import { listenOnLoopback } from './harness/listening.ts';
 import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { begin } from './harness/wire.ts';
 
@@ -319,6 +321,43 @@ describe('changed files', { concurrency: true }, () => {
     agent.destroy();
   });
 });
+
+test('§2.1 a handshake that began before its CA was removed does not end in a connection', async () => {
+  const folder = folderWithFiles();
+  const server = await workbench.start(folder, MTLS);
+  await addClients(folder);
+  const relay = await startRelay(server.mtlsPort);
+  const answer = token(relay.port, 'named', CLIENT).then(
+    ({ status }) => status,
+    () => 'closed',
+  );
+  await until(() => relay.held() > 0, 'the client wants to end the handshake');
+  put(folder, 'clients.pem', OTHER_CA.pem.cert);
+  await server.logged(({ event }) => event === 'tls_reloaded', 'the new CA');
+  relay.release();
+  assert.equal(await answer.finally(relay.close), 'closed');
+});
+
+/** Forwards the first bytes of one client to a server on this machine, and holds the rest. */
+async function startRelay(to: number) {
+  const held: Uint8Array[] = [];
+  let isHolding = false;
+  let release = () => {};
+  const listener = createServer((client) => {
+    const upstream = connectTcp(to, '127.0.0.1');
+    upstream.pipe(client);
+    upstream.on('close', () => client.destroy());
+    client.on('data', (chunk: Buffer) => {
+      if (isHolding) held.push(chunk);
+      else upstream.write(chunk);
+      isHolding = true;
+    });
+    for (const socket of [client, upstream]) socket.on('error', () => {});
+    release = () => upstream.write(Buffer.concat(held));
+  });
+  const port = await listenOnLoopback(listener);
+  return { port, held: () => held.length, release: () => release(), close: () => listener.close() };
+}
 
 test('a shutdown closes idle TLS connections', async () => {
   const server = await workbench.start(folderWithFiles(), MTLS);

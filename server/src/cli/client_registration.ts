@@ -55,7 +55,7 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
   };
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   requireFetchable(given, configuration);
-  const client = await clientFrom(await serverWithoutDatabase(configuration), { id }, members);
+  const client = await clientFrom(await serverWithoutDatabase(configuration, 'cli'), { id }, members);
   if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');
   return client;

@@ -1,15 +1,9 @@
 import { Command } from 'commander';
-import {
-  addFlags,
-  type EffectiveOption,
-  type GivenFlags,
-  readConfiguration,
-  readOptions,
-  unknownVariableWarnings,
-} from '../config/configuration.ts';
+import { addFlags, type EffectiveOption, type GivenFlags, readOptions } from '../config/configuration.ts';
 import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
-import { refuseInsecureIssuer, serverWithoutDatabase } from '../instance/instance.ts';
+import { serverWithoutDatabase } from '../instance/instance.ts';
 import { printList, printOne } from './command.ts';
+import { serverConfiguration } from './serve.ts';
 
 export function configCommands(): Command {
   const group = new Command('config').description('show and check the configuration');
@@ -61,22 +55,13 @@ function shown(name: EffectiveOption['name'], value: unknown): unknown {
 }
 
 async function check(flags: GivenFlags): Promise<void> {
-  const configuration = readConfiguration(flags, process.env);
-  refuseInsecureIssuer(configuration);
-  const { refuseContradictoryTls, refuseExposedDemo, refusePlainIssuer } = await import(
-    '../serve/exposure.ts'
-  );
-  refuseExposedDemo(configuration);
-  refuseContradictoryTls(configuration);
-  const { issuer, tlsCertificate } = configuration.settings;
-  if (issuer !== undefined) refusePlainIssuer(configuration, issuer);
-  if (tlsCertificate !== undefined) {
-    const { TlsFiles } = await import('../serve/tls.ts');
-    new TlsFiles(configuration, process.env);
-  }
-  const { readOperator } = await import('../pages/operator.ts');
+  const configuration = serverConfiguration(flags);
+  const [{ tlsFilesOf }, { readOperator }] = await Promise.all([
+    import('../serve/serve.ts'),
+    import('../pages/operator.ts'),
+  ]);
+  await tlsFilesOf(configuration, process.env);
   readOperator(configuration, process.env);
-  await serverWithoutDatabase(configuration);
-  for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
+  await serverWithoutDatabase(configuration, 'server');
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);
 }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import {
   addFlags,
+  type Configuration,
   type GivenFlags,
   readConfiguration,
   unknownVariableWarnings,
@@ -8,6 +9,7 @@ import {
 import { OPTION_NAMES } from '../config/options.ts';
 import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
+import { refuseContradictoryTls, refuseExposedDemo } from '../serve/exposure.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('run the server until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -21,10 +23,7 @@ an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. 
 GRANTD_SECRET, or "secret" in the config file.`,
     )
     .action(async (flags: GivenFlags) => {
-      const configuration = readConfiguration(flags, process.env);
-      refuseInsecureIssuer(configuration);
-      for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
-      warnOfPasswordInFlag(configuration);
+      const configuration = serverConfiguration(flags);
       // Loaded on demand: other commands start faster without a web server, and a supervisor needs none.
       if (configuration.settings.workers === 1) {
         const { serve } = await import('../serve/serve.ts');
@@ -34,4 +33,18 @@ GRANTD_SECRET, or "secret" in the config file.`,
         await supervise(configuration);
       }
     });
+}
+
+/**
+ * Reads the configuration of a server, and warns of what the server would ignore.
+ * @throws {ConfigurationRefused} options are invalid or contradict each other
+ */
+export function serverConfiguration(flags: GivenFlags): Configuration {
+  const configuration = readConfiguration(flags, process.env);
+  refuseInsecureIssuer(configuration);
+  refuseExposedDemo(configuration);
+  refuseContradictoryTls(configuration);
+  for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
+  warnOfPasswordInFlag(configuration);
+  return configuration;
 }

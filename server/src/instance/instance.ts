@@ -233,9 +233,12 @@ function libraryOptions(
  * A server with the configured options and no database, for work that needs no stored data.
  * @throws {ConfigurationRefused} an option is invalid
  */
-export async function serverWithoutDatabase(configuration: Configuration): Promise<AuthorizationServer> {
-  const { issuer = 'http://localhost' } = configuration.settings;
-  return memoryServer(configuration, await loadedOptions(configuration, issuer, 'cli'), issuer);
+export async function serverWithoutDatabase(
+  configuration: Configuration,
+  actor: ActorKind,
+): Promise<AuthorizationServer> {
+  const { issuer = defaultIssuer(configuration.settings) } = configuration.settings;
+  return memoryServer(configuration, await loadedOptions(configuration, issuer, actor), issuer);
 }
 
 /** @throws {ConfigurationRefused} the library refuses an option */

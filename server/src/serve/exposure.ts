@@ -71,6 +71,7 @@ export function refuseContradictoryTls({ settings, sourceOf }: Configuration): v
     refuse('mtlsOrigin', `${sourceOf('mtlsPort')} or ${sourceOf('clientCertificateHeader')} with it`);
   if (isGiven('mtlsPort') && settings.mtlsPort !== 0 && settings.mtlsPort === settings.port)
     refuse('mtlsPort', `another port than ${sourceOf('port')}`);
+  if (settings.issuer !== undefined) refusePlainIssuer({ settings, sourceOf }, settings.issuer);
 }
 
 /** Options that have no effect without another. */

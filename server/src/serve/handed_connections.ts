@@ -37,8 +37,9 @@ export class HandedConnections implements Connections {
       this.#open.delete(socket);
       this.#resolveIfClosed();
     });
-    const server = socket.localPort === this.#mtlsPort ? this.#mtls : this.#http;
-    server?.emit('connection', socket);
+    // A socket that is already closed has no local port.
+    const isMtls = this.#mtls !== undefined && socket.localPort === this.#mtlsPort;
+    (isMtls ? this.#mtls : this.#http).emit('connection', socket);
     return true;
   }
 

@@ -30,7 +30,7 @@ export interface HttpServer {
   answerWith(listener: RequestListener): void;
   /** Answers 503 again. */
   answerNotReady(): void;
-  /** Makes the next answer on every open connection close it. Closes idle connections at once. */
+  /** Closes idle connections and handshakes at once, and the other connections after their current answer. */
   renewConnections(): void;
   /** Makes every further answer close its connection, so that callers reconnect to another server. */
   closeAfterAnswers(): void;
@@ -65,6 +65,7 @@ export function createHttpServer(
     requireHostHeader: false,
   } satisfies ServerOptions;
   const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
+  const tlsConnections = tls && new TlsConnections(http, mtls);
   const answering = new WeakMap<Duplex, ServerResponse>();
   const open = new Set<Duplex>();
   const old = new WeakSet<Duplex>();
@@ -96,7 +97,7 @@ export function createHttpServer(
   return {
     http,
     mtls,
-    connections: tls === undefined ? http : new TlsConnections(http, mtls),
+    connections: tlsConnections ?? http,
     answerWith(listener) {
       answer = listener;
     },
@@ -106,6 +107,7 @@ export function createHttpServer(
     renewConnections() {
       for (const socket of open) old.add(socket);
       closeAfterCurrentAnswers();
+      tlsConnections?.closeHandshakes();
       http.closeIdleConnections();
     },
     closeAfterAnswers() {
@@ -120,15 +122,28 @@ class TlsConnections implements Connections {
   readonly #http: Server;
   readonly #mtls: NetServer | undefined;
   readonly #open = new Set<Socket>();
+  /** By the addresses of the connection, because Node does not say which socket a TLS connection belongs to. */
+  readonly #handshakes = new Map<string, Socket>();
 
   constructor(http: Server, mtls: NetServer | undefined) {
     this.#http = http;
     this.#mtls = mtls;
     for (const server of [http, mtls])
       server?.on('connection', (socket: Socket) => {
+        const addresses = addressesOf(socket);
         this.#open.add(socket);
-        socket.once('close', () => this.#open.delete(socket));
+        this.#handshakes.set(addresses, socket);
+        socket.once('close', () => {
+          this.#open.delete(socket);
+          if (this.#handshakes.get(addresses) === socket) this.#handshakes.delete(addresses);
+        });
       });
+    http.on('secureConnection', (connection: Socket) => this.#handshakes.delete(addressesOf(connection)));
+  }
+
+  /** A handshake ends with the CAs that were trusted when it began. */
+  closeHandshakes(): void {
+    for (const socket of this.#handshakes.values()) socket.destroy();
   }
 
   close(done: () => void = () => {}): void {
@@ -144,6 +159,10 @@ class TlsConnections implements Connections {
     this.#http.closeAllConnections();
     for (const socket of this.#open) socket.destroy();
   }
+}
+
+function addressesOf({ localPort, remoteAddress, remotePort }: Socket): string {
+  return `${localPort} ${remoteAddress} ${remotePort}`;
 }
 
 const notReady: RequestListener = (request, response) => {

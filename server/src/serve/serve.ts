@@ -16,13 +16,7 @@ import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import {
-  refuseContradictoryTls,
-  refuseExposedDemo,
-  refuseForeignDemo,
-  refuseKnownPasswords,
-  refusePlainIssuer,
-} from './exposure.ts';
+import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -59,8 +53,6 @@ interface Role {
 
 /** Serves in a single process until it receives a signal. Messages for people go to stderr; the log goes to stdout. */
 export async function serve(given: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
-  refuseExposedDemo(given);
-  refuseContradictoryTls(given);
   const log = await openLog(given.settings.log);
   const ending = listenForEnd(given.settings.shutdownDelay, log);
 

@@ -5,7 +5,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { type Log, openLog } from '../log/log.ts';
-import { refuseContradictoryTls, refuseExposedDemo } from './exposure.ts';
 import { listen } from './http_server.ts';
 import { announce, listenForEnd, type Started } from './shutdown.ts';
 import {
@@ -27,8 +26,6 @@ const MAX_WAIT_MS = 1000;
  * worker.
  */
 export async function supervise(configuration: Configuration): Promise<void> {
-  refuseExposedDemo(configuration);
-  refuseContradictoryTls(configuration);
   const { settings: given } = configuration;
   const log = await openLog(given.log, { isShared: true });
   const ending = listenForEnd(given.shutdownDelay, log);
