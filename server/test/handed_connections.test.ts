@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Socket } from '
 import { after, describe, test } from 'node:test';
 import { HandedConnections } from '../src/serve/handed_connections.ts';
 import { finish } from '../src/serve/shutdown.ts';
+import { listenOnLoopback } from './harness/listening.ts';
 import { until } from './harness/program.ts';
 import { begin as beginUnended } from './harness/wire.ts';
 
@@ -46,6 +47,25 @@ describe('connections that were accepted elsewhere', () => {
     await until(() => text().endsWith('answered'), 'it is answered');
     socket.write(REQUEST);
     await until(() => text().split('answered').length === 3, 'the second one is answered');
+  });
+
+  test('without a local port, because they have closed on the way, do not stay open', async () => {
+    let asked = 0;
+    const http = createServer((_request, response) => {
+      asked += 1;
+      response.end();
+    });
+    const connections = new HandedConnections({ http, mtls: undefined }, undefined, () => {});
+    const acceptor = createTcpServer({ pauseOnConnect: true }, (socket) => {
+      Object.defineProperty(socket, 'localPort', { value: undefined });
+      connections.take(socket);
+      socket.resume();
+    });
+    acceptors.push(acceptor);
+    const { socket } = await begin(await listenOnLoopback(acceptor), REQUEST);
+    await until(() => asked === 1, 'it has a server');
+    socket.destroy();
+    assert.equal(await finish(connections), true);
   });
 
   test('have the same limits of time', async () => {

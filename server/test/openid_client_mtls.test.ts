@@ -1,6 +1,5 @@
 // openid-client with a client certificate, over the TLS of the program. § refers to FAPI 2.0 Security Profile.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
@@ -8,15 +7,16 @@ import { after, before, describe, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { decodeJwt, exportJWK } from 'jose';
 import * as client from 'openid-client';
-import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
+import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
+import { serverCertificate } from './harness/tls.ts';
 
 const REDIRECT_URI = 'http://localhost:4001/callback';
 const ALICE = { username: 'alice', password: 'correct horse' };
 
-const SERVER = await newCertificate({ names: [{ type: 'dns', value: 'localhost' }] });
+const SERVER = await serverCertificate();
 const CA = await newCertificate({ subject: [{ CN: ['clients'] }], isCa: true });
 const NAMES = [{ type: 'dns', value: 'bank.example' }] as const;
 const CERTIFIED = await newCertificate({ names: [...NAMES], issuer: CA });
@@ -104,9 +104,7 @@ describe('FAPI 2.0 Security Profile with client certificates, with openid-client
         person: (url) => signInAndConsent(new Browser(server.url), url.href, ALICE),
       });
       assert.equal(tokens.token_type, 'bearer');
-      const thumbprint = createHash('sha256')
-        .update(new Uint8Array(certificate.certificate.rawData))
-        .digest('base64url');
+      const thumbprint = await thumbprintOf(certificate);
       assert.deepEqual(decodeJwt(tokens.access_token).cnf, { 'x5t#S256': thumbprint });
       const sub = tokens.claims()?.sub ?? '';
       const person = await client.fetchUserInfo(own, tokens.access_token, sub);

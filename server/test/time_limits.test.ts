@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
-import { newCertificate } from '../../core/test/harness/certificates.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { createHttpServer } from '../src/serve/http_server.ts';
 import { TlsFiles } from '../src/serve/tls.ts';
+import { serverCertificate } from './harness/tls.ts';
 import { answerTo } from './harness/wire.ts';
 
 test('findings A20: a request whose body stops coming is closed at the time limit, not at Node’s next look 30 seconds later', async (t) => {
@@ -34,7 +34,7 @@ test('TLS has the same limits at both ports, and one for the handshake', async (
   const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const [tlsCertificate, tlsKey] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
-  const { pem } = await newCertificate({ names: [{ type: 'dns', value: 'localhost' }] });
+  const { pem } = await serverCertificate();
   writeFileSync(tlsCertificate, pem.cert);
   writeFileSync(tlsKey, pem.key);
   const configuration = readConfiguration({ tlsCertificate, tlsKey, mtlsPort: '0' }, {});

@@ -1,27 +1,26 @@
 // The program's own TLS, with real certificates. § refers to RFC 8705.
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
 import { renameSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
+import { Agent } from 'node:https';
 import { connect as connectTcp, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { decodeJwt, exportJWK } from 'jose';
-import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
+import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
 import { listenOnLoopback } from './harness/listening.ts';
 import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type Ask, addMachine, askOverTls, serverCertificate } from './harness/tls.ts';
 import { begin } from './harness/wire.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-const LOCALHOST = [{ type: 'dns', value: 'localhost' }] as const;
 const authority = (name: string) => newCertificate({ subject: [{ CN: [name] }], isCa: true });
 const SERVER_CA = await authority('servers');
 const CLIENT_CA = await authority('clients');
 const OTHER_CA = await authority('others');
-const SERVER = await newCertificate({ names: [...LOCALHOST], issuer: SERVER_CA });
+const SERVER = await serverCertificate(SERVER_CA);
 const CLIENT = await newCertificate({ subject: [{ C: ['DE'] }, { CN: ['client'] }], issuer: CLIENT_CA });
 const IMPOSTOR = await newCertificate({ subject: [{ C: ['DE'] }, { CN: ['client'] }], issuer: OTHER_CA });
 const SELF_SIGNED = await newCertificate({ subject: [{ CN: ['self'] }] });
@@ -44,52 +43,7 @@ function folderWithFiles(): string {
   return folder;
 }
 
-interface Ask {
-  readonly certificate?: MadeCertificate | undefined;
-  readonly form?: Readonly<Record<string, string>>;
-  readonly agent?: Agent;
-  /** To resume. */
-  readonly session?: Buffer | undefined;
-  readonly maxVersion?: SecureVersion;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly json: Readonly<Record<string, unknown>>;
-  /** Its connection. */
-  readonly socket: TLSSocket;
-}
-
-/** One request over a new connection, or over one of the agent. */
-function ask(
-  port: number,
-  path: string,
-  { certificate, form, agent = new Agent(), ...options }: Ask = {},
-): Promise<Answer> {
-  const body = form === undefined ? undefined : new URLSearchParams(form).toString();
-  return new Promise((resolve, reject) => {
-    const sent = request(
-      {
-        ...{ host: '127.0.0.1', port, path, servername: 'localhost', ca: SERVER_CA.pem.cert },
-        ...certificate?.pem,
-        ...options,
-        method: body === undefined ? 'GET' : 'POST',
-        headers: { ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }) },
-        agent,
-      },
-      async (response) => {
-        const socket = response.socket as TLSSocket;
-        const body = (await response.setEncoding('utf8').toArray()).join('');
-        resolve({
-          status: response.statusCode ?? 0,
-          json: body.startsWith('{') ? JSON.parse(body) : {},
-          socket,
-        });
-      },
-    );
-    sent.once('error', reject).end(body);
-  });
-}
+const ask = (port: number, path: string, options?: Ask) => askOverTls(SERVER_CA, port, path, options);
 
 /** Asks for a token as one of the clients. */
 function token(port: number, client_id: string, certificate?: MadeCertificate, options: Ask = {}) {
@@ -97,17 +51,11 @@ function token(port: number, client_id: string, certificate?: MadeCertificate, o
   return ask(port, '/token', { ...options, certificate, form });
 }
 
-function thumbprintOf({ certificate }: MadeCertificate): string {
-  return createHash('sha256').update(new Uint8Array(certificate.rawData)).digest('base64url');
-}
-
 const BOUND = '--tls-client-certificate-bound-access-tokens';
 
 /** A client per method, named like it. */
 async function addClients(folder: string): Promise<void> {
-  const add = (id: string, flags: readonly string[]) =>
-    grantdPrints(folder, ['client', 'add', id, '--grant', 'client_credentials', '--scope', 'read', ...flags]);
-  await add('named', [
+  await addMachine(folder, 'named', [
     '--auth-method',
     'tls_client_auth',
     '--tls-client-auth-subject-dn',
@@ -119,7 +67,7 @@ async function addClients(folder: string): Promise<void> {
     x5c: [SELF_SIGNED.certificate.toString('base64')],
   };
   put(folder, 'keys.json', JSON.stringify({ keys: [jwk] }));
-  await add('self', [
+  await addMachine(folder, 'self', [
     '--auth-method',
     'self_signed_tls_client_auth',
     '--jwks-file',
@@ -150,7 +98,7 @@ for (const workers of ['1', '2'])
     test('§2.1, §3.1 a client is authenticated by the name that its CA certified, and the token is bound', async () => {
       const { status, json } = await token(server.mtlsPort, 'named', CLIENT);
       assert.equal(status, 200, JSON.stringify(json));
-      assert.deepEqual(decodeJwt(String(json.access_token)).cnf, { 'x5t#S256': thumbprintOf(CLIENT) });
+      assert.deepEqual(decodeJwt(String(json.access_token)).cnf, { 'x5t#S256': await thumbprintOf(CLIENT) });
       for (const other of [IMPOSTOR, SELF_SIGNED, undefined]) {
         const refused = await token(server.mtlsPort, 'named', other);
         assert.deepEqual([refused.status, refused.json.error], [401, 'invalid_client']);
@@ -229,7 +177,7 @@ describe('certificate authorities', () => {
     await server.logged(({ reason }) => reason === 'client_certificate_untrusted', 'the reason');
   });
 
-  test('§2.1 without --tls-client-ca nobody is authenticated by name, but certificates bind tokens', async () => {
+  test('§2.1 without --tls-client-ca no client is authenticated by name, but certificates bind tokens', async () => {
     const folder = folderWithFiles();
     put(folder, 'others.pem', OTHER_CA.pem.cert);
     const server = await workbench.start(folder, [...TLS, '--mtls-port', '0'], {
@@ -256,7 +204,9 @@ describe('certificate authorities', () => {
       client_secret: 'a secret that is long enough for this',
     };
     const bound = await ask(server.mtlsPort, '/token', { certificate: IMPOSTOR, form });
-    assert.deepEqual(decodeJwt(String(bound.json.access_token)).cnf, { 'x5t#S256': thumbprintOf(IMPOSTOR) });
+    assert.deepEqual(decodeJwt(String(bound.json.access_token)).cnf, {
+      'x5t#S256': await thumbprintOf(IMPOSTOR),
+    });
   });
 });
 
@@ -280,7 +230,7 @@ describe('changed files', { concurrency: true }, () => {
         ).once('error', reject);
       });
     const first = await serial(server.port);
-    const next = await newCertificate({ names: [...LOCALHOST], issuer: SERVER_CA });
+    const next = await serverCertificate(SERVER_CA);
     put(folder, 'tls.pem', next.pem.cert);
     const failure = await server.logged(({ event }) => event === 'tls_reload_failed', 'the failure');
     assert.match(JSON.stringify(failure), /tlsKey: expected the private key of the first certificate/);

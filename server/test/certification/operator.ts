@@ -5,7 +5,7 @@ import { type Application, startApplication } from '../harness/application.ts';
 import type { Credentials } from '../harness/browser.ts';
 import { type ClientKey, newSigningKey } from '../harness/client_key.ts';
 import { grantdPrints, Workbench } from '../harness/program.ts';
-import { selfSignedCertificate } from '../harness/self_signed_certificate.ts';
+import { serverCertificate } from '../harness/tls.ts';
 import { startTlsProxy, type TlsProxy } from '../harness/tls_proxy.ts';
 import type { Client } from './client.ts';
 import type { Plan } from './plans.ts';
@@ -58,11 +58,11 @@ const CLIENT = {
 } as const;
 
 /** Providers and clients are https with one certificate, which both sides trust. */
-const CERTIFICATE = selfSignedCertificate();
+const CERTIFICATE = await serverCertificate();
 
 /** The program on its own database, behind TLS, with a user and a client. */
 export async function startOperator(plan: Plan): Promise<Operator> {
-  setDefaultCACertificates([...new Set([...getCACertificates('default'), CERTIFICATE.cert])]);
+  setDefaultCACertificates([...new Set([...getCACertificates('default'), CERTIFICATE.pem.cert])]);
   const workbench = new Workbench();
   const [proxy, siteProxy] = [await startTlsProxy(CERTIFICATE), await startTlsProxy(CERTIFICATE)];
   const site = await startApplication();
@@ -101,7 +101,7 @@ export async function startOperator(plan: Plan): Promise<Operator> {
 async function startProgram(workbench: Workbench, plan: Plan, proxy: TlsProxy) {
   const folder = workbench.folder();
   const [trusted, configuration] = [join(folder, 'trusted.pem'), join(folder, 'grantd.json')];
-  writeFileSync(trusted, CERTIFICATE.cert);
+  writeFileSync(trusted, CERTIFICATE.pem.cert);
   // The client's site is on this machine.
   const settings = { issuer: proxy.origin, ...SETTINGS, insecureDevelopment: plan.fetches };
   writeFileSync(configuration, JSON.stringify(settings));

@@ -1,7 +1,8 @@
 import { request } from 'node:http';
 import { createServer } from 'node:https';
+import type { MadeCertificate } from '../../../core/test/harness/certificates.ts';
 import { listenOnLoopback } from './listening.ts';
-import { selfSignedCertificate } from './self_signed_certificate.ts';
+import { serverCertificate } from './tls.ts';
 
 /** Milliseconds that an idle connection stays open. */
 const KEPT_MS = 120_000;
@@ -15,9 +16,9 @@ export interface TlsProxy {
 }
 
 /** @param certificate for `localhost`; default: a new one */
-export async function startTlsProxy(certificate = selfSignedCertificate()): Promise<TlsProxy> {
+export async function startTlsProxy(certificate?: MadeCertificate): Promise<TlsProxy> {
   let target = 0;
-  const server = createServer(certificate, (incoming, response) => {
+  const server = createServer((certificate ?? (await serverCertificate())).pem, (incoming, response) => {
     const { method, url: path, headers, socket } = incoming;
     const forwarded = { ...headers, 'x-forwarded-for': socket.remoteAddress, 'x-forwarded-proto': 'https' };
     // A new connection, because the server might close a kept one at the moment of its next use.
