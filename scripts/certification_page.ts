@@ -1,7 +1,9 @@
-import { PLANS, type Result } from '../server/test/certification/plans.ts';
+import { FAPI_PLANS, LIFETIME, modulesIn } from '../server/test/certification/fapi/plans.ts';
+import { PLANS, type PlannedModule, type Result } from '../server/test/certification/plans.ts';
 import {
   ALIAS,
   backChannelCommand,
+  bankCommand,
   browserTasks,
   clientCommand,
   personCommand,
@@ -18,7 +20,7 @@ const RESULTS = {
   failed: '**fails**',
 } as const satisfies Record<Result, string>;
 
-/** docs/certification.md: counts what server/test/certification/plans.ts says of each module, which the tests check. */
+/** docs/certification.md: counts what the plans of server/test/certification say of each module, which the tests check. */
 export function certificationPage(): string {
   return `# Certification
 
@@ -26,7 +28,7 @@ The OpenID Foundation certifies providers with its [conformance suite](https://g
 
 **The suite itself, version 5.2.4, over https, with static and dynamic clients.** The suite ran against commit 41d7960. Of 515 module runs of the OpenID Connect plans, 369 passed, 22 ended with a warning, 82 need a person to review a picture, 37 were skipped and 5 failed. All five failures are \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
 
-**Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the six plans below. Each one runs against the real program with an https issuer and its own database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
+**Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the eight plans below. Each one runs against the real program with an https issuer and its own database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
 
 \`\`\`sh
 npm test -- server/test/certification
@@ -35,6 +37,10 @@ npm test -- server/test/certification
 A module **passes**, ends with a **warning** (the provider ignores a recommendation), is **skipped** (an optional feature is missing), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan, and [planned_modules.ts](../server/test/certification/planned_modules.ts) what each module checks and how it ends. The tests compare the results, and also fail if one is better.
 
 ${summary()}
+
+The suite has not yet run the plans of FAPI 2.0 against this version. Our own run has all their modules for \`plain_fapi\` and \`openid_connect\`, against the program with the [profile](fapi.md) and TLS of its own:
+
+${fapiSummary()}
 
 Modules that do not pass:
 
@@ -45,9 +51,10 @@ Without implicit responses, grantd cannot pass the Dynamic profile. All other mo
 ## Limits of our own run
 
 - The suite reviews pages by screenshots. Our modules read the HTML.
-- The suite examines TLS. Our run uses its own certificate and does not examine TLS.
+- The suite examines TLS, with all its ciphers. Our run uses its own certificate. Only the modules of FAPI 2.0 examine TLS: the versions, not the ciphers.
 - If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans cannot register their own client, so they use one that the operator added beforehand.
 - \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
+- In the plans of FAPI 2.0, codes and pushed requests of our run expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API is UserInfo. It is not at the default port of https, so that no module leaves out the port in a proof.
 
 ## Run the suite
 
@@ -106,16 +113,60 @@ ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 
 - \`oidcc-server-rotate-keys\` waits until you rotate the keys: \`npx grantd keys rotate --algorithm RS256\`. In the first five minutes, add \`--now\`. Without \`--algorithm\`, there may be an Ed25519 key, which the module does not know.
 - Use a browser without cookies, or a new private window, for each module.
+
+## Run the FAPI 2.0 plans
+
+Start the server with the profile, and with a second port for client certificates ([guide](mtls.md)):
+
+\`\`\`json
+${jsonText(FAPI_SETTINGS)}
+\`\`\`
+
+For \`fapi2-message-signing-final-test-plan\`, the profile is \`fapi2-message-signing\`. Add the user as above, and two clients. Each has its own RSA key with \`alg\` \`PS256\`: the public part is in the file, the private one in the configuration of the suite. This is for \`private_key_jwt\` and \`dpop\`:
+
+\`\`\`sh
+${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quoted).join(' ')}`).join('\n')}
+\`\`\`
+
+For \`mtls\` as the way to authenticate, and as the binding:
+
+\`\`\`sh
+${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
+\`\`\`
+
+The configuration needs \`mtls\` and \`mtls2\` only then, and its \`resourceUrl\` is that of the second port:
+
+\`\`\`json
+${jsonText(fapiConfiguration())}
+\`\`\`
+
+\`browser\` is as above. In the menu, choose \`plain_fapi\` and \`openid_connect\`; for Message Signing also \`signed_non_repudiation\` and \`jarm\`.
 `;
 }
 
 function summary(): string {
-  const counts = PLANS.map(({ name, profile, variant, modules }) => {
-    const count = (result: Result) => modules.filter((module) => module.result === result).length || '–';
+  const rows = PLANS.map(({ name, profile, variant, modules }) => {
     const run = `\`${variant.registration}\`, \`${variant.authentication}\`, \`${variant.responseMode}\``;
-    return `| ${profile} | \`${name}\` | ${run} | ${modules.length} | ${count('passed')} | ${count('warning')} | ${count('skipped')} | ${count('failed')} |`;
+    return `| ${profile} | \`${name}\` | ${run} | ${countsOf(modules)} |`;
   });
-  return `| profile | plan | run with | modules | pass | warning | skipped | fail |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n${counts.join('\n')}`;
+  return `| profile | plan | run with | modules | pass | warning | skipped | fail |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n${rows.join('\n')}`;
+}
+
+function fapiSummary(): string {
+  const rows = FAPI_PLANS.flatMap(({ name, variants }) =>
+    variants.map((variant) => {
+      const { authentication, binding, isSigned } = variant;
+      const run = `\`${authentication}\`, \`${binding}\`, ${isSigned ? '`signed_non_repudiation`, `jarm`' : '`unsigned`, `plain_response`'}`;
+      return `| \`${name}\` | ${run} | ${countsOf(modulesIn(variant))} |`;
+    }),
+  );
+  return `| plan | run with | modules | pass | warning | skipped | fail |\n| --- | --- | --- | --- | --- | --- | --- |\n${rows.join('\n')}`;
+}
+
+function countsOf(modules: readonly PlannedModule[]): string {
+  const results = ['passed', 'warning', 'skipped', 'failed'] as const;
+  const counts = results.map((result) => modules.filter((module) => module.result === result).length || '–');
+  return [modules.length, ...counts].join(' | ');
 }
 
 /** The modules that do not pass, by reason. */
@@ -143,6 +194,50 @@ function planConfiguration() {
     client: { client_name: 'suite' },
     client2: { client_name: 'suite-2' },
     browser: browserTasks(ISSUER, { username: 'certified', password: 'correct horse battery' }),
+  };
+}
+
+const DPOP = { authentication: 'private_key_jwt', binding: 'dpop' } as const;
+const MTLS = { authentication: 'mtls', binding: 'mtls' } as const;
+
+const FAPI_SETTINGS = {
+  issuer: ISSUER,
+  database: 'sqlite:/var/lib/grantd/grantd.db',
+  profile: 'fapi2-security',
+  port: 443,
+  tlsCertificate: '/etc/grantd/tls.pem',
+  tlsKey: '/etc/grantd/tls.key',
+  mtlsPort: 8443,
+  tlsClientCa: '/etc/grantd/clients.pem',
+};
+
+function fapiConfiguration() {
+  const scope = 'openid profile email address phone';
+  const client = (number: number) => ({
+    client_id: `suite-${number}`,
+    scope,
+    jwks: { keys: [`the private key of suite-${number}, as a JWK`] },
+  });
+  const certificate = (number: number) => ({
+    cert: `the certificate for suite-${number}.example, as PEM`,
+    key: 'its private key, as PEM',
+  });
+  const cancels = [
+    {
+      match: `${ISSUER}/authorize*`,
+      tasks: [{ task: 'Cancel', match: `${ISSUER}/login*`, commands: [['click', 'id', 'login-cancel']] }],
+    },
+  ];
+  return {
+    alias: ALIAS,
+    description: 'grantd',
+    server: { discoveryUrl: `${ISSUER}/.well-known/openid-configuration` },
+    client: client(1),
+    client2: client(2),
+    mtls: certificate(1),
+    mtls2: certificate(2),
+    resource: { resourceUrl: `${ISSUER}/userinfo` },
+    override: { 'fapi2-security-profile-final-user-rejects-authentication': { browser: cancels } },
   };
 }
 

@@ -1,7 +1,6 @@
 // openid-client with a client certificate, over the TLS of the program. § refers to FAPI 2.0 Security Profile.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -11,7 +10,7 @@ import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/t
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
-import { serverCertificate } from './harness/tls.ts';
+import { fetchOverTls, serverCertificate } from './harness/tls.ts';
 
 const REDIRECT_URI = 'http://localhost:4001/callback';
 const ALICE = { username: 'alice', password: 'correct horse' };
@@ -25,26 +24,6 @@ const THIEF = await newCertificate({ names: [...NAMES] });
 
 const workbench = new Workbench();
 after(() => workbench.clear());
-
-/** Sends requests over TLS with the certificate. */
-function fetchWith({ pem }: MadeCertificate): client.CustomFetch {
-  return (url, { method, headers, body }) =>
-    new Promise((resolve, reject) => {
-      const sent = request(
-        url,
-        { ...pem, ca: SERVER.pem.cert, method, headers, agent: false },
-        async (response) => {
-          const bytes = Buffer.concat(await response.toArray());
-          const answered = new Headers();
-          for (const [name, value] of Object.entries(response.headersDistinct))
-            for (const one of value ?? []) answered.append(name, one);
-          const status = response.statusCode ?? 0;
-          resolve(new Response(status === 204 ? null : bytes, { status, headers: answered }));
-        },
-      );
-      sent.once('error', reject).end(body instanceof URLSearchParams ? body.toString() : body);
-    });
-}
 
 describe('FAPI 2.0 Security Profile with client certificates, with openid-client', () => {
   let server: RunningServer;
@@ -94,7 +73,7 @@ describe('FAPI 2.0 Security Profile with client certificates, with openid-client
           id_token_signed_response_alg: 'PS256',
           use_mtls_endpoint_aliases: true,
         });
-        configuration[client.customFetch] = fetchWith(certificate);
+        configuration[client.customFetch] = fetchOverTls(SERVER, certificate);
         return configuration;
       };
       const own = await as(certificate);

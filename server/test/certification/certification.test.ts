@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { unregister } from './client.ts';
 import { MODULES } from './modules/modules.ts';
 import { type Operator, startOperator } from './operator.ts';
-import { PLANS, type PlannedModule } from './plans.ts';
+import { longestFirst, PLANS } from './plans.ts';
 import { discovered } from './provider.ts';
 import { RelyingParty } from './relying_party.ts';
 import { backChannelCommand, clientCommand } from './set_up.ts';
@@ -62,8 +62,3 @@ test('findings E7: the plans name their modules as version 5.2.4 of the suite do
   assert.ok(names.includes('oidcc-alternate-happy-flow'));
   assert.ok(!names.includes('oidcc-ensure-other-scope-order-succeeds'));
 });
-
-/** Slow modules start first, so that none is left at the end. */
-function longestFirst(modules: readonly PlannedModule[]): readonly PlannedModule[] {
-  return modules.toSorted((one, other) => (other.waitsSeconds ?? 0) - (one.waitsSeconds ?? 0));
-}

@@ -103,3 +103,8 @@ export const PLANS: readonly Plan[] = [
     ],
   },
 ];
+
+/** Slow modules start first, so that none is left at the end. */
+export function longestFirst(modules: readonly PlannedModule[]): readonly PlannedModule[] {
+  return modules.toSorted((one, other) => (other.waitsSeconds ?? 0) - (one.waitsSeconds ?? 0));
+}

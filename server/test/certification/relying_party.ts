@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { Browser, isConsent, isLogin, leavingLink, type Page } from '../harness/browser.ts';
+import { Browser, type Credentials, isConsent, isLogin, leavingLink, type Page } from '../harness/browser.ts';
 import { checkCode, checkError } from './checks/authorization_response.ts';
 import { checkIdToken } from './checks/id_token.ts';
 import { checkTokens, type Tokens } from './checks/token_response.ts';
@@ -124,16 +124,7 @@ export class RelyingParty {
     request: Parameters,
     send = (sent: Parameters) => this.browser.get(this.addressOf(sent)),
   ): Promise<Arrival> {
-    const pages: ('login' | 'consent')[] = [];
-    let page = await send(request);
-    while (isLogin(page) || isConsent(page)) {
-      pages.push(isLogin(page) ? 'login' : 'consent');
-      page = await this.browser.submit(
-        page,
-        isLogin(page) ? { ...this.operator.person } : { decision: 'allow' },
-      );
-      assert.ok(pages.length < 4, 'the pages lead somewhere');
-    }
+    const { pages, page } = await approved(this.browser, await send(request), this.operator.person);
     const parameters = this.#answerIn(page, request);
     return { pages, page, ...(parameters !== undefined && { parameters }) };
   }
@@ -194,6 +185,18 @@ export class RelyingParty {
     const headers = { authorization: `Bearer ${accessToken}` };
     return fetch(this.provider.at('userinfo_endpoint'), { headers, ...init });
   }
+}
+
+/** The user signs in and allows everything, until another page comes. */
+export async function approved(browser: Browser, first: Page, person: Credentials) {
+  const pages: ('login' | 'consent')[] = [];
+  let page = first;
+  while (isLogin(page) || isConsent(page)) {
+    pages.push(isLogin(page) ? 'login' : 'consent');
+    page = await browser.submit(page, isLogin(page) ? { ...person } : { decision: 'allow' });
+    assert.ok(pages.length < 4, 'the pages lead somewhere');
+  }
+  return { pages, page };
 }
 
 /** @param bytes of randomness */

@@ -1,4 +1,5 @@
 import { DEMO_PERSON } from '../../demo/demo.ts';
+import type { FapiVariant } from './fapi/plans.ts';
 
 /** The program's configuration for all plans, besides issuer and database. */
 export const SETTINGS = {
@@ -30,6 +31,26 @@ export function clientCommand(id: string, suite: string): readonly string[] {
     '--insecure-allow-missing-pkce',
     `--redirect-uri=${at(CALLBACK)}`,
     `--post-logout-redirect-uri=${at(AFTER_LOGOUT)}`,
+  ];
+}
+
+/** Adds a client for the FAPI 2.0 plans. The second of a plan has a redirect URI with a query. */
+export function bankCommand(
+  id: string,
+  suite: string,
+  { authentication, binding }: Pick<FapiVariant, 'authentication' | 'binding'>,
+  number: 1 | 2,
+): readonly string[] {
+  const query = number === 1 ? '' : '?dummy1=lorem&dummy2=ipsum';
+  return [
+    ...['client', 'add', id, '--profile=fapi2-security', '--scope=openid'],
+    ...['profile', 'email', 'address', 'phone'].map((scope) => `--scope=${scope}`),
+    `--redirect-uri=${suite}/test/a/${ALIAS}/${CALLBACK}${query}`,
+    `--jwks-file=${id}.json`,
+    ...(authentication === 'mtls'
+      ? ['--auth-method=tls_client_auth', `--tls-client-auth-san-dns=${id}.example`]
+      : ['--auth-method=private_key_jwt']),
+    ...(binding === 'mtls' ? ['--tls-client-certificate-bound-access-tokens'] : []),
   ];
 }
 

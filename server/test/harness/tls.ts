@@ -63,6 +63,39 @@ export function askOverTls(
   });
 }
 
+/** What `fetchOverTls` reads of a request. */
+interface RequestParts {
+  readonly method?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly body?: unknown;
+}
+
+/**
+ * A `fetch` that presents a certificate on new connections, or none.
+ * @param ca the CA of the server
+ */
+export function fetchOverTls(
+  ca: MadeCertificate,
+  certificate?: MadeCertificate,
+): (url: string, parts?: RequestParts) => Promise<Response> {
+  return (url, { method = 'GET', headers = {}, body } = {}) =>
+    new Promise((resolve, reject) => {
+      const sent = request(
+        url,
+        { ...certificate?.pem, ca: ca.pem.cert, method, headers, agent: false },
+        async (response) => {
+          const bytes = Buffer.concat(await response.toArray());
+          const answered = new Headers();
+          for (const [name, value] of Object.entries(response.headersDistinct))
+            for (const one of value ?? []) answered.append(name, one);
+          const status = response.statusCode ?? 0;
+          resolve(new Response(status === 204 ? null : bytes, { status, headers: answered }));
+        },
+      );
+      sent.once('error', reject).end(body === undefined || body === null ? undefined : String(body));
+    });
+}
+
 /** Adds a client that gets tokens for itself. */
 export function addMachine(folder: string, id: string, flags: readonly string[]): Promise<string> {
   const machine = ['--grant', 'client_credentials', '--scope', 'read'];

@@ -14,10 +14,10 @@ export interface Tokens {
 const TOKEN_TEXT = /^[\x20-\x7E]+$/;
 
 /** A response with tokens (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3). */
-export async function checkTokens(response: Response): Promise<Tokens> {
+export async function checkTokens(response: Response, type: 'Bearer' | 'DPoP' = 'Bearer'): Promise<Tokens> {
   const answer = await checkJson(response, 200);
   assert.equal(answer.error, undefined);
-  assert.match(String(answer.token_type), /^bearer$/i);
+  assert.equal(String(answer.token_type).toLowerCase(), type.toLowerCase());
   const { expires_in: expiresIn } = answer;
   assert.ok(typeof expiresIn === 'number' && Number.isInteger(expiresIn) && expiresIn > 0, 'expires_in');
   const refreshToken = answer.refresh_token === undefined ? undefined : tokenIn(answer, 'refresh_token');
