@@ -11,6 +11,7 @@ import {
   newKeys,
   presented,
 } from './harness/certificates.ts';
+import { Chance } from './harness/chance.ts';
 import { openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 type Certificate = HttpRequest['clientCertificate'];
@@ -208,4 +209,32 @@ test('§2.1.2, §2.2.2 an operator must name exactly one name, or the certificat
     { ...SELF_SIGNED, jwks: { keys: [await jwkOf(OWN)] } },
   ])
     await registered(metadata);
+});
+
+test('§2.1 a damaged certificate has names that are texts, or none', async () => {
+  const names = [
+    { type: 'dns', value: 'client.example' },
+    { type: 'url', value: 'https://client.example/' },
+    { type: 'ip', value: '2001:db8::1' },
+    { type: 'email', value: 'client@example.com' },
+  ] as const;
+  const subject = [{ C: ['DE'] }, { O: ['Example'], OU: ['Clients'] }, { CN: ['client'] }];
+  const { certificate } = await issued({ subject, names: [...names] });
+  const der = new Uint8Array(certificate.rawData);
+  const outcomes = { names: 0, nothing: 0 };
+  const chance = new Chance(20_261_124);
+  for (let turn = 0; turn < 4_000; turn += 1) {
+    const damaged = chance.damaged(der);
+    const read = certificateReader(damaged);
+    const where = `turn ${turn}: ${Buffer.from(damaged).toString('base64')}`;
+    outcomes[read === undefined ? 'nothing' : 'names'] += 1;
+    for (const [type, value] of read?.subject.flat() ?? [])
+      assert.ok(typeof type === 'string' && typeof value === 'string', where);
+    for (const { dNSName, uniformResourceIdentifier, iPAddress, rfc822Name } of read?.names ?? [])
+      for (const name of [dNSName, uniformResourceIdentifier, iPAddress, rfc822Name])
+        assert.ok(name === undefined || typeof name === 'string', where);
+  }
+  assert.ok(outcomes.names > 100 && outcomes.nothing > 100, JSON.stringify(outcomes));
+  const nested = new Uint8Array(200_000).fill(0x30);
+  assert.equal(certificateReader(nested), undefined);
 });

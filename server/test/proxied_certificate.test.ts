@@ -1,6 +1,7 @@
 // Client certificates from a proxy. § refers to RFC 9440.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { X509Certificate } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -8,6 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import type { NodeRequest } from '@grantd/core/node';
 import { decodeJwt } from 'jose';
 import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
+import { Chance } from '../../core/test/harness/chance.ts';
 import { type HeaderFault, proxiedCertificateReader } from '../src/serve/proxied_certificate.ts';
 import { freePort } from './harness/free_port.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
@@ -92,6 +94,38 @@ describe('the formats', () => {
       for (const value of good) assert.equal(from('11.1.2.3', value), undefined);
       assert.deepEqual(faults, Array(good.length).fill('untrusted_proxy'));
     });
+});
+
+test('§2.2 a damaged header is read as one certificate or as none', () => {
+  const texts = {
+    rfc9440: `:${BASE64}:`,
+    base64: BASE64,
+    pem: encodeURIComponent(PEM),
+    xfcc: `Hash=1f;Cert="${encodeURIComponent(PEM)}";Subject="CN=a,O=\\"b\\""`,
+  } as const;
+  const chance = new Chance(9440);
+  const outcomes = { certificate: 0, none: 0 };
+  for (const [clientCertificateFormat, text] of Object.entries(texts)) {
+    const read = proxiedCertificateReader(
+      {
+        clientCertificateHeader: 'Client-Cert',
+        clientCertificateFormat: clientCertificateFormat as keyof typeof texts,
+        clientCertificateVerified: undefined,
+        trustedProxies: ['10.0.0.1'],
+      },
+      () => {},
+    );
+    for (let turn = 0; turn < 1_000; turn += 1) {
+      const value = Buffer.from(chance.damaged(Buffer.from(text))).toString('latin1');
+      const socket = { remoteAddress: '10.0.0.1' };
+      const certificate = read({ socket, headers: { 'client-cert': value } } as unknown as NodeRequest);
+      outcomes[certificate === undefined ? 'none' : 'certificate'] += 1;
+      if (certificate === undefined) continue;
+      const { raw } = new X509Certificate(certificate.der);
+      assert.deepEqual(raw, Buffer.from(certificate.der), `${clientCertificateFormat}, turn ${turn}`);
+    }
+  }
+  assert.ok(outcomes.certificate > 10 && outcomes.none > 1_000, JSON.stringify(outcomes));
 });
 
 const PROXIED = ['--issuer', 'https://id.example', '--client-certificate-header', 'Client-Cert'];

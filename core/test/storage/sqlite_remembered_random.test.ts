@@ -8,6 +8,7 @@ import { storedLife } from '../../src/protocol/records.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { lookUpList, TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
 import { toTokenRecord } from '../../src/storage/statements.ts';
+import { Chance } from '../harness/chance.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -17,33 +18,6 @@ const STEPS = 800;
 const CLIENTS = ['web', 'spa'];
 const PEOPLE = ['alice', 'bob', 'carol'];
 const SESSIONS = ['laptop', 'phone'];
-
-/** The same numbers for the same seed (xorshift). */
-class Chance {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  /** @returns a whole number from 0 that is less than `count` */
-  below(count: number): number {
-    this.#state ^= this.#state << 13;
-    this.#state ^= this.#state >>> 17;
-    this.#state ^= this.#state << 5;
-    return (this.#state >>> 0) % count;
-  }
-
-  isOnce(inSoMany: number): boolean {
-    return this.below(inSoMany) === 0;
-  }
-
-  of<T>(list: readonly [T, ...T[]] | readonly T[]): T {
-    const chosen = list[this.below(list.length)];
-    if (chosen === undefined) throw new Error('there is nothing to choose from');
-    return chosen;
-  }
-}
 
 /** Two processes on one file, their issued tokens, and a reference that keeps everything and caches nothing. */
 class Scene {
