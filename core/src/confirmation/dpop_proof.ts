@@ -1,6 +1,7 @@
 // Reads and verifies DPoP proofs, at the server and in APIs. § refers to RFC 9449.
 import type { JWK } from 'jose';
 import { hmacSha256, sha256, verifierOf } from '#crypto';
+import { RecentlyUsed } from '../cache.ts';
 import type { Verifies } from '../crypto/port.ts';
 import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
@@ -43,6 +44,15 @@ export interface ProofRefusal {
 /** Maximum characters of a proof, which fits an RSA key of 8192 bits. */
 const MAX_PROOF_LENGTH = 8 * 1024;
 
+/** About 1 kB each. */
+const MAX_IMPORTED_KEYS = 1000;
+
+/**
+ * Imported keys by algorithm and thumbprint, because clients make many proofs with one key. A key enters with its first
+ * valid signature.
+ */
+const importedKeys = new RecentlyUsed<Verifies>(MAX_IMPORTED_KEYS);
+
 /** RFC 7515 §7.1. Several header lines arrive joined with commas, which are not part of it. */
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
@@ -65,11 +75,16 @@ export async function verifyDpopProof(
   if (algorithm === undefined || !expected.algorithms.includes(algorithm))
     return { reason: 'dpop_algorithm_refused', value: alg };
   const key = isJsonObject(jwk) ? readPublicKey(jwk) : undefined;
-  const verifies = key && fitsAlgorithm(key, algorithm) ? await imported(key, algorithm) : undefined;
-  if (key === undefined || verifies === undefined) return { reason: 'dpop_key_unfit' };
+  if (key === undefined || !fitsAlgorithm(key, algorithm)) return { reason: 'dpop_key_unfit' };
+  const jkt = await thumbprintOf(key);
+  const keyName = `${algorithm} ${jkt}`;
+  const known = importedKeys.get(keyName);
+  const verifies = known ?? (await imported(key, algorithm));
+  if (verifies === undefined) return { reason: 'dpop_key_unfit' };
 
   // §4.3 (6) signature
   if (!(await isSignedWith(verifies, header))) return { reason: 'dpop_signature_wrong' };
+  if (known === undefined) importedKeys.set(keyName, verifies);
 
   // §4.3 (3, 8, 9, 11) claims
   const claims = claimsOfJwt(header);
@@ -84,7 +99,7 @@ export async function verifyDpopProof(
     return { reason: 'dpop_url_wrong', value: withoutQuery(htu) };
   const reason = untimely(claims, iat, expected);
   if (reason !== undefined) return { reason };
-  return { jkt: await thumbprintOf(key), jti, iat, nonce, ath };
+  return { jkt, jti, iat, nonce, ath };
 }
 
 /** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
