@@ -57,6 +57,29 @@ test('FIPS 180-4 §6.2 both ports hash every text alike, as base64url without pa
   }
 });
 
+test('RFC 4648 §5 both ports decode the same texts as base64url, and refuse the same', () => {
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index);
+  const good = Array.from({ length: 20 }, (_, length) => Buffer.from(bytes.slice(230, 230 + length)));
+  for (const one of [...good, Buffer.from(bytes)])
+    for (const { fromBase64url } of [node, web])
+      assert.deepEqual(Buffer.from(fromBase64url(one.toString('base64url')) ?? 'nothing'), one);
+  for (const text of [
+    'A',
+    'AAAAA',
+    'AA==',
+    'AA=',
+    '-+A',
+    'A/AA',
+    '++++',
+    'AA.A',
+    'AAé',
+    'AA\u0000',
+    '=',
+    'AAAA=AAA',
+  ])
+    for (const { fromBase64url } of [node, web]) assert.equal(fromBase64url(text), undefined, text);
+});
+
 test('RFC 2104 §2 both ports authenticate every text alike, under keys of any length', async () => {
   for (const key of KEYS) {
     for (const text of TEXTS) {

@@ -6,6 +6,8 @@ import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 export interface CryptoPort {
   /** SHA-256 of bytes, or of a text's UTF-8 bytes; base64url without padding. */
   sha256(data: string | Uint8Array): string | Promise<string>;
+  /** Decodes base64url without padding (RFC 7515 §2). Returns `undefined` if the text is not base64url. */
+  fromBase64url(text: string): Uint8Array | undefined;
   /** HMAC-SHA-256 of a text's UTF-8 bytes, base64url without padding. */
   hmacSha256(key: Uint8Array<ArrayBuffer>, text: string): string | Promise<string>;
   /** Derives a key of 32 bytes from a secret by HKDF-SHA-256 (RFC 5869 §2), without salt. */

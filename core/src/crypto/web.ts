@@ -1,5 +1,5 @@
 // Cryptography of Web Crypto, for runtimes other than Node.
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { type CryptoKey, importJWK, type JWK, base64url as joseBase64url } from 'jose';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
 
@@ -10,6 +10,16 @@ export const sha256: CryptoPort['sha256'] = async (data) =>
       typeof data === 'string' ? new TextEncoder().encode(data) : new Uint8Array(data),
     ),
   );
+
+export const fromBase64url: CryptoPort['fromBase64url'] = (text) => {
+  // jose also accepts padding, and on some runtimes plain base64.
+  if (!/^[\w-]*$/.test(text)) return undefined;
+  try {
+    return joseBase64url.decode(text);
+  } catch {
+    return undefined; // a length that no bytes have
+  }
+};
 
 export const hmacSha256: CryptoPort['hmacSha256'] = async (key, text) => {
   const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [

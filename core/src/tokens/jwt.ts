@@ -1,5 +1,6 @@
 // Reads, verifies and signs JWTs. § refers to RFC 7515.
 import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import { fromBase64url } from '#crypto';
 import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
@@ -78,7 +79,7 @@ export function parseClaims(payload: Uint8Array): Claims | undefined {
 export async function isSignedWith(verifies: Verifies, token: string): Promise<boolean> {
   const [header, payload, signature, ...others] = token.split('.');
   if (payload === undefined || signature === undefined || others.length > 0) return false;
-  const bytes = decodeBase64url(signature);
+  const bytes = fromBase64url(signature);
   if (bytes === undefined || base64url.encode(bytes) !== signature) return false;
   return verifies(`${header}.${payload}`, bytes);
 }
@@ -100,16 +101,8 @@ function encodeJson(value: Claims): string {
 /** Reads the claims of a JWT that has been verified. Returns `undefined` if the payload is not a JSON object. */
 export function claimsOfJwt(token: string): Claims | undefined {
   const begin = token.indexOf('.') + 1;
-  const payload = decodeBase64url(token.slice(begin, token.indexOf('.', begin)));
+  const payload = fromBase64url(token.slice(begin, token.indexOf('.', begin)));
   return payload && parseClaims(payload);
-}
-
-function decodeBase64url(text: string): Uint8Array | undefined {
-  try {
-    return base64url.decode(text);
-  } catch {
-    return undefined; // not base64url
-  }
 }
 
 /**
