@@ -99,6 +99,8 @@ for (const workers of ['1', '2'])
       const { status, json } = await token(server.mtlsPort, 'named', CLIENT);
       assert.equal(status, 200, JSON.stringify(json));
       assert.deepEqual(decodeJwt(String(json.access_token)).cnf, { 'x5t#S256': await thumbprintOf(CLIENT) });
+      const explained = await grantdPrints(server.folder, ['token', 'explain', String(json.access_token)]);
+      assert.ok(explained.includes(`bound to  the certificate ${await thumbprintOf(CLIENT)}\n`), explained);
       for (const other of [IMPOSTOR, SELF_SIGNED, undefined]) {
         const refused = await token(server.mtlsPort, 'named', other);
         assert.deepEqual([refused.status, refused.json.error], [401, 'invalid_client']);

@@ -91,7 +91,11 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
 /** What the token is bound to, by its record or its claims. */
 function boundTo({ record, claims }: Explanation): string | undefined {
   const cnf = record?.confirmation ?? claims?.cnf;
-  return cnf === undefined ? undefined : JSON.stringify(cnf);
+  if (cnf === undefined || cnf === null) return undefined;
+  const { jkt, 'x5t#S256': certificate, ...others } = Object(cnf);
+  if (Object.keys(others).length > 0) return JSON.stringify(cnf);
+  const parts = [jkt && `the key ${jkt}`, certificate && `the certificate ${certificate}`];
+  return parts.filter((part) => part !== undefined).join(' and ');
 }
 
 /** Tokens per transaction. */
