@@ -238,6 +238,14 @@ export class OperatorOperations {
   }
 
   /**
+   * Whether a text is one of a client's secrets that still work.
+   * @param secrets `ClientRecord.secrets`
+   */
+  async isClientSecret(clientSecret: string, secrets: readonly ClientSecretRecord[]): Promise<boolean> {
+    return (await this.#context.clientSecrets.match([clientSecret], secrets)) !== undefined;
+  }
+
+  /**
    * Returns a new client secret of 256 random bits, or of 512 for `client_secret_jwt`.
    * @param metadata of the client. Default: it sends its secret
    */

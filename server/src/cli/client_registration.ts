@@ -48,14 +48,11 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
   const method = given.token_endpoint_auth_method;
   if (flags.public && method !== undefined && method !== 'none')
     throw new BadUsage('a --public client does not authenticate: omit --auth-method');
-  const members = {
-    grant_types: defaultGrants(given, flags),
-    ...(flags.public && { token_endpoint_auth_method: 'none' }),
-    ...given,
-  };
+  const members = { ...(flags.public && { token_endpoint_auth_method: 'none' }), ...given };
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   requireFetchable(given, configuration);
-  const client = await clientFrom(await serverWithoutDatabase(configuration, 'cli'), { id }, members);
+  const whole = { grant_types: defaultGrants(members), ...members };
+  const client = await clientFrom(await serverWithoutDatabase(configuration, 'cli'), { id }, whole);
   if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');
   return client;
@@ -102,12 +99,13 @@ export function warnOfMissingPkce({ id, metadata }: NewClient): void {
 }
 
 /** Default grant types: for an application with users, an API, or a machine. */
-function defaultGrants(
-  { redirect_uris: redirectUris, resource, token_endpoint_auth_method: method }: Members,
-  flags: ClientAddFlags,
-): readonly string[] {
+export function defaultGrants({
+  redirect_uris: redirectUris,
+  resource,
+  token_endpoint_auth_method: method,
+}: Members): readonly string[] {
   if (redirectUris !== undefined) return ['authorization_code', 'refresh_token'];
-  return resource !== undefined || flags.public || method === 'none' ? [] : ['client_credentials'];
+  return resource !== undefined || method === 'none' ? [] : ['client_credentials'];
 }
 
 export interface ClientUpdateFlags extends GivenFlags {
@@ -216,7 +214,7 @@ function setByOperator(
 }
 
 /** A client without a secret and without a method is public, and stays public. */
-function isPublicByDefault({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
+export function isPublicByDefault({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
   return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
 }
 
@@ -247,10 +245,17 @@ export async function secretFor(
 export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {
   if (!secretStdin) return 'generate';
   const supplied = await readStandardInput('the secret');
-  if (!/^[\x20-\x7E]+$/.test(supplied) || supplied.length < MIN_CHARACTERS)
-    throw new BadUsage(`--secret-stdin: expected at least ${MIN_CHARACTERS} ASCII characters`);
+  if (!isUsableSecret(supplied)) throw new BadUsage(`--secret-stdin: expected ${SECRET_FORM}`);
   return { supplied };
 }
+
+/** Whether an operator may choose this text as a client secret. */
+export function isUsableSecret(text: string): boolean {
+  return /^[\x20-\x7E]+$/.test(text) && text.length >= MIN_CHARACTERS;
+}
+
+/** Ends the sentence “expected …”. */
+export const SECRET_FORM = `at least ${MIN_CHARACTERS} ASCII characters`;
 
 export interface RotationFlags extends GivenFlags {
   readonly secretStdin?: true;
@@ -320,10 +325,16 @@ export async function warnOfForeignScopes(
  * @param members the client settings to set
  * @throws {BadUsage} a URL is not allowed
  */
-function requireFetchable(
-  members: Readonly<Record<string, unknown>>,
+function requireFetchable(members: Members, configuration: Configuration): void {
+  const refused = unfetchable(members, configuration);
+  if (refused !== undefined) throw new BadUsage(`${flagOfMember(refused.member)}: ${refused.problem}`);
+}
+
+/** Finds a URL that the server would never fetch. @returns its member, and why */
+export function unfetchable(
+  members: Members,
   { settings: { insecureDevelopment } }: Configuration,
-): void {
+): { readonly member: string; readonly problem: string } | undefined {
   for (const [name, value] of Object.entries(members)) {
     if (!isFetched(name)) continue;
     const [member] = withoutTag(name);
@@ -334,7 +345,8 @@ function requireFetchable(
       const way = insecureDevelopment
         ? ''
         : `; if the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
-      throw new BadUsage(`${flagOfMember(member)}: the server never fetches ${url}: ${refusal}${way}`);
+      return { member, problem: `the server never fetches ${url}: ${refusal}${way}` };
     }
   }
+  return undefined;
 }

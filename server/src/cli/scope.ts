@@ -66,8 +66,9 @@ function run(flags: ScopeFlags, work: (parts: CommandParts) => Promise<void>): P
 
 async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
   const texts = withoutEmpty(textsOf(flags));
-  if (!SCOPE.test(scope)) throw new BadUsage(`${scope}: expected a scope without spaces and quotes`);
   if (texts.name === undefined) throw new BadUsage('--name: expected a text without a language tag');
+  const problem = textsProblem(scope, texts);
+  if (problem !== undefined) throw new BadUsage(`${scope}: ${problem}`);
   const { api } = flags;
   if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
     throw new Refused(
@@ -113,17 +114,41 @@ async function requireText(parts: CommandParts, scope: string, { api }: ScopeFla
   return found;
 }
 
+const LANGUAGE = '[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*';
+const TAGGED_FLAG = new RegExp(`^#(${LANGUAGE})=(.*)$`, 's');
+const TEXT_NAME = new RegExp(`^(name|description)(?:#${LANGUAGE})?$`);
+
+/** Why a scope cannot have these texts. @returns `undefined` if it can */
+export function textsProblem(scope: string, texts: Readonly<Record<string, unknown>>): string | undefined {
+  if (!SCOPE.test(scope)) return 'expected a scope without spaces and quotes';
+  for (const [name, text] of Object.entries(texts)) {
+    const [, member] = TEXT_NAME.exec(name) ?? [];
+    if (member !== 'name' && member !== 'description')
+      return `${name}: expected name or description, or either with a language tag, such as name#de`;
+    if (!isText(member, text)) return `${name}: ${TEXT_FORM[member]}`;
+  }
+  return texts.name === undefined ? 'name: expected a text without a language tag' : undefined;
+}
+
+const TEXT_FORM = {
+  name: `expected one line of at most ${MAX_LENGTH.name} characters`,
+  description: `expected one line of at most ${MAX_LENGTH.description} characters`,
+} as const;
+
+function isText(member: keyof typeof MAX_LENGTH, text: unknown): boolean {
+  return typeof text === 'string' && text.length <= MAX_LENGTH[member] && !/\p{C}/u.test(text);
+}
+
 /** Texts by member and language tag. A text without `#tag=` has no language tag. */
 function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const member of ['name', 'description'] as const) {
     for (const given of flags[member] ?? []) {
-      const [, tag, tagged] = /^#([A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)=(.*)$/s.exec(given) ?? [];
+      const [, tag, tagged] = TAGGED_FLAG.exec(given) ?? [];
       const text = (tagged ?? given).trim();
       if (given.startsWith('#') && tag === undefined)
         throw new BadUsage(`--${member}: ${given}: expected '#de=TEXT' with a language tag`);
-      if (text.length > MAX_LENGTH[member] || /\p{C}/u.test(text))
-        throw new BadUsage(`--${member}: expected one line of at most ${MAX_LENGTH[member]} characters`);
+      if (!isText(member, text)) throw new BadUsage(`--${member}: ${TEXT_FORM[member]}`);
       texts[tag === undefined ? member : `${member}#${tag.toLowerCase()}`] = text;
     }
   }

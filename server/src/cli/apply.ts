@@ -1,0 +1,344 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import { Command } from 'commander';
+import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
+import { isUsableSecret, SECRET_FORM } from './client_registration.ts';
+import {
+  type CommandParts,
+  databaseFlags,
+  endProgress,
+  type Output,
+  printOne,
+  readStandardInput,
+  showProgress,
+  withInstance,
+} from './command.ts';
+import {
+  type Change,
+  type DesiredState,
+  type ExportedState,
+  exportedState,
+  type FilePath,
+  type FileProblem,
+  planFor,
+  readDesiredState,
+  type SecretReference,
+  schemaOfFile,
+} from './desired_state.ts';
+import { BadUsage } from './exit.ts';
+
+interface ApplyFlags extends GivenFlags {
+  readonly file?: string;
+  readonly dryRun?: true;
+  readonly prune?: true;
+  readonly yes?: true;
+  readonly schema?: true;
+}
+
+export function applyCommand(): Command {
+  return databaseFlags(
+    new Command('apply').description('set up clients, APIs and scope texts from a YAML or JSON file'),
+    ['create'],
+  )
+    .option('-f, --file <FILE>', 'the file; - reads standard input')
+    .option('--dry-run', 'print the changes and make none')
+    .option('--prune', 'also remove what the sections of the file leave out, and its tokens')
+    .option('--yes', 'make the changes without asking; required without a terminal')
+    .option('--schema', 'print the JSON Schema of the file, for editors')
+    .addHelpText(
+      'after',
+      `
+The command compares the file with the database, prints the changes, and makes them. A second run changes nothing.
+What the file leaves out stays as it is. Clients have the members of docs/client_metadata.md. Secrets stay outside:
+
+  clients:
+    orders-api:
+      resource: https://orders.example
+      api_scopes: [orders:read]
+      scope_texts:
+        orders:read: { name: Read your orders, name#de: Ihre Bestellungen lesen }
+      secret: { file: secrets/orders-api }
+    shop:
+      redirect_uris: [https://shop.example/callback]
+      scope: openid email orders:read
+      apis: [https://orders.example]
+      secret: { env: SHOP_SECRET }
+
+  grantd apply -f grantd.yaml --dry-run
+  grantd apply -f grantd.yaml --prune --yes`,
+    )
+    .action(async ({ file, dryRun, prune, yes, schema, ...flags }: ApplyFlags) => {
+      if (schema) {
+        console.log(JSON.stringify(schemaOfFile(), null, 2));
+        return;
+      }
+      if (file === undefined) throw new BadUsage('--file: required, as in grantd apply -f grantd.yaml');
+      if (!dryRun && !yes && !(process.stdin.isTTY && file !== '-'))
+        throw new BadUsage('--yes: required without a terminal. --dry-run prints the changes and makes none');
+      const read = await readFile(file);
+      const mode = dryRun ? 'dry_run' : yes ? 'apply' : 'ask';
+      await withInstance(flags, dryRun ? 'needs_database' : 'may_create_database', (parts) =>
+        apply(parts, read, { mode, prune: prune === true }),
+      );
+    });
+}
+
+/** A file that was read. */
+interface ReadFile {
+  readonly name: string;
+  /** Folder to which the paths in it are relative. */
+  readonly folder: string;
+  readonly state: DesiredState;
+  /** Formats problems, with the lines of the file. */
+  report(problems: readonly FileProblem[]): BadUsage;
+}
+
+/** 200 clients with everything that they can have are far shorter. */
+const MAX_CHARACTERS = 8 * 1024 * 1024;
+
+/** @throws {BadUsage} the file is unreadable, or has no valid form */
+async function readFile(path: string): Promise<ReadFile> {
+  const name = path === '-' ? 'standard input' : path;
+  const at = typedPath(process.env, path);
+  const text = path === '-' ? await readStandardInput('a YAML or JSON file') : contentOf(path, at);
+  const lines = new LineCounter();
+  const document = parse(name, text, lines);
+  const report = (problems: readonly FileProblem[]): BadUsage =>
+    new BadUsage(
+      problems
+        .map(
+          ({ path: within, problem }) =>
+            `${name}${placeOf(document, lines, within)}: ${[...dotted(within), problem].join(': ')}`,
+        )
+        .join('\ngrantd: '),
+    );
+  const read = readDesiredState(document.toJS());
+  if ('problems' in read) throw report(read.problems);
+  return {
+    name,
+    folder: path === '-' ? typedPath(process.env, '.') : dirname(at),
+    state: read.state,
+    report,
+  };
+}
+
+function contentOf(path: string, at: string): string {
+  try {
+    return readFileSync(at, 'utf8');
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    throw new BadUsage(`--file: ${path} ${isMissing ? 'does not exist' : 'cannot be read'}`);
+  }
+}
+
+/** @throws {BadUsage} the text is neither YAML nor JSON */
+function parse(name: string, text: string, lines = new LineCounter()): Document {
+  if (text.length > MAX_CHARACTERS)
+    throw new BadUsage(`${name}: expected at most ${MAX_CHARACTERS} characters`);
+  // The parser’s longer messages would quote the file.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [error] = document.errors;
+  if (error === undefined) return document;
+  const { line, col } = lines.linePos(error.pos[0]);
+  throw new BadUsage(`${name}:${line}:${col}: ${error.message}`);
+}
+
+/** `:LINE:COLUMN` of a member, or of the closest one around it. */
+function placeOf(document: Document, lines: LineCounter, path: FilePath): string {
+  for (let length = path.length; length > 0; length--) {
+    const around = document.getIn(path.slice(0, length - 1), true);
+    const pair = isMap(around)
+      ? around.items.find(({ key }) => isScalar(key) && String(key.value) === path[length - 1])
+      : undefined;
+    if (isNode(pair?.key) && pair.key.range) {
+      const { line, col } = lines.linePos(pair.key.range[0]);
+      return `:${line}:${col}`;
+    }
+  }
+  return '';
+}
+
+function dotted(path: FilePath): readonly string[] {
+  return path.length === 0 ? [] : [path.join('.')];
+}
+
+interface ApplyOptions {
+  readonly mode: 'dry_run' | 'ask' | 'apply';
+  readonly prune: boolean;
+}
+
+async function apply(
+  parts: CommandParts,
+  { folder, state, report }: ReadFile,
+  { mode, prune }: ApplyOptions,
+): Promise<void> {
+  const secretAt = (reference: SecretReference) => secretOf(reference, folder);
+  const planned = await planFor(parts, state, { prune, secretAt });
+  if ('problems' in planned) throw report(planned.problems);
+  const { changes, unchanged } = planned.plan;
+  const isSure = mode === 'apply' || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
+  if (isSure) await performAll(changes);
+  const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
+  const isDone = isSure || changes.length === 0;
+  if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
+  else
+    printOne(
+      parts,
+      { applied: isSure, unchanged, changes: changes.map(({ perform: _, ...shown }) => shown) },
+      [...changes.flatMap(linesOf), isSure ? `done: ${summary}` : `not applied: ${summary}`],
+    );
+}
+
+/** Shows the plan on the terminal and asks. */
+async function isConfirmed(changes: readonly Change[], unchanged: number): Promise<boolean> {
+  if (changes.length === 0) return true;
+  console.log([...changes.flatMap(linesOf), `${unchanged} unchanged`].join('\n'));
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question(`Make ${counted(changes.length, 'change')}? [y/N] `);
+  terminal.close();
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+/** @throws {Refused} a change failed; the message says how many were made before it */
+async function performAll(changes: readonly Change[]): Promise<void> {
+  for (const [index, change] of changes.entries()) {
+    showProgress(`${index + 1} of ${changes.length}: ${change.kind} ${change.name}`);
+    try {
+      await change.perform();
+    } catch (error) {
+      endProgress();
+      if (error instanceof Refused)
+        throw new Refused(
+          `${error.message} Before it, ${counted(index, 'change')} of ${changes.length} were made.`,
+        );
+      throw error;
+    }
+  }
+  endProgress();
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+const SIGNS = { add: '+', change: '~', remove: '-' } as const;
+
+function linesOf({ action, kind, name, members }: Change): readonly string[] {
+  return [
+    `${SIGNS[action]} ${kind} ${name}`,
+    ...members.map(({ name: member, before, after }) => {
+      if (before === undefined) return `    ${member}: ${shown(after)}`;
+      return `    ${member}: ${shown(before)} → ${after === undefined ? 'removed' : shown(after)}`;
+    }),
+  ];
+}
+
+const MAX_SHOWN = 200;
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
+}
+
+/** @throws {Refused} the secret is missing or cannot be one */
+function secretOf(reference: SecretReference, folder: string): string {
+  const [source, secret] =
+    'env' in reference
+      ? [`the variable ${reference.env}`, process.env[reference.env]]
+      : [`the file ${reference.file}`, secretIn(resolve(folder, reference.file))];
+  if (secret === undefined || secret === '')
+    throw new Refused(`${source}, which a secret refers to, is not set.`);
+  if (!isUsableSecret(secret)) throw new Refused(`${source}: expected ${SECRET_FORM}.`);
+  return secret;
+}
+
+/** @returns `undefined` if the file does not exist */
+function secretIn(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new Refused(`the file ${path}, which a secret refers to, cannot be read.`);
+  }
+}
+
+// ── grantd export ─────────────────────────────────────────────────────────────────────────────────────────
+
+export function exportCommand(): Command {
+  return databaseFlags(
+    new Command('export')
+      .description('write clients, APIs and scope texts in the form that grantd apply reads')
+      .argument('[FILE]', 'the YAML file to write or to update; default: standard output'),
+  )
+    .addHelpText(
+      'after',
+      `
+An existing file keeps its comments, its order and its references to secrets. Secrets are never written, and clients
+that registered themselves are left out.
+
+  grantd export > grantd.yaml
+  grantd export grantd.yaml`,
+    )
+    .action((path: string | undefined, flags: GivenFlags) =>
+      withInstance(flags, 'needs_database', async (parts) => {
+        const exported = await exportedState(parts);
+        if (path !== undefined) return writeExport(parts, exported, path);
+        const { clients, scope_texts } = exported;
+        console.log(parts.isJson ? JSON.stringify({ clients, scope_texts }) : newFile(exported).trimEnd());
+      }),
+    );
+}
+
+const YAML_FORM = { lineWidth: 0, flowCollectionPadding: false } as const;
+
+function writeExport(output: Output, exported: ExportedState, path: string): void {
+  const at = typedPath(process.env, path);
+  const text = existsSync(at) ? updatedFile(exported, parse(path, contentOf(path, at))) : newFile(exported);
+  try {
+    writeFileSync(at, text);
+  } catch {
+    throw new Refused(`${path} cannot be written.`);
+  }
+  const count = Object.keys(exported.clients).length;
+  printOne(output, { file: path, clients: count }, [`wrote ${counted(count, 'client')} to ${path}`]);
+}
+
+/** A new file. It shows where to add references to secrets. */
+function newFile({ clients, scope_texts, withSecret }: ExportedState): string {
+  const document = new Document({ clients, scope_texts });
+  for (const id of withSecret) {
+    const client = document.getIn(['clients', id], true);
+    if (isMap(client)) client.comment = ' secret: { env: VARIABLE } or { file: PATH }, for a new database';
+  }
+  return document.toString(YAML_FORM);
+}
+
+/** Updates a file that was written before, and keeps what a person added to it. */
+function updatedFile({ clients, scope_texts }: ExportedState, document: Document): string {
+  if (document.contents !== null && !isMap(document.contents))
+    throw new Refused('the file is not one of grantd apply: choose another.');
+  update(document, ['clients'], clients, ['secret']);
+  update(document, ['scope_texts'], scope_texts);
+  return document.toString(YAML_FORM);
+}
+
+/**
+ * Sets the members of a map, and of the maps in it, that differ.
+ * @param kept members, at any depth, that stay although the new value lacks them
+ */
+function update(document: Document, path: FilePath, value: unknown, kept: readonly string[] = []): void {
+  const before = document.getIn(path, true);
+  if (!isMap(before) || typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const old = isNode(before) ? before.toJS(document) : before;
+    if (JSON.stringify(old) !== JSON.stringify(value)) document.setIn(path, value);
+    return;
+  }
+  for (const { key } of [...before.items]) {
+    const name = isScalar(key) ? String(key.value) : String(key);
+    if (!Object.hasOwn(value, name) && !kept.includes(name)) before.delete(key);
+  }
+  for (const [name, member] of Object.entries(value)) update(document, [...path, name], member, kept);
+}

@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Validator } from '@cfworker/json-schema';
+import { parse } from 'yaml';
+import { DATABASES } from './harness/databases.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+
+const FILE = `# Our clients
+clients:
+  # The web shop
+  shop:
+    client_name: Shop
+    client_name#de: Laden
+    redirect_uris: [https://shop.example/callback]
+    scope: openid orders:read
+    apis: [https://orders.example]
+    secret: {env: SHOP_SECRET}
+  reports:
+    scope: orders:read
+    apis: [https://orders.example]
+    secret: {file: reports.secret}
+  # After its clients, although they need it
+  orders-api:
+    resource: https://orders.example
+    api_scopes: [orders:read]
+    scope_texts:
+      orders:read: {name: Read your orders, name#de: Bestellungen lesen}
+    secret: {env: ORDERS_SECRET}
+scope_texts:
+  openid: {name: Know who you are}
+`;
+
+const ENVIRONMENT = { SHOP_SECRET: 'secret-of-the-shop', ORDERS_SECRET: 'secret-of-orders' };
+const REPORTS_SECRET = 'secret-of-reports';
+const SECRETS = [...Object.values(ENVIRONMENT), REPORTS_SECRET];
+
+/** The file without the lines of one client, up to the next. */
+const withoutReports = FILE.replace(/ {2}reports:[^#]*(?= {2}#)/, '');
+
+for (const database of DATABASES) {
+  describe(`grantd apply and export on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+
+    async function newHome(file = FILE): Promise<string> {
+      const folder = await workbench.home();
+      writeFileSync(join(folder, 'grantd.yaml'), file);
+      writeFileSync(join(folder, 'reports.secret'), `${REPORTS_SECRET}\n`);
+      return folder;
+    }
+    const run = (folder: string, ...args: string[]) =>
+      grantd(folder, ['apply', '-f', 'grantd.yaml', ...args], { environment: ENVIRONMENT });
+    async function applied(folder: string, ...args: string[]) {
+      const { code, stdout, stderr } = await run(folder, '--yes', '--json', ...args);
+      assert.equal(code, 0, stderr);
+      return JSON.parse(stdout);
+    }
+    const asked = (result: { changes: readonly { action: string; kind: string; name: string }[] }) =>
+      result.changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+
+    describe('on a running server', () => {
+      let folder: string;
+      let server: RunningServer;
+      before(async () => {
+        folder = await newHome();
+        server = await workbench.start(folder);
+        assert.deepEqual(asked(await applied(folder)), [
+          'add client orders-api',
+          'add client shop',
+          'add client reports',
+          'add scope orders:read of orders-api',
+          'add scope openid',
+        ]);
+      });
+
+      const tokenFor = async (secret: string) => {
+        const response = await fetch(`${server.url}/token`, {
+          method: 'POST',
+          headers: { authorization: `Basic ${btoa(`reports:${secret}`)}` },
+          body: new URLSearchParams({ grant_type: 'client_credentials', resource: 'https://orders.example' }),
+        });
+        return { status: response.status, body: await response.json() };
+      };
+
+      test('clients authenticate with the secrets to which the file refers, and get what it allows', async () => {
+        const { status, body } = await tokenFor(REPORTS_SECRET);
+        assert.equal(status, 200);
+        assert.equal(body.scope, 'orders:read');
+        const introspected = await fetch(`${server.url}/token/introspect`, {
+          method: 'POST',
+          headers: { authorization: `Basic ${btoa(`orders-api:${ENVIRONMENT.ORDERS_SECRET}`)}` },
+          body: new URLSearchParams({ token: body.access_token }),
+        });
+        assert.equal((await introspected.json()).active, true);
+      });
+
+      test('a second run changes nothing', async () => {
+        const { code, stdout } = await run(folder, '--yes');
+        assert.equal(code, 0);
+        assert.equal(stdout, 'done: 0 changes, 5 unchanged\n');
+      });
+
+      test('a new secret works at once, and the old one for another day', async () => {
+        writeFileSync(join(folder, 'reports.secret'), 'the-next-secret');
+        const { stdout } = await run(folder, '--yes');
+        assert.equal(stdout, '~ client reports\n    secret: replaced\ndone: 1 change, 4 unchanged\n');
+        assert.equal((await tokenFor('the-next-secret')).status, 200);
+        assert.equal((await tokenFor(REPORTS_SECRET)).status, 200);
+        const { secrets } = JSON.parse(await grantdPrints(folder, ['client', 'show', 'reports', '--json']));
+        const left = Date.parse(secrets[1].endsAt) - Date.now();
+        assert.ok(left > 23 * 3600_000 && left <= 24 * 3600_000, secrets[1].endsAt);
+        assert.deepEqual(asked(await applied(folder)), []);
+      });
+
+      test('disabling a client revokes its tokens at once; enabling brings none back', async () => {
+        const { body } = await tokenFor('the-next-secret');
+        const active = async () => {
+          const explained = await grantd(folder, ['token', 'explain', '-', '--json'], {
+            input: body.access_token,
+          });
+          return JSON.parse(explained.stdout).state ?? explained.stdout;
+        };
+        const before = await active();
+        const file = (text: string) => writeFileSync(join(folder, 'grantd.yaml'), text);
+        file(FILE.replace('  reports:\n', '  reports:\n    disabled: true\n'));
+        const { stdout } = await run(folder, '--yes');
+        assert.equal(stdout, '~ client reports\n    disabled: false → true\ndone: 1 change, 4 unchanged\n');
+        assert.equal((await tokenFor('the-next-secret')).status, 401);
+        file(FILE);
+        await applied(folder);
+        assert.equal((await tokenFor('the-next-secret')).status, 200);
+        assert.notDeepEqual(await active(), before);
+      });
+    });
+
+    test('what the file leaves out stays, unless --prune; self-registered clients always stay', async () => {
+      const folder = await newHome();
+      const server = await workbench.start(folder, ['--registration', 'open']);
+      await applied(folder);
+      const response = await fetch(`${server.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ redirect_uris: ['https://stranger.example/cb'] }),
+      });
+      const { client_id: stranger } = await response.json();
+      await server.stop();
+      writeFileSync(
+        join(folder, 'grantd.yaml'),
+        withoutReports.replace(/scope_texts:\n {2}openid.*\n/, 'scope_texts:\n'),
+      );
+      assert.deepEqual(asked(await applied(folder)), []);
+      assert.deepEqual(asked(await applied(folder, '--prune')), [
+        'remove scope openid',
+        'remove client reports',
+      ]);
+      const ids = JSON.parse(await grantdPrints(folder, ['client', 'list', '--json'])).map(
+        ({ id }: { id: string }) => id,
+      );
+      assert.deepEqual(ids.sort(), ['orders-api', 'shop', stranger].sort());
+      // Without its section, nothing of a kind is removed.
+      writeFileSync(join(folder, 'grantd.yaml'), 'scope_texts: {}\n');
+      assert.deepEqual(asked(await applied(folder, '--prune')), []);
+    });
+
+    test('an export leads to the same database, and to a like one elsewhere', async () => {
+      const folder = await newHome();
+      await applied(folder);
+      const text = await grantdPrints(folder, ['export']);
+      for (const secret of SECRETS) assert.ok(!text.includes(secret));
+      writeFileSync(join(folder, 'grantd.yaml'), text);
+      assert.deepEqual(asked(await applied(folder)), []);
+
+      const elsewhere = await newHome(text);
+      const refused = await run(elsewhere, '--yes');
+      assert.equal(refused.code, 2);
+      assert.match(
+        refused.stderr,
+        /^grantd: grantd\.yaml:\d+:3: clients\.orders-api: expected secret: \{ env: /m,
+      );
+      writeFileSync(
+        join(elsewhere, 'grantd.yaml'),
+        text.replaceAll(/# secret: .*$/gm, 'secret: { env: SHOP_SECRET }'),
+      );
+      await applied(elsewhere);
+      assert.equal(await grantdPrints(elsewhere, ['export']), text);
+    });
+  });
+}
+
+describe('a file of grantd apply', () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+
+  async function refusal(file: string, environment: Readonly<Record<string, string>> = ENVIRONMENT) {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'grantd.yaml'), file);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    const outcome = await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment });
+    assert.notEqual(outcome.code, 0);
+    const list = await grantd(folder, ['client', 'list', '--json']);
+    if (list.code === 0) assert.equal(list.stdout, '[]\n', 'something was written');
+    for (const secret of SECRETS) assert.ok(!`${outcome.stdout}${outcome.stderr}`.includes(secret));
+    return outcome.stderr.replaceAll(/^grantd: creating the database.*\n/gm, '');
+  }
+
+  test('is refused as a whole, with the place of everything that is wrong', async () => {
+    const file = FILE.replace('redirect_uris:', 'redirect_uri:')
+      .replace('api_scopes: [orders:read]', 'api_scope: orders:read')
+      .replace('{env: ORDERS_SECRET}', 'secret-of-orders')
+      .replace('name#de: Best', 'title: Best');
+    assert.equal(
+      await refusal(file),
+      [
+        'grantd: grantd.yaml:7:5: clients.shop.redirect_uri: unknown name. Did you mean redirect_uris?',
+        'grantd: grantd.yaml:18:5: clients.orders-api.api_scope: unknown name. Did you mean api_scopes?',
+        'grantd: grantd.yaml:21:5: clients.orders-api.secret: expected { env: VARIABLE } or { file: PATH }, because the file holds no secrets',
+        'grantd: grantd.yaml:20:7: clients.orders-api.scope_texts.orders:read: title: expected name or description, or either with a language tag, such as name#de',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('is refused with the place of what the server would refuse', async () => {
+    const file = FILE.replace('[https://shop.example/callback]', '[https://shop.example/*]').replace(
+      'apis: [https://orders.example]\n    secret: {file',
+      'apis: [https://order.example]\n    secret: {file',
+    );
+    const lines = (await refusal(file)).split('\n');
+    assert.match(
+      lines[0] ?? '',
+      /^grantd: grantd\.yaml:7:5: clients\.shop\.redirect_uris: expected an absolute URI/,
+    );
+    assert.equal(
+      lines[1],
+      'grantd: grantd.yaml:13:5: clients.reports.apis: no enabled client has the resource URI https://order.example',
+    );
+  });
+
+  test('that is not YAML is refused without its text', async () => {
+    assert.equal(
+      await refusal('clients:\n  a: {secret: [secret-of-the-shop\n'),
+      'grantd: grantd.yaml:3:1: Flow sequence in block collection must be sufficiently indented and end with a ]\n',
+    );
+    assert.match(
+      await refusal('clients: {}\nclients: {}\n'),
+      /^grantd: grantd\.yaml:2:1: Map keys must be unique/,
+    );
+    assert.match(await refusal('- clients\n'), /^grantd: grantd\.yaml: expected names with values$/m);
+  });
+
+  test('whose secrets are missing or too short is refused by the name of the source', async () => {
+    assert.equal(
+      await refusal(FILE, { SHOP_SECRET: 'secret-of-the-shop' }),
+      'grantd: the variable ORDERS_SECRET, which a secret refers to, is not set.\n',
+    );
+    assert.equal(
+      await refusal(FILE, { ...ENVIRONMENT, SHOP_SECRET: 'short' }),
+      'grantd: the variable SHOP_SECRET: expected at least 8 ASCII characters.\n',
+    );
+  });
+
+  test('may be JSON, and come from standard input', async () => {
+    const folder = workbench.folder();
+    const input = JSON.stringify({
+      clients: { app: { redirect_uris: ['http://127.0.0.1/cb'], token_endpoint_auth_method: 'none' } },
+    });
+    const { code, stdout } = await grantd(folder, ['apply', '-f', '-', '--yes'], { input });
+    assert.equal(code, 0);
+    assert.match(stdout, /^\+ client app\n/);
+  });
+
+  test('needs --yes without a terminal; a dry run writes nothing, not even a database', async () => {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'grantd.yaml'), FILE);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    const apply = (...args: string[]) =>
+      grantd(folder, ['apply', '-f', 'grantd.yaml', ...args], { environment: ENVIRONMENT });
+    const unsure = await apply();
+    assert.equal(unsure.code, 2);
+    assert.match(unsure.stderr, /^grantd: --yes: required without a terminal/);
+    assert.equal((await apply('--dry-run')).code, 1);
+    assert.equal(existsSync(join(folder, 'grantd-data')), false);
+    assert.equal((await apply('--yes')).code, 0);
+    writeFileSync(join(folder, 'grantd.yaml'), FILE.replace('client_name: Shop', 'client_name: Store'));
+    const dry = await apply('--dry-run');
+    assert.equal(dry.code, 0);
+    assert.equal(
+      dry.stdout,
+      '~ client shop\n    client_name: Shop → Store\nnot applied: 1 change, 4 unchanged\n',
+    );
+    assert.match(await grantdPrints(folder, ['client', 'show', 'shop']), /^name +Shop$/m);
+  });
+
+  test('keeps comments, order and references to secrets when grantd export updates it', async () => {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'grantd.yaml'), FILE);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment: ENVIRONMENT });
+    assert.equal(await grantdPrints(folder, ['export', 'grantd.yaml']), 'wrote 3 clients to grantd.yaml');
+    const content = () => readFileSync(join(folder, 'grantd.yaml'), 'utf8');
+    assert.equal(content(), FILE);
+    await grantdPrints(folder, ['client', 'update', 'shop', '--name', 'Store', '--unset', 'client_name#de']);
+    await grantdPrints(folder, ['client', 'remove', 'reports']);
+    await grantdPrints(folder, ['export', 'grantd.yaml']);
+    assert.equal(
+      content(),
+      withoutReports.replace('client_name: Shop\n    client_name#de: Laden', 'client_name: Store'),
+    );
+  });
+
+  test('fits the JSON Schema that grantd apply --schema prints, and a wrong one does not', async () => {
+    const schema = JSON.parse(await grantdPrints(workbench.folder(), ['apply', '--schema']));
+    const validator = new Validator(schema, '2020-12');
+    assert.deepEqual(validator.validate(parse(FILE)).errors, []);
+    for (const wrong of ['redirect_uri: [a]', 'scope: [a]', 'secret: text', 'access_token_format: xml'])
+      assert.equal(validator.validate(parse(`clients:\n  shop: {${wrong}}\n`)).valid, false, wrong);
+  });
+});
