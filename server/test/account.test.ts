@@ -171,6 +171,45 @@ for (const database of ANY_DATABASE) {
       assert.equal((await postForm(account(), { x: 'x'.repeat(65_536) })).status, 413);
     });
 
+    test('each page is reached through the sign-in, and leads to the others', async () => {
+      const { who } = await newPerson(server, 'mia');
+      for (const path of ['/sessions', '/applications']) {
+        const browser = new Browser(server.url);
+        const page = await browser.submit(await browser.get(account() + path), who);
+        assert.equal(page.url, account() + path);
+        const links = [...page.html.matchAll(/<li><a href="([^"]*)"( aria-current="page")?>/g)];
+        assert.deepEqual(
+          links.map(([, href, current]) => [href, current !== undefined]),
+          ['', '/sessions', '/applications'].map((one) => [`/account${one}`, one === path]),
+        );
+      }
+    });
+
+    test('its own page ends access after a question, and sessions at once', async () => {
+      const { who, browser } = await newPerson(server, 'nora');
+      const tokens = await tokensBy(browser, who);
+      const second = new Browser(server.url);
+      await tokensBy(second, who);
+      const list = await browser.get(`${account()}/applications`);
+      const [, href = ''] = /<a id="end-access-demo-web" class="button" href="([^"]*)"/.exec(list.html) ?? [];
+      const question = await browser.get(server.url + href);
+      assert.match(question.html, /End the access of [^?]*Demo web application[^?]*\?<\/h1>/);
+      assert.equal(await isActive(tokens.access_token), true, 'nothing has happened yet');
+      assert.match(question.html, /id="end-access-yes"/);
+      const done = await browser.submit(question, { end_access: 'demo-web' });
+      assert.match(done.html, /id="notice"[\s\S]*Demo web application no longer has access/);
+      assert.match(done.html, /No application has access/);
+      assert.equal(done.url.split('?')[0], `${account()}/applications`);
+      assert.equal(await isActive(tokens.access_token), false);
+
+      const sessions = await browser.get(`${account()}/sessions`);
+      assert.match(
+        (await press(browser, sessions, 'end-other-sessions')).html,
+        /1 other browser is signed out/,
+      );
+      assert.ok(isLogin(await second.get(account())));
+    });
+
     test('the page is not cached or framed, and runs no script', async () => {
       const { who, browser } = await newPerson(server, 'lena');
       const page = await browser.submit(await browser.get(account()), who);

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { seal, unseal } from '../src/data/secrets.ts';
-import { openNotice, sealNotice } from '../src/pages/account_page.ts';
+import { openNotice, sealNotice } from '../src/pages/account_frame.ts';
 import { SealedValues } from '../src/pages/browser_state.ts';
 
 describe('a sealed text', () => {

@@ -183,9 +183,15 @@ export interface PendingLogout {
   readonly begunAtMs: number;
 }
 
-/** A visit to the account page. */
+/** The account pages, in the order of their navigation. */
+export const ACCOUNT_PAGES = ['overview', 'sessions', 'applications'] as const;
+
+export type AccountPageName = (typeof ACCOUNT_PAGES)[number];
+
+/** A visit to an account page. */
 export interface PendingAccount {
   readonly kind: 'account';
+  readonly page: AccountPageName;
   readonly begunAtMs: number;
 }
 
@@ -218,7 +224,10 @@ export class PendingRequests {
 function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
   const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;
-  if (kind === 'account') return { kind, begunAtMs };
+  if (kind === 'account') {
+    const page = ACCOUNT_PAGES.find((one) => one === value.page) ?? 'overview';
+    return { kind, page, begunAtMs };
+  }
   if (!isParameters(parameters)) return undefined;
   if (kind === 'logout') return { kind, parameters, begunAtMs };
   if (kind !== 'authorization') return undefined;

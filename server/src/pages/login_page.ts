@@ -5,6 +5,7 @@ import { type SignIn, signIn } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { pathOfAccountPage } from './account_frame.ts';
 import {
   applicationLinks,
   applicationShown,
@@ -16,6 +17,7 @@ import {
 import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import { type BegunSession, signInName } from './browser_sessions.ts';
+import type { PendingAccount } from './browser_state.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -46,12 +48,12 @@ type Refusal =
 
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
 export function showLogin(parts: PageParts) {
-  const { browserSessions, basePath } = parts;
+  const { browserSessions } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
-    if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
+    if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
     const isDone = (await nextStep(parts, page, session)).page !== 'login';
     return isDone ? proceed(c, parts, page, session) : renderForm(c, parts, page);
   };
@@ -59,7 +61,7 @@ export function showLogin(parts: PageParts) {
 
 /** `POST /login`: continues, or shows the form again. */
 export function submitLogin(parts: PageParts) {
-  const { knownBrowsers, requestLog, basePath } = parts;
+  const { knownBrowsers, requestLog } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     const clientId = clientIdOf(page);
@@ -82,10 +84,15 @@ export function submitLogin(parts: PageParts) {
     await knownBrowsers.recordUser(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
     void parts.notifyClients(ended);
-    if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
+    if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
     const pending = { ...page.pending, signIn: signInName(session) };
     return proceed(c, parts, { ...page, pending }, session);
   };
+}
+
+/** Continues to the account page that the user wanted to see. */
+function toAccountPage(c: PageContext, { basePath }: PageParts, { page }: PendingAccount): Response {
+  return c.redirect(`${basePath}/account${pathOfAccountPage(page)}`, 303);
 }
 
 /** Returns to the client without signing in. The client learns nothing about the user. */

@@ -10,7 +10,9 @@ import { ConsentWithdrawal } from '../people/consents.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimit } from '../people/sign_in.ts';
-import { showAccount, submitAccount } from './account_page.ts';
+import { showApplications, submitApplications } from './account_applications.ts';
+import { showAccount, submitAccount } from './account_overview.ts';
+import { showSessions, submitSessions } from './account_sessions.ts';
 import { authorizePage } from './authorization.ts';
 import type { Brand } from './brand.ts';
 import { BrowserSessions } from './browser_sessions.ts';
@@ -126,6 +128,11 @@ function listenerOver(parts: PageParts): PageListener {
   app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseForForms);
   app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(refuseForForms);
   app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(refuseForForms);
+  app.get(at('/account/sessions'), showSessions(parts)).post(submitSessions(parts)).all(refuseForForms);
+  app
+    .get(at('/account/applications'), showApplications(parts))
+    .post(submitApplications(parts))
+    .all(refuseForForms);
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));

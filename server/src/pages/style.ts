@@ -83,6 +83,15 @@ form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .
 .person a { padding: .625rem 0; }
 .person .label { font-size: .8125rem; color: var(--muted); }
 
+.tabs ul { display: flex; flex-wrap: wrap; gap: .25rem; }
+.tabs a { display: block; padding: .625rem .875rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: .625rem; }
+.tabs a:hover { background: var(--ground); }
+.tabs a[aria-current] { font-weight: 600; background: var(--ground); border-color: var(--edge); }
+.profile { margin-top: .5rem; }
+.profile > div { padding: .75rem 0; border-bottom: 1px solid var(--line); }
+.profile > div:last-child { border-bottom: 0; }
+.profile dt { font-size: .875rem; color: var(--muted); }
+
 .scopes.full { display: grid; gap: .75rem; margin-top: .75rem; }
 .scopes.brief { display: grid; gap: .125rem; }
 .scopes li { display: grid; grid-template-columns: auto 1fr; gap: 0 .75rem; }
@@ -106,7 +115,7 @@ main > .links { margin: .25rem 0 -.75rem; }
   padding: 1.25rem 0; border-bottom: 1px solid var(--line);
 }
 .entries > li:last-child { border-bottom: 0; }
-.entries button { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.entries :is(button, .button) { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .entry { display: grid; gap: .5rem; }
 .agreed { display: grid; gap: .5rem; }
 .agreed + .agreed { padding-top: .5rem; border-top: 1px solid var(--line); }
@@ -141,8 +150,9 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 }
 @media (min-width: 40rem) {
   .entries > li { grid-template-columns: 3rem minmax(0, 1fr) auto; }
-  .entries button { grid-column: 3; justify-self: end; }
-  .wide button { width: auto; }
+  .entries :is(button, .button) { grid-column: 3; justify-self: end; }
+  .wide :is(button, .button) { width: auto; }
+  .profile > div { display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: 1rem; }
 }
 @media (prefers-reduced-motion: no-preference) {
   button, .button { transition: background-color .15s; }

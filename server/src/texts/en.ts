@@ -134,9 +134,20 @@ export const EN = {
 
   account: {
     title: 'Your account',
+    /** The entries of the navigation. */
+    pages: { overview: 'Overview', sessions: 'Sessions', applications: 'Applications' },
+    profile: 'Profile',
+    username: 'Username',
+    fullName: 'Name',
+    email: 'Email address',
+    verified: 'Verified',
+    notVerified: 'Not verified',
     signedInAs: 'Signed in as',
     signOut: 'Sign out',
     applications: 'Applications with access',
+    applicationsText: 'What each application may do in your name.',
+    whileAway: 'Even while you are away',
+    whileSignedIn: 'While you are signed in',
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
     at: (api: Name) => html`At ${api}`,
@@ -145,7 +156,16 @@ export const EN = {
     more: (count: number) =>
       `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })} named by the application`,
     endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
+    /** @param application in the document title, which has no markup, a text */
+    endAccessTitle: (application: Name | string) => html`End the access of ${application}?`,
+    endAccessText:
+      'It loses access to your account at once. If you use it later, it asks for your permission again.',
+    endAccessYes: 'End access',
+    keepAccess: 'Keep access',
     sessions: 'Where you are signed in',
+    sessionsText: 'Sign out a browser that you do not use or do not recognise.',
+    computers: 'Computers',
+    phones: 'Phones',
     noSessions: 'You are not signed in anywhere.',
     thisBrowser: 'This browser',
     signedIn: (when: Html) => html`Signed in ${when}`,

@@ -118,6 +118,24 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'account', as: 'alice', open: (visit) => visit.open('/account'), shows: '#end-access-demo-web' },
   {
+    name: 'account: sessions',
+    as: 'alice',
+    open: (visit) => visit.open('/account/sessions'),
+    shows: 'a[href$=sessions][aria-current]',
+  },
+  {
+    name: 'account: applications',
+    as: 'alice',
+    open: (visit) => visit.open('/account/applications'),
+    shows: 'a#end-access-demo-web',
+  },
+  {
+    name: 'account: the end of an access',
+    as: 'alice',
+    open: (visit) => visit.open('/account/applications?end=demo-web'),
+    shows: '#end-access-yes',
+  },
+  {
     name: 'sign-in for an unchecked application',
     as: 'nobody',
     open: (visit) => visit.authorize(STRANGER),

@@ -1,4 +1,6 @@
-import { type AccountView, accountPage } from '../../src/pages/account_page.ts';
+import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
+import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
+import { sessionsPage } from '../../src/pages/account_sessions.ts';
 import type { Brand } from '../../src/pages/brand.ts';
 import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
@@ -45,6 +47,8 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'logo',
   'redirectTo',
   'hearing',
+  'current',
+  'base',
 ]);
 
 function written<V>(value: V, write: Write): V {
@@ -163,9 +167,16 @@ const LEAVING = {
 const NOW_MS = Date.UTC(2026, 2, 12, 9, 30);
 const HOUR_MS = 3_600_000;
 
-const ACCOUNT: AccountView = {
-  ...FORM,
+const ACCOUNT: OverviewView = {
+  base: '/account',
+  current: 'overview',
+  formToken: 'form-token',
   person: ALICE,
+  profile: {
+    username: 'alice',
+    fullName: 'Alice Liddell',
+    email: { address: 'alice@example.com', isVerified: true },
+  },
   signOut: '/logout',
   nowMs: NOW_MS,
   applications: [
@@ -270,18 +281,31 @@ const SAMPLES: readonly Sample[] = [
     home: '/',
   }),
   sample('still_signed_in', stillSignedInPage, { person: ALICE, account: '/account' }),
-  sample('account', accountPage, ACCOUNT),
+  sample('account', overviewPage, ACCOUNT),
   sample(
     'account_ended',
-    accountPage,
+    overviewPage,
     { ...ACCOUNT, notice: { done: 'access_ended', application: 'Mail' } },
     OPERATOR,
   ),
-  sample('account_empty', accountPage, {
+  sample('account_empty', overviewPage, {
     ...ACCOUNT,
+    profile: { username: 'alice' },
     applications: [],
     sessions: ACCOUNT.sessions.slice(0, 1),
   }),
+  sample('account_sessions', sessionsPage, { ...ACCOUNT, current: 'sessions' }),
+  sample('account_applications', applicationsPage, { ...ACCOUNT, current: 'applications' }),
+  sample('account_no_applications', applicationsPage, {
+    ...ACCOUNT,
+    current: 'applications',
+    applications: [],
+  }),
+  ...ACCOUNT.applications
+    .slice(0, 1)
+    .map((application) =>
+      sample('account_end_access', endAccessPage, { ...ACCOUNT, current: 'applications', application }),
+    ),
   sample('home', homePage, {
     issuer: 'https://login.example.com',
     metadata: '/.well-known/openid-configuration',

@@ -168,6 +168,15 @@ describe('ids by which users’ tools and tests find elements', () => {
       'end-other-sessions',
     ],
     account_empty: ['sign-out', 'end-session-s1'],
+    account_sessions: [
+      'sign-out',
+      'end-session-s1',
+      'end-session-s3',
+      'end-session-s2',
+      'end-other-sessions',
+    ],
+    account_applications: ['sign-out', 'end-access-photos', 'end-access-portal%207', 'end-access-notes'],
+    account_end_access: ['sign-out', 'end-access-yes', 'end-access-no'],
   };
   for (const [name, ids] of Object.entries(cases)) {
     test(`${name}: ${ids.join(', ')}`, async () => {

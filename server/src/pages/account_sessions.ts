@@ -1,0 +1,222 @@
+import { html } from 'hono/html';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import {
+  type AccountNotice,
+  type AccountView,
+  accountFrame,
+  accountView,
+  buttonValue,
+  openAccount,
+  toAccount,
+} from './account_frame.ts';
+import { idOf, named } from './application_shown.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { verifiedForm } from './pending_page.ts';
+
+/** `GET /account/sessions`. */
+export function showSessions(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'sessions');
+    if (session instanceof Response) return session;
+    const view = {
+      ...(await accountView(c, parts, session, 'sessions')),
+      sessions: await sessionsOf(parts, session),
+      nowMs: parts.clock(),
+    };
+    return renderPage(c, sessionsPage(view, pageSetting(c, parts)));
+  };
+}
+
+/** `POST /account/sessions`: ends the session in `end_session`, or with `end_other_sessions` all others. */
+export function submitSessions(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'sessions');
+    if (session instanceof Response) return session;
+    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+    return toAccount(c, parts, session, 'sessions', await endSessions(c, parts, session, form));
+  };
+}
+
+/** Ends the session of the pressed button, or all others. */
+export async function endSessions(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  form: URLSearchParams,
+): Promise<AccountNotice | 'signed_out'> {
+  const sessionId = buttonValue(form, 'end_session');
+  if (sessionId === session.id) {
+    void parts.notifyClients(await parts.browserSessions.end(c, session));
+    reportEnd(c, parts, session, session.id);
+    return 'signed_out';
+  }
+  if (sessionId === null) {
+    if (form.get('end_other_sessions') === null) return { done: 'nothing_to_end' };
+    const count = await endOtherSessions(c, parts, session);
+    return count === 0 ? { done: 'nothing_to_end' } : { done: 'other_sessions_ended', count };
+  }
+  const ends = await parts.sessionEnding.end({ subject: session.person.subject, id: sessionId });
+  void parts.notifyClients(ends);
+  for (const { id } of ends) reportEnd(c, parts, session, id);
+  return { done: ends.length === 0 ? 'nothing_to_end' : 'session_ended' };
+}
+
+/** Ends all sessions of the user except this one. @returns the number of sessions */
+export async function endOtherSessions(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+): Promise<number> {
+  const ends = await parts.sessionEnding.end({ subject: session.person.subject, except: session.id });
+  void parts.notifyClients(ends);
+  for (const { id } of ends) reportEnd(c, parts, session, id);
+  return ends.length;
+}
+
+function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession, sessionId: string): void {
+  const { subject } = person;
+  parts.requestLog.pageEvent({
+    type: 'session_ended',
+    page: 'account',
+    requestId: requestIdOf(c),
+    subject,
+    sessionId,
+  });
+}
+
+export async function sessionsOf(
+  { browserSessions }: PageParts,
+  { id, person }: BrowserSession,
+): Promise<readonly SessionShown[]> {
+  const sessions = await browserSessions.ofPerson(person);
+  return sessions
+    .map(({ userAgent, signedInAtMs, lastSeenAtMs, ...session }) => ({
+      id: session.id,
+      isCurrent: session.id === id,
+      userAgent,
+      signedInAtMs,
+      lastSeenAtMs,
+    }))
+    .sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent));
+}
+
+export interface SessionsView extends AccountView {
+  /** Current session first. */
+  readonly sessions: readonly SessionShown[];
+  readonly nowMs: number;
+}
+
+export interface SessionShown {
+  /** Session ID, shown only in the user’s own browser. */
+  readonly id: string;
+  readonly isCurrent: boolean;
+  readonly userAgent?: string;
+  readonly signedInAtMs: number;
+  readonly lastSeenAtMs?: number;
+}
+
+/** `/account/sessions`: buttons `end-session-ID`, `end-other-sessions`. */
+export function sessionsPage(view: SessionsView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account } = texts;
+  const others = view.sessions.filter(({ isCurrent }) => !isCurrent);
+  const groups = [
+    { id: 'current', heading: account.thisBrowser, members: view.sessions.filter((one) => one.isCurrent) },
+    { id: 'computers', heading: account.computers, members: others.filter((one) => !isPhone(one.userAgent)) },
+    { id: 'phones', heading: account.phones, members: others.filter((one) => isPhone(one.userAgent)) },
+  ];
+  return accountFrame(view, setting, {
+    title: account.sessions,
+    lead: account.sessionsText,
+    body: html`<form method="post" action="${view.base}/sessions">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${groups
+  .filter(({ members }) => members.length > 0)
+  .map(
+    ({ id, heading, members }) => html`<section aria-labelledby="${id}">
+<h2 id="${id}">${heading}</h2>
+<ul class="entries" role="list">
+${members.map((one) => sessionEntry(one, view.nowMs, texts))}</ul>
+</section>
+`,
+  )}
+${endOthers(view.sessions, texts)}
+</form>`,
+  });
+}
+
+/** The button that ends all other sessions, if there are any. */
+export function endOthers(sessions: readonly SessionShown[], texts: Texts): Html | '' {
+  if (sessions.every(({ isCurrent }) => isCurrent)) return '';
+  return html`<button id="end-other-sessions" type="submit" name="end_other_sessions" value="yes">${texts.account.endOthers}</button>`;
+}
+
+export function sessionEntry(session: SessionShown, nowMs: number, texts: Texts): Html {
+  const { id, isCurrent, userAgent, signedInAtMs, lastSeenAtMs } = session;
+  const browser = browserText(userAgent, texts);
+  const lastSeen =
+    isCurrent || lastSeenAtMs === undefined
+      ? ''
+      : html`, ${texts.account.lastSeen(moment(lastSeenAtMs, nowMs, texts))}`;
+  return html`<li>
+<span class="mark device">${icon(isPhone(userAgent) ? 'phone' : 'computer')}</span>
+<div class="entry">
+<h3>${browser}${isCurrent ? html` <span class="badge">${texts.account.thisBrowser}</span>` : ''}</h3>
+<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${lastSeen}</p>
+</div>
+<button id="${idOf('end-session', id)}" type="submit" name="end_session" value="${id}">${texts.account.endSession(named(browser))}</button>
+</li>
+`;
+}
+
+function moment(atMs: number, nowMs: number, { formats }: Texts): Html {
+  return html`<time datetime="${new Date(atMs).toISOString()}" title="${formats.instant(atMs)}">${formats.past(atMs, nowMs)}</time>`;
+}
+
+/** Browsers also name older browsers, so the first match decides. */
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdgA?\/|\bEdgiOS\//, 'Edge'],
+  [/\bOPR\/|\bOPiOS\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\bVivaldi\//, 'Vivaldi'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bChrome\/|\bCriOS\/|\bChromium\//, 'Chrome'],
+  [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
+];
+
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+const PHONES: readonly string[] = ['iPhone', 'Android'];
+
+/** No real browser sends a longer header. */
+const MAX_USER_AGENT = 1024;
+
+/** `Firefox on Linux`: helps users to tell their browsers apart. */
+export function browserText(userAgent: string | undefined, texts: Texts): string {
+  const [browser, system] = [find(BROWSERS, userAgent), find(SYSTEMS, userAgent)];
+  if (browser === undefined) {
+    return system === undefined ? texts.browsers.unknown : texts.browsers.unknownOn(system);
+  }
+  return system === undefined ? browser : texts.browsers.onSystem(browser, system);
+}
+
+export function isPhone(userAgent: string | undefined): boolean {
+  return PHONES.includes(find(SYSTEMS, userAgent) ?? '');
+}
+
+function find(table: readonly (readonly [RegExp, string])[], userAgent = ''): string | undefined {
+  const text = userAgent.slice(0, MAX_USER_AGENT);
+  return table.find(([pattern]) => pattern.test(text))?.[1];
+}
