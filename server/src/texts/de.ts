@@ -125,7 +125,7 @@ export const DE: Texts = {
     pages: { overview: 'Übersicht', sessions: 'Sitzungen', applications: 'Anwendungen' },
     profile: 'Profil',
     username: 'Benutzername',
-    fullName: 'Name',
+    fullName: 'Vollständiger Name',
     email: 'E-Mail-Adresse',
     verified: 'Bestätigt',
     notVerified: 'Nicht bestätigt',
