@@ -2,8 +2,8 @@
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
   type FastifyReply,
+  hostProtection,
   type NodeProtectionOptions,
-  nodeProtection,
   sendByFastify,
 } from './protection.ts';
 
@@ -30,7 +30,7 @@ export interface FastifyRequest {
 export function protect(
   options: NodeProtectionOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
-  const { protection, certificateOf } = nodeProtection(options);
+  const { protection, certificateOf } = hostProtection(options);
   return async (request, reply) => {
     const { method, originalUrl: url = request.url, raw, body } = request;
     const headers = headersWithEveryAuthorization(raw);

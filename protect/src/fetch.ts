@@ -1,7 +1,9 @@
 /** `protect` for route handlers of Next.js, and for other handlers that take a `Request` and return a `Response`. */
 import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/fetch_response';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import { type HostProtectionOptions, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
+
+export type { HostProtectionOptions, PresentedCertificate } from './protection.ts';
 
 /**
  * A handler that also receives the verified token, before the runtime's further arguments (`env` and `ctx` of a Worker,
@@ -16,19 +18,20 @@ export type ProtectedHandler<Rest extends readonly unknown[], Incoming extends R
 
 /**
  * Returns a function that wraps a handler. The handler runs only if the token permits the request.
+ * @typeParam Seen the request type that `clientCertificate` needs
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * export const GET = protect({ tokens, scopes: ['read'] })((request, token) => Response.json({ user: token.sub }));
  */
-export function protect(
-  options: ProtectionOptions,
-): <Rest extends readonly unknown[], Incoming extends Request = Request>(
+export function protect<Seen extends Request = Request>(
+  options: HostProtectionOptions<Seen>,
+): <Rest extends readonly unknown[], Incoming extends Seen = Seen>(
   handler: ProtectedHandler<Rest, Incoming>,
 ) => (request: Incoming, ...rest: Rest) => Promise<Response> {
-  const protection = new Protection(options);
+  const { protection, certificateOf } = hostProtection(options);
   return (handler) =>
     takingTwo(async (request, ...rest) => {
-      const verdict = await protection.judgeFetched(request);
+      const verdict = await protection.judgeFetched(request, certificateOf(request));
       if ('answer' in verdict) return fromHttpResponse(verdict.answer);
       return withDefaults(await handler(request, verdict.token, ...rest), verdict.headers);
     });

@@ -1,8 +1,10 @@
 /** `protect` for h3 2. */
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import { type HostProtectionOptions, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
+
+export type { HostProtectionOptions, PresentedCertificate } from './protection.ts';
 
 /** The members of h3's event that are used. The token is stored in `context.token`. */
 export interface H3Event {
@@ -13,16 +15,18 @@ export interface H3Event {
 
 /**
  * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @typeParam Event h3's own event type, if `clientCertificate` needs more than the adapter does
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * app.use('/api/**', protect({ tokens, scopes: ['read'] }));
  */
-export function protect(
-  options: ProtectionOptions,
-): (event: H3Event, next: () => unknown) => Promise<unknown> {
-  const protection = new Protection(options);
-  return async ({ req, res, context }, next) => {
-    const verdict = await protection.judgeFetched(req);
+export function protect<Event extends H3Event = H3Event>(
+  options: HostProtectionOptions<Event>,
+): (event: Event, next: () => unknown) => Promise<unknown> {
+  const { protection, certificateOf } = hostProtection(options);
+  return async (event, next) => {
+    const { req, res, context } = event;
+    const verdict = await protection.judgeFetched(req, certificateOf(event));
     if ('answer' in verdict) return fromHttpResponse(verdict.answer);
     for (const [name, value] of Object.entries(verdict.headers)) res.headers.set(name, value);
     Object.assign(context, { token: verdict.token });

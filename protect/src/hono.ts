@@ -1,8 +1,10 @@
 /** `protect` for Hono. */
 import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import { type HostProtectionOptions, hostProtection } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
+
+export type { HostProtectionOptions, PresentedCertificate } from './protection.ts';
 
 /** The members of Hono's context that are used. The token is stored under `token`. */
 export interface HonoContext {
@@ -14,16 +16,17 @@ export interface HonoContext {
 
 /**
  * Returns middleware that passes a request on if its token permits it, and otherwise answers it.
+ * @typeParam Context Hono's own context type, if `clientCertificate` needs more than the adapter does
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * app.use('/api/*', protect({ tokens, scopes: ['read'] }));
  */
-export function protect(
-  options: ProtectionOptions,
-): (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined> {
-  const protection = new Protection(options);
+export function protect<Context extends HonoContext = HonoContext>(
+  options: HostProtectionOptions<Context>,
+): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
+  const { protection, certificateOf } = hostProtection(options);
   return async (context, next) => {
-    const verdict = await protection.judgeFetched(context.req.raw);
+    const verdict = await protection.judgeFetched(context.req.raw, certificateOf(context));
     if ('answer' in verdict) return fromHttpResponse(verdict.answer);
     context.set('token', verdict.token);
     await next();

@@ -4,7 +4,7 @@ import {
   headersWithEveryAuthorization,
   type NodeHeaders,
 } from '@grantd/core/internal/http/http';
-import { type NodeProtectionOptions, nodeProtection } from './protection.ts';
+import { hostProtection, type NodeProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { attachedToken } from './verified_access_token.ts';
 
@@ -35,7 +35,7 @@ export interface KoaContext {
 export function protect(
   options: NodeProtectionOptions,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
-  const { protection, certificateOf } = nodeProtection(options);
+  const { protection, certificateOf } = hostProtection(options);
   return async (context, next) => {
     const { method, originalUrl: url = context.url, req, request } = context;
     const headers = headersWithEveryAuthorization(req);

@@ -2,9 +2,9 @@
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
   type FastifyReply,
+  hostProtection,
   type NodeProtectionOptions,
   type NodeResponse,
-  nodeProtection,
   sendByFastify,
   sendByNode,
   setByNode,
@@ -45,7 +45,7 @@ export interface NestGuard {
  * @UseGuards(protect({ tokens, scopes: ['read'] }))
  */
 export function protect(options: NodeProtectionOptions): NestGuard {
-  const { protection, certificateOf } = nodeProtection(options);
+  const { protection, certificateOf } = hostProtection(options);
   return {
     async canActivate(context) {
       const http = context.switchToHttp();

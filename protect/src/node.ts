@@ -1,9 +1,9 @@
 /** `protect` for Express, Connect and `node:http`. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import {
+  hostProtection,
   type NodeProtectionOptions,
   type NodeResponse,
-  nodeProtection,
   sendByNode,
   setByNode,
 } from './protection.ts';
@@ -30,7 +30,7 @@ export interface NodeRequest extends NodeHeaders {
 export function protect(
   options: NodeProtectionOptions,
 ): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
-  const { protection, certificateOf } = nodeProtection(options);
+  const { protection, certificateOf } = hostProtection(options);
   return async (request, response, next) => {
     const { method = 'GET', url = '/', originalUrl = url, body } = request;
     const headers = headersWithEveryAuthorization(request);

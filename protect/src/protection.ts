@@ -97,23 +97,28 @@ type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & {
 /** A certificate that the client presented in the TLS handshake. */
 export type PresentedCertificate = Pick<ClientCertificate, 'der'>;
 
-/** Options of `protect` for frameworks that are built on `node:http`. */
-export interface NodeProtectionOptions extends ProtectionOptions {
+/**
+ * Options of `protect` in a framework.
+ * @typeParam Host what the framework passes to its handlers
+ */
+export interface HostProtectionOptions<Host> extends ProtectionOptions {
   /**
-   * Accepts tokens that are bound to a certificate, if the connection has the same one (RFC 8705 §3). Returns the
-   * certificate that the client presented in the TLS handshake, in DER, as `tlsCertificateOf` does. It receives the
-   * request of `node:http`. Default: refuses these tokens.
+   * Accepts tokens that are bound to a certificate, if the client presented the same one in the TLS handshake (RFC 8705
+   * §3). Returns this certificate in DER. Default: refuses these tokens.
    */
-  readonly clientCertificate?: (request: NodeHeaders) => PresentedCertificate | undefined;
+  readonly clientCertificate?: (request: Host) => PresentedCertificate | undefined;
 }
 
+/** For frameworks that are built on `node:http`. `clientCertificate` receives Node's request, as `tlsCertificateOf` does. */
+export interface NodeProtectionOptions extends HostProtectionOptions<NodeHeaders> {}
+
 /**
- * Separates what only frameworks of Node support.
+ * Separates what depends on the framework.
  * @throws {ConfigurationError} an option is wrong; the message names it
  */
-export function nodeProtection(options: NodeProtectionOptions): {
+export function hostProtection<Host>(options: HostProtectionOptions<Host>): {
   readonly protection: Protection;
-  certificateOf(request: NodeHeaders): PresentedCertificate | undefined;
+  certificateOf(request: Host): PresentedCertificate | undefined;
 } {
   if (typeof options !== 'object' || options === null) throw new ConfigurationError('options', 'an object');
   const { clientCertificate, ...others } = options;
@@ -196,8 +201,11 @@ export class Protection {
   }
 
   /** Checks a Fetch request. Does not read its body. */
-  judgeFetched({ method, url, headers }: Request): Promise<Verdict> {
-    return this.judge({ method, url, headers: Object.fromEntries(headers) });
+  judgeFetched(
+    { method, url, headers }: Request,
+    clientCertificate: PresentedCertificate | undefined,
+  ): Promise<Verdict> {
+    return this.judge({ method, url, headers: Object.fromEntries(headers), clientCertificate });
   }
 
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {

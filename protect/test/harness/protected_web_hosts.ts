@@ -1,4 +1,5 @@
 import type { ProtectionOptions, VerifiedAccessToken } from '@grantd/protect';
+import type { PresentedCertificate } from '@grantd/protect/fetch';
 import * as fetchProtection from '@grantd/protect/fetch';
 import * as h3Protection from '@grantd/protect/h3';
 import * as honoProtection from '@grantd/protect/hono';
@@ -27,12 +28,17 @@ export function toldByHost(error: unknown) {
   };
 }
 
+/** `clientCertificate` for what every framework passes to it: a request of Node or Fetch, or an object around one. */
+interface CertificateOption {
+  readonly clientCertificate?: (request: object) => PresentedCertificate | undefined;
+}
+
 /** An API in one framework with one protected route. Its error handling responds with 418. */
 export interface ProtectedHost {
   readonly name: string;
   /** Whether the host parses forms before the token is checked. */
   readonly parsesForms: boolean;
-  open(options: ProtectionOptions): Promise<OpenTransport>;
+  open(options: ProtectionOptions & CertificateOption): Promise<OpenTransport>;
 }
 
 /** They need only web standards. */
