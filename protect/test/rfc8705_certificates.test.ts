@@ -139,7 +139,7 @@ const ON_NODE: Readonly<Record<string, (options: ProtectionOptions) => RequestLi
         clientCertificate: ({ env }) => tlsCertificateOf(env.incoming),
       },
     );
-    app.get('/notes', guard, (context) => context.text(context.get('token').clientId));
+    app.get('/notes', guard, (context) => context.text(context.get('token').clientId ?? ''));
     return getRequestListener(app.fetch);
   },
   h3: (options) => {
