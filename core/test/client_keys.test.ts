@@ -88,6 +88,25 @@ test('RFC 7517 §4 a key for another algorithm, use or operation is no key, what
   assert.equal(await find(curve.jwk, 'ES256'), undefined);
 });
 
+test('FAPI 2.0 Security Profile §5.4.3 among keys of the same kid, the one for the algorithm and use counts', async () => {
+  const rsa = await newKey('RS256', { kid: 'one' });
+  const elliptic = await newKey('ES256', { kid: 'one' });
+  const forEncryption = { ...(await newKey('ES256', { kid: 'one' })).jwk, use: 'enc' };
+  for (const keys of [
+    [rsa.jwk, forEncryption, elliptic.jwk],
+    [elliptic.jwk, forEncryption, rsa.jwk],
+  ])
+    for (const [signer, algorithm] of [
+      [rsa, 'RS256'],
+      [elliptic, 'ES256'],
+    ] as const) {
+      const jwt = await new SignJWT({ a: 1 }).setProtectedHeader({ alg: algorithm }).sign(signer.privateKey);
+      const key = await offline().forVerifying(inline(...keys), algorithm, 'one');
+      assert.ok(key);
+      assert.deepEqual((await jwtVerify(jwt, key)).payload, { a: 1 });
+    }
+});
+
 test('RFC 7517 §5 a key of an unknown curve or type, or with unreadable members, is no key', async () => {
   const rsa = await newKey('RS256', { kid: 'one' });
   const elliptic = await newKey('ES256', { kid: 'one' });

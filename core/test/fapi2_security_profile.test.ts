@@ -92,6 +92,15 @@ for (const [way, options, own] of WAYS) {
       assert.deepEqual(world.events, []);
     });
 
+    test('§5.4.1 (4) codes and refresh tokens have 256 random bits, and access tokens are signed', async (t) => {
+      const { bank } = await opened(t);
+      const answer = await bank.answer(requestUriIn(await bank.push()));
+      assert.match(codeIn(answer), /^grantd_ac_[\w-]{43}$/);
+      const { access_token: access, refresh_token: refresh } = tokensIn(await bank.redeem(codeIn(answer)));
+      assert.match(refresh, /^grantd_rt_[\w-]{43,}$/);
+      assert.match(access, /^[\w-]+\.[\w-]+\.[\w-]{86,}$/);
+    });
+
     test('§5.3.2.1 (3, 6) no secret and no identifier alone authenticates, whatever is stored', async (t) => {
       const { world } = await opened(t);
       const secrets = [await world.server.operator.hashClientSecret('the secret of old')];
