@@ -191,7 +191,14 @@ test('§5.3.2 the program refuses options that contradict the profile, by the na
     [['--issuer', 'http://as.example', '--insecure-development'], '--issuer: expected an https URL'],
     [['--demo'], '--demo: expected false'],
   ] as const) {
-    const { code, stderr } = await grantd(folder, ['serve', '--port', '0', '--profile', 'fapi2-security', ...args]);
+    const { code, stderr } = await grantd(folder, [
+      'serve',
+      '--port',
+      '0',
+      '--profile',
+      'fapi2-security',
+      ...args,
+    ]);
     assert.deepEqual([code, stderr.includes(message)], [2, true], stderr);
   }
 });
