@@ -581,6 +581,23 @@ test('§5.3.2.1 (2) the password grant does not exist', async (t) => {
   assertRefused(world, await bank.post('/token', form), unknown, 'grant_unknown');
 });
 
+test('§5.4.2 each published key has a kid of its own, and no token names the URL of a key', async (t) => {
+  const world = await openWorld(t, { profile: PROFILE });
+  const bank = await addFapiClient(world);
+  const { access_token: access, id_token: idToken } = tokensIn(await bank.redeem(await bank.code()));
+  const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
+  const kids: readonly string[] = JSON.parse(body).keys.map(({ kid }: { kid: string }) => kid);
+  assert.deepEqual([new Set(kids).size, kids.includes('')], [kids.length, false]);
+  for (const token of [access, String(idToken)]) {
+    const { kid = '', ...header } = decodeProtectedHeader(token);
+    assert.ok(kids.includes(kid));
+    assert.deepEqual(
+      ['jku', 'x5u', 'jwk', 'x5c'].filter((name) => name in header),
+      [],
+    );
+  }
+});
+
 test('§5.3.4 (1) UserInfo refuses tokens for APIs, and tokens in the query', async (t) => {
   const world = await openWorld(t, { profile: PROFILE });
   const bank = await addFapiClient(world, { apis: [CLIENTS.api.resource] });
