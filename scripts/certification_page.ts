@@ -24,21 +24,27 @@ const RESULTS = {
 export function certificationPage(): string {
   return `# Certification
 
-The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). It has one test plan per profile, each with many modules. grantd is not certified, but tested with these modules in two ways.
+The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and a plan has many modules. grantd is not certified, but it is tested with these modules in two ways.
 
-**The suite itself, version 5.2.4, over https, with static and dynamic clients.** The suite ran against commit 41d7960. Of 515 module runs of the OpenID Connect plans, 369 passed, 22 ended with a warning, 82 need a person to review a picture, 37 were skipped and 5 failed. All five failures are \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
+**With the suite itself.** Version 5.2.4 ran against commit 41d7960 over https, with static and dynamic clients. These are the results of the 515 module runs of the OpenID Connect plans:
 
-**Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the eight plans below. Each one runs against the real program with an https issuer and its own database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
+| passed | warning | a person has to review a picture | skipped | failed |
+| --- | --- | --- | --- | --- |
+| 369 | 22 | 82 | 37 | 5 |
+
+All five failures are of the module \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
+
+**With our own tests, in every \`npm test\`.** [server/test/certification](../server/test/certification) has its own version of every module of the eight plans below. Each module runs against the real program, with an https issuer and a new database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
 
 \`\`\`sh
 npm test -- server/test/certification
 \`\`\`
 
-A module **passes**, ends with a **warning** (the provider ignores a recommendation), is **skipped** (an optional feature is missing), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan, and [planned_modules.ts](../server/test/certification/planned_modules.ts) what each module checks and how it ends. The tests compare the results, and also fail if one is better.
+A module **passes**, ends with a **warning** (the provider ignores a recommendation), is **skipped** (an optional feature is missing), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan. [planned_modules.ts](../server/test/certification/planned_modules.ts) says what each module checks, and which result we expect. The tests fail if a result is worse or better than expected.
 
 ${summary()}
 
-The suite has not yet run the plans of FAPI 2.0 against this version. Our own run has all their modules for \`plain_fapi\` and \`openid_connect\`, against the program with the [profile](fapi.md) and TLS of its own:
+The suite itself has not yet run the plans of FAPI 2.0 against this version. Our own tests have all their modules for the variants \`plain_fapi\` and \`openid_connect\`. The program runs with the [FAPI 2.0 profile](fapi.md), and TLS ends in the program:
 
 ${fapiSummary()}
 
@@ -46,15 +52,15 @@ Modules that do not pass:
 
 ${notes()}
 
-Without implicit responses, grantd cannot pass the Dynamic profile. All other modules of that plan run with the response type \`code\`.
+grantd returns no implicit responses, so it cannot pass the Dynamic profile. All other modules of that plan run with the response type \`code\`.
 
 ## Limits of our own run
 
-- The suite reviews pages by screenshots. Our modules read the HTML.
-- The suite examines TLS, with all its ciphers. Our run uses its own certificate. Only the modules of FAPI 2.0 examine TLS: the versions, not the ciphers.
-- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans cannot register their own client, so they use one that the operator added beforehand.
-- \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
-- In the plans of FAPI 2.0, codes and pushed requests of our run expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API is UserInfo. It is not at the default port of https, so that no module leaves out the port in a proof.
+- **Pages.** The suite lets a person review screenshots. Our modules read the HTML.
+- **TLS.** The suite tests TLS versions and ciphers. Our modules of FAPI 2.0 test the versions but not the ciphers, and all others do not test TLS.
+- **Registration.** If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. In the two logout plans, it uses a client that the operator has added.
+- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
+- **FAPI 2.0.** Codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. Its port is not 443, so that each DPoP proof has to contain the port.
 
 ## Run the suite
 
@@ -64,32 +70,35 @@ One server configuration works for all plans. The suite must reach the server at
 ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SETTINGS })}
 \`\`\`
 
-- \`registration\`: the suite registers its clients itself. The Dynamic plan always does.
-- \`registrationInsecureAllowMissingPkce\`: nearly all modules omit PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that.
-- \`registrationAssertionAudience\`: clients of the Dynamic plan sign assertions for the token endpoint. By default grantd requires the issuer.
-- A suite on a private address, such as your own machine, also needs \`"insecureDevelopment": true\`.
+| setting | why |
+| --- | --- |
+| \`registration\` | The suite registers its clients itself. The Dynamic plan needs this. |
+| \`registrationInsecureAllowMissingPkce\` | Nearly all modules omit PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that. |
+| \`registrationAssertionAudience\` | Clients of the Dynamic plan sign assertions with the token endpoint as audience. By default, grantd requires the issuer. |
+| \`"insecureDevelopment": true\` | Add this if the suite has a private address, such as that of your own machine. |
 
-Do not use the first three settings on any other server.
+Do not use these settings on any other server.
 
-Add a user with every standard claim, or the scope modules end with a warning:
+Add a user with every standard claim. Otherwise the modules about scopes end with a warning:
 
 \`\`\`sh
 ${personCommand('certified').map(quoted).join(' ').replace(/^/, 'echo "correct horse battery" | npx grantd ')}
 \`\`\`
 
-The configuration of a plan in the suite, with clients that register themselves:
+In the suite, create a plan with this configuration. Its clients register themselves:
 
 \`\`\`json
 ${jsonText(planConfiguration())}
 \`\`\`
 
-\`browser\` lets the suite fill in the pages. The ids of fields and buttons are stable.
+With \`browser\`, the suite fills in the pages by itself. The ids of fields and buttons are stable.
 
-- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`) the username is read-only: the selector and \`optional\` of the first command skip it.
-- Clients that register themselves get errors, and users back after a sign-out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The pages do not show their logos, so the screenshot of \`oidcc-registration-logo-uri\` has none.
-- For a module with a screenshot, a person has to upload it, or \`override\` needs an entry.
+- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the username is read-only. The selector \`:not([readonly])\` and \`optional\` skip the field then.
+- grantd does not redirect to self-registered clients after an error or a sign-out, but shows a page with a link ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The task with \`leave\` follows this link.
+- The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` has none.
+- If a module asks for a screenshot, upload one, or add an entry to \`override\`.
 
-For static clients (\`static_client\`, not in the Dynamic plan), add two. Their URIs contain the \`alias\`:
+Every plan except the Dynamic one can also run with static clients (\`static_client\`). Add two. Their URIs contain the \`alias\` of the configuration:
 
 \`\`\`sh
 ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
@@ -99,9 +108,9 @@ ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(
 ${jsonText(staticClients())}
 \`\`\`
 
-These clients may send their secret either way, so the first one can also be \`client_secret_post\`.
+These clients may send their secret in the header or in the form, so the configuration uses the first one also for \`client_secret_post\`.
 
-They have no back-channel logout URI: with one, five modules of the RP-Initiated Logout plan fail, because the suite does not expect the request there. For the Back-Channel plan, add it:
+Do not give them a back-channel logout URI for the RP-Initiated Logout plan: the suite does not expect logout messages there, and five modules would fail. For the Back-Channel plan, add it:
 
 \`\`\`sh
 npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
@@ -111,8 +120,8 @@ npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
 | --- | --- |
 ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 
-- \`oidcc-server-rotate-keys\` waits until you rotate the keys: \`npx grantd keys rotate --algorithm RS256\`. In the first five minutes, add \`--now\`. Without \`--algorithm\`, there may be an Ed25519 key, which the module does not know.
-- Use a browser without cookies, or a new private window, for each module.
+- The module \`oidcc-server-rotate-keys\` waits until you rotate the keys with \`npx grantd keys rotate --algorithm RS256\`. If the command says that clients may not know the next keys yet, add \`--now\`. Without \`--algorithm\`, the command may create an Ed25519 key, which the module does not support.
+- For each module, use a browser without cookies or a new private window.
 
 ## Run the FAPI 2.0 plans
 
@@ -122,25 +131,25 @@ Start the server with the profile, and with a second port for client certificate
 ${jsonText(FAPI_SETTINGS)}
 \`\`\`
 
-For \`fapi2-message-signing-final-test-plan\`, the profile is \`fapi2-message-signing\`. Add the user as above, and two clients. Each has its own RSA key with \`alg\` \`PS256\`: the public part is in the file, the private one in the configuration of the suite. This is for \`private_key_jwt\` and \`dpop\`:
+For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as above, and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in the command has the public part, and the configuration of the suite has the private part. For the variants \`private_key_jwt\` and \`dpop\`, add:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-For \`mtls\` as the way to authenticate, and as the binding:
+If both the client authentication and the binding are \`mtls\`, add instead:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-The configuration needs \`mtls\` and \`mtls2\` only then, and its \`resourceUrl\` is that of the second port:
+The configuration of the plan follows. Only the variants with \`mtls\` need the members \`mtls\` and \`mtls2\`, and the second port (8443) in \`resourceUrl\`:
 
 \`\`\`json
 ${jsonText(fapiConfiguration())}
 \`\`\`
 
-\`browser\` is as above. In the menu, choose \`plain_fapi\` and \`openid_connect\`; for Message Signing also \`signed_non_repudiation\` and \`jarm\`.
+Add \`browser\` as in the other plans. In the menu, choose \`plain_fapi\` and \`openid_connect\`. For Message Signing, also choose \`signed_non_repudiation\` and \`jarm\`.
 `;
 }
 
