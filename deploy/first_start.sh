@@ -3,12 +3,11 @@
 set -eu
 cd /tmp/first_start
 export MALLOC_ARENA_MAX=2
-run() {
-  /image/usr/local/bin/node --max-semi-space-size=8 --no-parallel-scavenge /app/node_modules/grantd/bin/grantd.mjs "$@"
-}
-run serve --demo --workers 2 --port 4000 --shutdown-delay 0 &
-run health --port 4000 --wait 60
+program='/image/usr/local/bin/node --max-semi-space-size=8 --no-parallel-scavenge /app/node_modules/grantd/bin/grantd.mjs'
+$program serve --demo --workers 2 --port 4000 --shutdown-delay 0 &
+server=$!
+$program health --port 4000 --wait 60
 # The pages load a second after the start.
 sleep 3
-kill -TERM $!
-wait $!
+kill -TERM "$server"
+wait "$server"
