@@ -4,9 +4,9 @@ set -eu
 cd /tmp/first_start
 export MALLOC_ARENA_MAX=2
 program='/image/usr/local/bin/node --max-semi-space-size=8 --no-parallel-scavenge /app/node_modules/grantd/bin/grantd.mjs'
-$program serve --demo --workers 2 --port 4000 --shutdown-delay 0 &
+$program serve --demo --workers 2 --port 48211 --shutdown-delay 0 &
 server=$!
-$program health --port 4000 --wait 60
+$program health --port 48211 --wait 60
 # The pages load a second after the start.
 sleep 3
 kill -TERM "$server"

@@ -93,13 +93,17 @@ function exitAtOnce(): void {
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 const supervisor = new SupervisorChannel();
-try {
-  await serveAs(await supervisor.order);
-} catch (error) {
-  await supervisor.send({ type: 'failed', failure: failureOf(error) });
-  process.exitCode = 1;
+void work();
+
+async function work(): Promise<void> {
+  try {
+    await serveAs(await supervisor.order);
+  } catch (error) {
+    await supervisor.send({ type: 'failed', failure: failureOf(error) });
+    process.exitCode = 1;
+  }
+  supervisor.leave();
 }
-supervisor.leave();
 
 async function serveAs(order: Order): Promise<void> {
   const { worker, settings, bringsDemo, secretOfStart } = order;
