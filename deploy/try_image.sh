@@ -68,7 +68,7 @@ fi
 
 echo "Building …"
 # shellcheck disable=SC2086 # several flags
-store build $pull --layers ${BUILD_FLAGS:-} --format docker --file "$root/deploy/Dockerfile" --tag grantd \
+store build $pull --no-cache ${BUILD_FLAGS:-} --format docker --file "$root/deploy/Dockerfile" --tag grantd \
   --build-arg VERSION="$(sed -n 's/.*"version": "\(.*\)".*/\1/p' "$root/server/package.json")" "$root" \
   > "$folder/build.log" 2>&1 || { tail -40 "$folder/build.log" >&2; exit 1; }
 
@@ -97,7 +97,7 @@ rm -rf "$folder/volume"
 mkdir -p "$folder/volume"
 chown 65532:65532 "$folder/volume"
 mkdir -p "$image/proc"
-settings=(NODE_ENV=production MALLOC_ARENA_MAX=2 GRANTD_HOST=127.0.0.1 GRANTD_PORT=4180
+settings=(PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=production MALLOC_ARENA_MAX=2 GRANTD_HOST=127.0.0.1 GRANTD_PORT=4180
   GRANTD_DATABASE=sqlite:/var/lib/grantd/grantd.db)
 program=(/usr/local/bin/node --max-semi-space-size=8 --no-parallel-scavenge /app/node_modules/grantd/bin/grantd.mjs)
 as_image() {
