@@ -72,7 +72,9 @@ function faultOf(url: string): Promise<string | undefined> {
       .once('response', (response) => {
         response.resume();
         const { statusCode = 0 } = response;
-        resolve(statusCode === 200 ? undefined : `expected 200, got ${statusCode}. The server’s log says why`);
+        resolve(
+          statusCode === 200 ? undefined : `expected 200, got ${statusCode}. The server’s log says why`,
+        );
       })
       .once('timeout', () => sent.destroy(new Error(`no response within ${TIMEOUT_MS / 1000} seconds`)))
       .once('error', ({ message }) => resolve(message))
