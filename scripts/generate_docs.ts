@@ -46,7 +46,7 @@ function configuration(): string {
   const rows = Object.entries<Option<unknown, unknown>>(OPTIONS).map(([name, option]) => {
     const flag = option.isSecret !== true ? `\`${flagOf(name)}\`` : 'none';
     const byDefault = option.defaultInWords ?? `\`${String(option.byDefault)}\``;
-    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${describeOption(option)} Expected: ${option.kind.expected}. | ${byDefault} |`;
+    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${describeOption(option)} Expected: ${option.kind.expected}.${option.needsRestart ? ' A change needs a restart.' : ''} | ${byDefault} |`;
   });
   return `# Configuration
 
@@ -55,6 +55,9 @@ function configuration(): string {
 Set an option by flag, by environment variable, or in the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A flag
 overrides a variable, and a variable overrides the file. If a value is wrong or the file contains an unknown name, the
 command ends with an error that names the option and what was expected.
+
+To change the options of a running server, edit the file and send the server SIGHUP, for example with
+\`systemctl reload grantd\` ([how](deployment.md#change-the-configuration)).
 
 \`grantd config show\` prints every option with its value and its source. \`grantd config check\` checks options and files as
 \`grantd serve\` does, without a database or a port.

@@ -40,6 +40,8 @@ export interface Option<V, D = V | undefined> {
   readonly isRequired?: true;
   /** Secrets have no flag: arguments are visible to every user of the machine. */
   readonly isSecret?: true;
+  /** Whether a running program cannot apply another value. Members of a library’s options are read once anyway. */
+  readonly needsRestart?: true;
 }
 
 export type OptionTable = Readonly<Record<string, Option<unknown, unknown>>>;
@@ -124,7 +126,7 @@ export function option<V>(
   kind: Kind<V>,
   about: string,
   byDefault: NoInfer<V>,
-  more: Pick<Option<V>, 'section' | 'defaultInWords'> = {},
+  more: Pick<Option<V>, 'section' | 'defaultInWords' | 'needsRestart'> = {},
 ): Option<V, V> {
   return { group, kind, about, byDefault, ...more };
 }
@@ -135,7 +137,7 @@ export function optionWithoutDefault<V>(
   kind: Kind<V>,
   about: string,
   defaultInWords: string,
-  more: Pick<Option<V>, 'section' | 'isSecret'> = {},
+  more: Pick<Option<V>, 'section' | 'isSecret' | 'needsRestart'> = {},
 ): Option<V, undefined> {
   return { group, kind, about, byDefault: undefined, defaultInWords, ...more };
 }

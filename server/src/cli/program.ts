@@ -16,6 +16,7 @@ const NARROW: Partial<Help> = {
 /** Each command loads its own modules, so that every command starts quickly. */
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['serve', async () => (await import('./serve.ts')).serveCommand()],
+  ['health', async () => (await import('./health.ts')).healthCommand()],
   ['client', async () => (await import('./client.ts')).clientCommands()],
   ['scope', async () => (await import('./scope.ts')).scopeCommands()],
   ['user', async () => (await import('./user.ts')).userCommands()],

@@ -20,17 +20,24 @@ Most servers need only --issuer, --database, --port, --trusted-proxies and --ope
 
 Each value comes from its flag, else its GRANTD_… variable, else the config file, else the default. In the config file,
 an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set
-GRANTD_SECRET, or "secret" in the config file.`,
+GRANTD_SECRET, or "secret" in the config file.
+
+SIGHUP reads the config file again, and the files that it names. The log lists what was applied, and what needs a
+restart. With a terminal, SIGHUP ends the server.
+
+Example:
+  grantd serve --issuer https://login.example.com --trusted-proxies 127.0.0.1 --config /etc/grantd/grantd.json`,
     )
     .action(async (flags: GivenFlags) => {
-      const configuration = serverConfiguration(flags);
+      const read = () => serverConfiguration(flags);
+      const configuration = read();
       // Loaded on demand: other commands start faster without a web server, and a supervisor needs none.
       if (configuration.settings.workers === 1) {
         const { serve } = await import('../serve/serve.ts');
-        await serve(configuration, process.env);
+        await serve(configuration, process.env, read);
       } else {
         const { supervise } = await import('../serve/supervisor.ts');
-        await supervise(configuration);
+        await supervise(configuration, read);
       }
     });
 }

@@ -103,12 +103,15 @@ const FILE = text('FILE', 'a file path', (path) => path.trim() !== '');
  * Options of the library come from the library’s own table.
  */
 export const OPTIONS = {
-  port: option('Server', wholeNumber(0, 65535), 'Port to listen on. 0 picks a free port.', 4000),
+  port: option('Server', wholeNumber(0, 65535), 'Port to listen on. 0 picks a free port.', 4000, {
+    needsRestart: true,
+  }),
   host: option(
     'Server',
     text('HOST', 'a host name or an IP address', isHost),
     'Address to listen on.',
     '127.0.0.1',
+    { needsRestart: true },
   ),
   issuer: optionWithoutDefault(
     'Server',
@@ -121,6 +124,7 @@ export const OPTIONS = {
     text('URL', DATABASE_URL_FORM, isDatabaseUrl),
     'Database URL: an SQLite file, relative to the current folder, or PostgreSQL. Pass the PostgreSQL password in PGPASSWORD, or in the URL in the variable or the config file. Never pass it in the flag, because every user of the machine can see arguments.',
     'sqlite:grantd-data/grantd.db',
+    { needsRestart: true },
   ),
   create: optionWithoutDefault(
     'Server',
@@ -179,6 +183,7 @@ export const OPTIONS = {
     wholeNumber(1, 64),
     'Number of processes that share the port and the database.',
     1,
+    { needsRestart: true },
   ),
   shutdownDelay: option(
     'Server',
@@ -191,12 +196,14 @@ export const OPTIONS = {
     trueOrFalse,
     'Adds demo data with known passwords; listens on loopback only.',
     false,
+    { needsRestart: true },
   ),
   log: option(
     'Server',
     oneOf('json', 'pretty', 'off'),
     'Format of the request and event log on stdout.',
     'json',
+    { needsRestart: true },
   ),
   sweepInterval: option(
     'Server',
@@ -235,7 +242,7 @@ export const OPTIONS = {
     wholeNumber(0, 65535),
     'Second port, at which the server asks clients for certificates. Browsers are not asked at the first one.',
     'none',
-    { section: 'RFC 8705 §5' },
+    { section: 'RFC 8705 §5', needsRestart: true },
   ),
   mtlsOrigin: optionWithoutDefault(
     'TLS',

@@ -27,7 +27,8 @@ export interface HttpServer {
   readonly mtls: NetServer | undefined;
   /** Of both. */
   readonly connections: Connections;
-  answerWith(listener: RequestListener): void;
+  /** Resolves when the responses to all requests that came before are complete or aborted. */
+  answerWith(listener: RequestListener): Promise<void>;
   /** Answers 503 again. */
   answerNotReady(): void;
   /** Closes idle connections and handshakes at once, and the other connections after their current answer. */
@@ -98,8 +99,13 @@ export function createHttpServer(
     http,
     mtls,
     connections: tlsConnections ?? http,
-    answerWith(listener) {
+    async answerWith(listener) {
       answer = listener;
+      // Responses on one connection end in order, so the last one is enough.
+      const pending = [...open]
+        .map((socket) => answering.get(socket))
+        .filter((response) => response?.writableFinished === false);
+      await Promise.all(pending.map((response) => new Promise((end) => response?.once('close', end))));
     },
     answerNotReady() {
       answer = notReady;

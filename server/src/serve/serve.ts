@@ -1,8 +1,10 @@
+import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { AuthorizationServer } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import type { Settings } from '../config/options.ts';
+import type { OptionName, Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
 import {
@@ -26,6 +28,7 @@ import {
   type Routes,
   requestListener,
 } from './http_server.ts';
+import { type Reload, reloader } from './reload.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
@@ -48,13 +51,25 @@ interface Role {
   /** The server’s secret at the start of the first process. */
   readonly secretOfStart?: readonly string[];
   /** Called once, when the server answers requests. */
-  started(what: Started, secret: readonly string[]): void;
+  started(what: Started, secret: readonly string[], reload: Reload): void;
 }
 
-/** Serves in a single process until it receives a signal. Messages for people go to stderr; the log goes to stdout. */
-export async function serve(given: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
+/**
+ * Serves in a single process until it receives a signal. Messages for people go to stderr; the log goes to stdout.
+ * @param readAgain reads the configuration as it is now, for SIGHUP
+ */
+export async function serve(
+  given: Configuration,
+  environment: NodeJS.ProcessEnv,
+  readAgain: () => Configuration,
+): Promise<void> {
   const log = await openLog(given.settings.log);
-  const ending = listenForEnd(given.settings.shutdownDelay, log);
+  let { shutdownDelay } = given.settings;
+  const canReload = Promise.withResolvers<() => void>();
+  const ending = listenForEnd(
+    () => shutdownDelay,
+    () => canReload.promise.then((reload) => reload()),
+  );
 
   // Listens before it opens the database, because the default issuer depends on the port and a failed start must leave
   // no files behind.
@@ -69,7 +84,15 @@ export async function serve(given: Configuration, environment: NodeJS.ProcessEnv
     ending,
     sweeps: true,
     bringsDemo: given.settings.demo,
-    started: (what) => announce(log, configuration.settings, what),
+    started(what, _secret, reload) {
+      announce(log, configuration.settings, what);
+      const apply = async (next: Configuration) => {
+        const reloaded = await reload(next);
+        shutdownDelay = next.settings.shutdownDelay;
+        return reloaded;
+      };
+      canReload.resolve(reloader({ start: given, served: configuration }, readAgain, apply, log));
+    },
   });
 }
 
@@ -92,96 +115,201 @@ export async function serveDatabase(
   environment: NodeJS.ProcessEnv,
   role: Role,
 ): Promise<void> {
+  const { server: http, connections, tls, log, ending, bringsDemo, started } = role;
+  const replaced = Promise.withResolvers<'database_replaced'>();
+  const renewing = new AbortController();
+  const retired = new Set<Promise<void>>();
+  let isEnding = false;
+  const open = (next: Configuration, secretOfStart?: readonly string[], isReload = false) =>
+    openService(next, environment, { ...role, secretOfStart, isReload, isEnding: () => isEnding });
+  const use = (service: Service): Promise<void> => {
+    service.run(() => http.answerNotReady());
+    void service.watch.replaced.then(replaced.resolve);
+    return http.answerWith(service.listener);
+  };
   try {
-    const operator = readOperator(configuration, environment);
-    const database = await databaseOf(configuration, environment, (error) =>
-      role.log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
-    );
+    let service = await open(configuration, role.secretOfStart);
     try {
-      const issuer = issuerToServe(configuration.settings, await database.storedIssuer());
-      refuseStoredInsecureIssuer(configuration, issuer);
-      refusePlainIssuer(configuration, issuer);
-      refuseForeignDemo(configuration, issuer, database.name);
-      const instance = await openInstance(configuration, database, issuer, 'server', role.secretOfStart);
-      await serveInstance(configuration, instance, operator, role);
+      const demo = bringsDemo ? await addDemo(service.instance, service.server) : undefined;
+      void use(service);
+      tls?.keepFresh(log, renewing.signal, () => http.renewConnections());
+      const { instance, name } = service;
+      let reloading: Promise<unknown> = Promise.resolve();
+      const reload: Reload = async (next, secretOfStart) => {
+        const files = tls?.prepare(next, environment);
+        const opened = await open(next, secretOfStart, true);
+        const previous = service;
+        try {
+          if (isEnding) throw new Refused('the server is ending.');
+          if (!previous.watch.isInPlace()) throw databaseReplaced(name);
+        } catch (error) {
+          await opened.end();
+          throw error;
+        }
+        service = opened;
+        const answered = use(opened);
+        files?.use(() => http.renewConnections());
+        // Its pending requests need its database.
+        const end = previous.stop().then(() => answered.then(() => previous.end()));
+        const retiring = end.catch((error: unknown) =>
+          log.error({ event: 'unfinished_work_failed', cause: causeOf(error) }),
+        );
+        retired.add(retiring);
+        void retiring.then(() => retired.delete(retiring));
+        const secret = opened.instance.secretTexts();
+        return {
+          secret,
+          files: [
+            ...(files?.changed ?? []),
+            ...changed('operatorLogo', previous.operator.logo?.bytes, opened.operator.logo?.bytes),
+            ...changed('secret', previous.instance.secretTexts(), secret),
+          ],
+        };
+      };
+      const what = { issuer: instance.issuer, database: name, ...(demo && { demo: await demo() }) };
+      started(what, instance.secretTexts(), (...given) => {
+        const result = reload(...given);
+        reloading = result.catch(() => undefined);
+        return result;
+      });
+
+      const reason = await Promise.race([ending.requested, replaced.promise]);
+      isEnding = true;
+      http.closeAfterAnswers();
+      await reloading;
+      const stopped = service.stop();
+      if (reason !== 'database_replaced') {
+        log.info({ event: 'ending', signal: reason });
+        await Promise.race([ending.closing, replaced.promise]);
+      }
+      const isReplaced = service.watch.stop();
+      if (isReplaced) {
+        log.fatal({ event: 'database_replaced', database: name });
+        http.answerNotReady();
+        // Pending requests then also get 503, instead of the result of a lost write.
+        await service.closeDatabase();
+      }
+      const isFinished = await finish(connections);
+      await Promise.all([stopped, ...retired]);
+      await service.end();
+      log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
+      if (isReplaced) throw databaseReplaced(name);
     } finally {
-      await database.close();
+      // If the start fails, timers must not keep the process alive.
+      await service.abandon();
     }
   } finally {
-    role.connections.closeAllConnections();
-    role.connections.close();
+    renewing.abort();
+    connections.closeAllConnections();
+    connections.close();
   }
 }
 
-async function serveInstance(
-  configuration: Configuration,
-  instance: Instance,
-  operator: Operator,
-  { server: http, connections, tls, log, ending, sweeps, bringsDemo, started }: Role,
-): Promise<void> {
-  const { settings } = configuration;
-  const { database } = instance;
-  await refuseKnownPasswords(configuration, instance);
-  const requestLog = new RequestLog(log);
-  const server = await instance.server(requestLog.event);
-  const demo = bringsDemo ? await addDemo(instance, server) : undefined;
+function changed(name: OptionName, one: unknown, other: unknown): readonly OptionName[] {
+  return isDeepStrictEqual(one, other) ? [] : [name];
+}
 
-  const unfinished = unfinishedWork(instance, server, log, sweeps);
-  const watch = watchDatabase(instance);
-  let isEnding = false;
-  http.answerWith(
-    requestListener({
-      server,
-      requestLog,
-      health: healthListener({
-        ...{ settings, instance, log },
-        isInPlace: watch.isInPlace,
-        isEnding: () => isEnding,
-      }),
-      pages: lateListener(async () => {
-        const { openPages } = await import('../pages/pages.ts');
-        const { notifyClients } = unfinished;
-        return openPages(instance, { settings, server, requestLog, operator, notifyClients });
-      }),
-      clientCertificate: await certificateSource(settings, log),
-      mtlsPort: settings.mtlsPort,
-    }),
+/** What one configuration serves, over its own connections to the database. A reload replaces it. */
+interface Service {
+  readonly instance: Instance;
+  readonly server: AuthorizationServer;
+  readonly operator: Operator;
+  /** Of the database. */
+  readonly name: string;
+  readonly listener: RequestListener;
+  readonly watch: DatabaseWatch;
+  /** Starts the work besides requests. @param onCorrupt called if the database turns out to be corrupt */
+  run(onCorrupt: () => void): void;
+  /** Starts no more of this work. Resolves when none is under way. */
+  stop(): Promise<void>;
+  /** Finishes what requests have left, and closes the database. Call it after `stop`, when no request is pending. */
+  end(): Promise<void>;
+  closeDatabase(): Promise<void>;
+  /** Stops timers and closes the database, whatever is under way. */
+  abandon(): Promise<void>;
+}
+
+interface ServiceRole extends Pick<Role, 'log' | 'sweeps'> {
+  readonly secretOfStart: readonly string[] | undefined;
+  /** Whether this process serves the database already. */
+  readonly isReload: boolean;
+  isEnding(): boolean;
+}
+
+/** @throws {Refused} the database cannot be served */
+async function openService(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+  { log, sweeps, secretOfStart, isReload, isEnding }: ServiceRole,
+): Promise<Service> {
+  const { settings } = configuration;
+  const operator = readOperator(configuration, environment);
+  const clientCertificate = await certificateSource(settings, log);
+  const database = await databaseOf(configuration, environment, (error) =>
+    log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
-  const sweeping = new AbortController();
-  tls?.keepFresh(log, sweeping.signal, () => http.renewConnections());
-  const worked = unfinished.run(sweeping.signal);
-  const swept = sweeps && sweep(instance, settings, log, sweeping.signal);
+  const stopping = new AbortController();
   try {
-    const what = { issuer: instance.issuer, database: database.name, ...(demo && { demo: await demo() }) };
-    started(what, instance.secretTexts());
-    void watch.damaged.then(() => {
-      log.fatal({ event: 'database_corrupt', database: database.name });
-      http.answerNotReady();
-      sweeping.abort();
-    });
-    const reason = await Promise.race([ending.requested, watch.replaced]);
-    isEnding = true;
-    http.closeAfterAnswers();
-    sweeping.abort();
-    if (reason !== 'database_replaced') {
-      log.info({ event: 'ending', signal: reason });
-      await Promise.race([ending.closing, watch.replaced]);
-    }
-    const isReplaced = watch.stop();
-    if (isReplaced) {
-      log.fatal({ event: 'database_replaced', database: database.name });
-      http.answerNotReady();
-      // Pending requests then also get 503, instead of the result of a lost write.
-      await database.close();
-    }
-    const isFinished = await finish(connections);
-    await Promise.all([swept, worked, unfinished.end(), server.flush()]);
-    log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
-    if (isReplaced) throw databaseReplaced(database.name);
-  } finally {
-    // If the start fails, timers must not keep the process alive.
-    watch.stop();
-    sweeping.abort();
+    const issuer = issuerToServe(settings, await database.storedIssuer());
+    refuseStoredInsecureIssuer(configuration, issuer);
+    refusePlainIssuer(configuration, issuer);
+    refuseForeignDemo(configuration, issuer, database.name);
+    const instance = await openInstance(configuration, database, issuer, 'server', secretOfStart);
+    await refuseKnownPasswords(configuration, instance);
+    const requestLog = new RequestLog(log);
+    const server = await instance.server(requestLog.event);
+    const unfinished = unfinishedWork(instance, server, log, sweeps);
+    const watch = watchDatabase(instance);
+    let work: Promise<unknown> = Promise.resolve();
+    let closed: Promise<void> | undefined;
+    const closeDatabase = () => {
+      closed ??= database.close();
+      return closed;
+    };
+    const abandon = () => {
+      watch.stop();
+      stopping.abort();
+      return closeDatabase();
+    };
+    return {
+      ...{ instance, server, operator, watch, closeDatabase, abandon, name: database.name },
+      listener: requestListener({
+        ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
+        health: healthListener({ settings, instance, log, isEnding, isInPlace: watch.isInPlace }),
+        pages: lateListener(async () => {
+          const { openPages } = await import('../pages/pages.ts');
+          const { notifyClients } = unfinished;
+          return openPages(instance, { settings, server, requestLog, operator, notifyClients });
+        }),
+      }),
+      run(onCorrupt) {
+        const { signal } = stopping;
+        work = Promise.all([
+          unfinished.run(signal),
+          // An open database looks like one after a crash.
+          sweeps
+            ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, log, signal)
+            : undefined,
+        ]);
+        void watch.damaged.then(() => {
+          if (signal.aborted) return;
+          log.fatal({ event: 'database_corrupt', database: database.name });
+          onCorrupt();
+          stopping.abort();
+        });
+      },
+      async stop() {
+        stopping.abort();
+        await work;
+      },
+      async end() {
+        await Promise.all([unfinished.end(), server.flush()]);
+        await abandon();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
   }
 }
 

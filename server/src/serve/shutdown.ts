@@ -24,24 +24,21 @@ export interface Ending {
 /**
  * Listens for signals. After SIGTERM, `closing` resolves `delaySeconds` later; after SIGINT, at once. A second signal
  * skips the delay. Further signals change nothing, because the rest of the shutdown has a time limit. SIGHUP shuts down
- * only if a terminal hangs up.
+ * only if a terminal hangs up; otherwise it means reload.
+ * @param delaySeconds returns the delay, which a reload can change
  */
-export function listenForEnd(delaySeconds: number, log: Log): Ending {
+export function listenForEnd(delaySeconds: () => number, reload: () => void): Ending {
   const requested = Promise.withResolvers<NodeJS.Signals>();
   const closing = Promise.withResolvers<void>();
   let isRequested = false;
   const end = (signal: NodeJS.Signals): void => {
     if (isRequested || signal !== 'SIGTERM') closing.resolve();
-    else setTimeout(closing.resolve, delaySeconds * 1000).unref();
+    else setTimeout(closing.resolve, delaySeconds() * 1000).unref();
     isRequested = true;
     requested.resolve(signal);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
-  process.on('SIGHUP', (signal) => {
-    // Without a terminal, SIGHUP means reload. grantd has nothing to reload yet.
-    if (isatty(0)) end(signal);
-    else log.warn({ event: 'hangup', reloaded: [] });
-  });
+  process.on('SIGHUP', (signal) => (isatty(0) ? end(signal) : reload()));
   if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => end('SIGTERM'));
   return { requested: requested.promise, closing: closing.promise };
 }

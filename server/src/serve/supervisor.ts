@@ -4,8 +4,10 @@ import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
-import { type Log, openLog } from '../log/log.ts';
+import { Refused } from '../config/refused.ts';
+import { causeOf, type Log, openLog } from '../log/log.ts';
 import { listen } from './http_server.ts';
+import { type Reloaded, reloader } from './reload.ts';
 import { announce, listenForEnd, type Started } from './shutdown.ts';
 import {
   errorOf,
@@ -24,11 +26,17 @@ const MAX_WAIT_MS = 1000;
  * Serves with several processes until it receives a signal. The supervisor accepts connections and hands each one to a
  * worker in turn. It reads nothing from them, so a connection that a dying worker has not taken yet can go to another
  * worker.
+ * @param readAgain reads the configuration as it is now, for SIGHUP
  */
-export async function supervise(configuration: Configuration): Promise<void> {
+export async function supervise(configuration: Configuration, readAgain: () => Configuration): Promise<void> {
   const { settings: given } = configuration;
   const log = await openLog(given.log, { isShared: true });
-  const ending = listenForEnd(given.shutdownDelay, log);
+  let { shutdownDelay } = given;
+  const canReload = Promise.withResolvers<() => void>();
+  const ending = listenForEnd(
+    () => shutdownDelay,
+    () => canReload.promise.then((reload) => reload()),
+  );
 
   const queue = new ConnectionQueue();
   const createQueueing = () =>
@@ -40,7 +48,16 @@ export async function supervise(configuration: Configuration): Promise<void> {
   const sources = sourcesOf(configuration);
   const workers = new WorkerPool({ settings, sources, bringsDemo: settings.demo }, queue, log);
   workers.start();
-  workers.ready.then((started) => announce(log, settings, started));
+  workers.ready.then((started) => {
+    announce(log, settings, started);
+    const apply = async (next: Configuration) => {
+      const reloaded = await workers.reload({ settings: next.settings, sources: sourcesOf(next) });
+      shutdownDelay = next.settings.shutdownDelay;
+      return reloaded;
+    };
+    const served = { ...configuration, settings };
+    canReload.resolve(reloader({ start: configuration, served }, readAgain, apply, log));
+  });
 
   const close = (): void => {
     http.close();
@@ -64,7 +81,7 @@ class WorkerPool {
   readonly ready: Promise<Started>;
   /** Resolves when a worker fails in a way that every worker would. */
   readonly failed: Promise<void>;
-  readonly #order: Omit<Order, 'worker'>;
+  #order: Omit<Order, 'worker'>;
   readonly #queue: ConnectionQueue;
   readonly #log: Log;
   readonly #size: number;
@@ -111,6 +128,36 @@ class WorkerPool {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  /**
+   * Lets all workers serve another configuration: first one of them, which finds errors, then the others.
+   * @throws {Error} the first one cannot serve it; then all keep the present one
+   */
+  async reload(next: Pick<Order, 'settings' | 'sources'>): Promise<Reloaded> {
+    const [first] = [...this.#workers].filter(({ isReady }) => isReady);
+    if (first === undefined) throw new Refused('no worker is ready: send SIGHUP again later.');
+    // Read anew from its file.
+    const reloaded = await first.reload({ ...this.#order, ...next, bringsDemo: false });
+    this.#order = { ...this.#order, ...next };
+    this.#secretOfStart = reloaded.secret;
+    for (const worker of [...this.#workers].filter((one) => one !== first)) await this.#renew(worker);
+    return reloaded;
+  }
+
+  /** A worker that cannot reload, although another one could, is replaced. */
+  async #renew(worker: WorkerProcess): Promise<void> {
+    try {
+      await worker.reload({ ...this.#order, ...this.#orderOfSecret(), bringsDemo: false });
+    } catch (error) {
+      // A worker that has ended is replaced anyway.
+      this.#log.error({ event: 'reload_failed', worker: worker.number, cause: causeOf(error) });
+      worker.end();
+    }
+  }
+
+  #orderOfSecret(): Pick<Order, 'secretOfStart'> {
+    return this.#secretOfStart === undefined ? {} : { secretOfStart: this.#secretOfStart };
+  }
+
   #fill(number: number): void {
     this.#slots.push(this.#keepFilled(number).catch((error: Error) => this.#fail(error)));
   }
@@ -147,7 +194,7 @@ class WorkerPool {
       {
         ...this.#order,
         ...{ worker: number, bringsDemo },
-        ...(this.#secretOfStart !== undefined && { secretOfStart: this.#secretOfStart }),
+        ...this.#orderOfSecret(),
       },
       {
         ready: (started, secret) => this.#onReady(number, worker, started, secret),
@@ -249,6 +296,7 @@ interface WorkerEnd {
 
 /** A worker process, from the supervisor’s side. */
 export class WorkerProcess implements ConnectionTaker {
+  readonly number: number;
   readonly pid: number | undefined;
   readonly ended: Promise<WorkerEnd>;
   readonly #child: ChildProcess;
@@ -261,8 +309,11 @@ export class WorkerProcess implements ConnectionTaker {
   #isLeaving = false;
   #failure: Failure | undefined;
   #overdue: keyof WorkerTimeouts | undefined;
+  readonly #isStarted = Promise.withResolvers<void>();
+  #reloading: PromiseWithResolvers<Reloaded> | undefined;
 
   constructor(order: Order, events: WorkerEvents, { program = PROGRAM, timeouts = TIMEOUTS } = {}) {
+    this.number = order.worker;
     this.#events = events;
     this.#timeouts = timeouts;
     this.#secondsLeft = timeouts.start;
@@ -294,6 +345,21 @@ export class WorkerProcess implements ConnectionTaker {
     this.#send({ type: 'connection' }, connection);
   }
 
+  /**
+   * Lets the worker serve another configuration, once it is ready.
+   * @throws {Error} it cannot, or it has ended; if it has not, it keeps its configuration
+   */
+  async reload(order: Omit<Order, 'worker'>): Promise<Reloaded> {
+    const reloading = Promise.withResolvers<Reloaded>();
+    const hasEnded = this.ended.then(() => {
+      throw new Error('the worker has ended');
+    });
+    await Promise.race([this.#isStarted.promise, hasEnded]);
+    this.#reloading = reloading;
+    this.#send({ type: 'reload', order: { ...order, worker: this.number } });
+    return Promise.race([reloading.promise, hasEnded]);
+  }
+
   /** Makes the worker fail its readiness check. It still takes connections. */
   announceEnd(signal: NodeJS.Signals): void {
     this.#send({ type: 'ending', signal });
@@ -314,6 +380,7 @@ export class WorkerProcess implements ConnectionTaker {
     switch (message.type) {
       case 'ready':
         this.#readySince = performance.now();
+        this.#isStarted.resolve();
         this.#answered();
         this.#events.ready(message.started, message.secret);
         this.#events.free();
@@ -332,6 +399,12 @@ export class WorkerProcess implements ConnectionTaker {
         return;
       case 'leaving':
         this.#leave();
+        return;
+      case 'reloaded':
+        this.#reloading?.resolve(message.reloaded);
+        return;
+      case 'reload_failed':
+        this.#reloading?.reject(errorOf(message.failure));
         return;
       case 'failed':
         this.#failure = message.failure;

@@ -15,6 +15,8 @@ const FILE_OPTIONS = ['tlsCertificate', 'tlsKey', 'tlsClientCa'] as const satisf
 
 type FileOption = (typeof FILE_OPTIONS)[number];
 
+type Paths = Readonly<Partial<Record<FileOption, string>>>;
+
 /** The content of these files. */
 type Content = Readonly<Partial<Record<FileOption, Buffer>>>;
 
@@ -44,32 +46,18 @@ const EXPIRES_SOON_MS = 14 * DAY_MS;
 
 /** The TLS files of a configuration, as last read. */
 export class TlsFiles {
-  readonly #paths: Readonly<Partial<Record<FileOption, string>>>;
   readonly #hasMtls: boolean;
+  #paths: Paths;
   #content: Content;
   #servers: TlsServers | undefined;
   #warnedAt = 0;
 
   /** @throws {ConfigurationRefused} a file is not readable or not what was expected */
-  constructor({ settings, sourceOf }: Configuration, environment: NodeJS.ProcessEnv) {
-    const paths: Partial<Record<FileOption, string>> = {};
-    const content: Partial<Record<FileOption, Buffer>> = {};
-    for (const name of FILE_OPTIONS) {
-      const given = settings[name];
-      if (given === undefined) continue;
-      const path = typedPath(environment, given);
-      paths[name] = path;
-      try {
-        content[name] = readFileSync(path);
-      } catch (error) {
-        throw new ConfigurationRefused(`${sourceOf(name)}: expected a readable file`, { cause: error });
-      }
-    }
-    const fault = faultIn(content);
-    if (fault !== undefined) throw new ConfigurationRefused(`${sourceOf(fault.option)}: ${fault.expected}`);
+  constructor(configuration: Configuration, environment: NodeJS.ProcessEnv) {
+    const { paths, content } = filesOf(configuration, environment);
     this.#paths = paths;
     this.#content = content;
-    this.#hasMtls = settings.mtlsPort !== undefined;
+    this.#hasMtls = configuration.settings.mtlsPort !== undefined;
   }
 
   /** Creates the servers. Neither listens. */
@@ -105,6 +93,33 @@ export class TlsFiles {
   }
 
   /**
+   * Reads the files of another configuration.
+   * @returns the options whose files have another content, and a function that uses these files from then on
+   * @throws {ConfigurationRefused} a file is not readable or not what was expected
+   */
+  prepare(
+    configuration: Configuration,
+    environment: NodeJS.ProcessEnv,
+  ): { readonly changed: readonly FileOption[]; use(onOtherCas: () => void): void } {
+    const { paths, content } = filesOf(configuration, environment);
+    return {
+      changed: FILE_OPTIONS.filter((name) => !areSame(content[name], this.#content[name])),
+      use: (onOtherCas) => {
+        this.#paths = paths;
+        this.#use(content, onOtherCas);
+      },
+    };
+  }
+
+  #use(content: Content, onOtherCas: () => void): void {
+    const hasOtherCas = !areSame(content.tlsClientCa, this.#content.tlsClientCa);
+    this.#content = content;
+    this.#servers?.http.setSecureContext({ ...PROTOCOL, ...this.#identity() });
+    this.#servers?.mtls?.setSecureContext({ ...PROTOCOL, ...this.#identityWithCa() });
+    if (hasOtherCas) onOtherCas();
+  }
+
+  /**
    * Loads changed files every few seconds, until the signal. Files that do not fit together change nothing.
    * @param onOtherCas called when other CAs are trusted, which open connections do not know
    */
@@ -113,15 +128,14 @@ export class TlsFiles {
     const look = async (): Promise<void> => {
       try {
         this.#warnOfExpiry(log);
-        const content = await this.#read();
+        const paths = this.#paths;
+        const content = await contentOf(paths);
+        // A reload has replaced the paths in the meantime.
+        if (paths !== this.#paths) return;
         if (FILE_OPTIONS.every((name) => areSame(content[name], this.#content[name]))) return;
         const fault = faultIn(content);
         if (fault !== undefined) throw new ConfigurationRefused(`${fault.option}: ${fault.expected}`);
-        const hasOtherCas = !areSame(content.tlsClientCa, this.#content.tlsClientCa);
-        this.#content = content;
-        this.#servers?.http.setSecureContext({ ...PROTOCOL, ...this.#identity() });
-        this.#servers?.mtls?.setSecureContext({ ...PROTOCOL, ...this.#identityWithCa() });
-        if (hasOtherCas) onOtherCas();
+        this.#use(content, onOtherCas);
         refused = undefined;
         log.info({ event: 'tls_reloaded', expires: this.#expiry().toISOString() });
       } catch (error) {
@@ -152,11 +166,6 @@ export class TlsFiles {
     return new Date(new X509Certificate(this.#content.tlsCertificate ?? '').validTo);
   }
 
-  async #read(): Promise<Content> {
-    const entries = Object.entries(this.#paths).map(async ([name, path]) => [name, await readFile(path)]);
-    return Object.fromEntries(await Promise.all(entries));
-  }
-
   #identity() {
     return { cert: this.#content.tlsCertificate, key: this.#content.tlsKey };
   }
@@ -165,6 +174,34 @@ export class TlsFiles {
     // Without a list, Node would trust every public CA.
     return { ...this.#identity(), ca: this.#content.tlsClientCa ?? [] };
   }
+}
+
+/** @throws {ConfigurationRefused} a file is not readable or not what was expected */
+function filesOf(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): { readonly paths: Paths; readonly content: Content } {
+  const paths: Partial<Record<FileOption, string>> = {};
+  const content: Partial<Record<FileOption, Buffer>> = {};
+  for (const name of FILE_OPTIONS) {
+    const given = settings[name];
+    if (given === undefined) continue;
+    const path = typedPath(environment, given);
+    paths[name] = path;
+    try {
+      content[name] = readFileSync(path);
+    } catch (error) {
+      throw new ConfigurationRefused(`${sourceOf(name)}: expected a readable file`, { cause: error });
+    }
+  }
+  const fault = faultIn(content);
+  if (fault !== undefined) throw new ConfigurationRefused(`${sourceOf(fault.option)}: ${fault.expected}`);
+  return { paths, content };
+}
+
+async function contentOf(paths: Paths): Promise<Content> {
+  const entries = Object.entries(paths).map(async ([name, path]) => [name, await readFile(path)]);
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 /** The first file that is not as it should be. */

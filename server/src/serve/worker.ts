@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { openLog } from '../log/log.ts';
 import { HandedConnections } from './handed_connections.ts';
 import { createHttpServer } from './http_server.ts';
+import type { Reload } from './reload.ts';
 import { serveDatabase, tlsFilesOf } from './serve.ts';
 import type { Ending, Started } from './shutdown.ts';
 import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
@@ -15,6 +16,7 @@ class SupervisorChannel {
   readonly order: Promise<Order>;
   readonly ending: Ending;
   #connections: HandedConnections | undefined;
+  #reload: Reload | undefined;
 
   constructor() {
     const order = Promise.withResolvers<Order>();
@@ -32,13 +34,20 @@ class SupervisorChannel {
         requested.resolve('SIGTERM');
         closing.resolve();
       }
+      if (message.type === 'reload') void this.#serveAnew(message.order);
       if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
     });
   }
 
   /** Reports that the worker is ready, and takes connections from now on. */
-  takeConnections(connections: HandedConnections, started: Started, secret: readonly string[]): void {
+  takeConnections(
+    connections: HandedConnections,
+    started: Started,
+    secret: readonly string[],
+    reload: Reload,
+  ): void {
     this.#connections = connections;
+    this.#reload = reload;
     this.send({ type: 'ready', started, secret });
     setInterval(() => this.send({ type: 'beat' }), BEAT_MS).unref();
   }
@@ -55,6 +64,16 @@ class SupervisorChannel {
   leave(): void {
     process.off('disconnect', exitAtOnce);
     if (process.connected) process.disconnect?.();
+  }
+
+  async #serveAnew(order: Order): Promise<void> {
+    try {
+      if (this.#reload === undefined) throw new Error('the worker is not ready');
+      const reloaded = await this.#reload(configurationOf(order), order.secretOfStart);
+      this.send({ type: 'reloaded', reloaded });
+    } catch (error) {
+      this.send({ type: 'reload_failed', failure: failureOf(error) });
+    }
   }
 
   #take(socket: Socket | undefined): void {
@@ -74,13 +93,17 @@ function exitAtOnce(): void {
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 const supervisor = new SupervisorChannel();
-try {
-  await serveAs(await supervisor.order);
-} catch (error) {
-  await supervisor.send({ type: 'failed', failure: failureOf(error) });
-  process.exitCode = 1;
+void work();
+
+async function work(): Promise<void> {
+  try {
+    await serveAs(await supervisor.order);
+  } catch (error) {
+    await supervisor.send({ type: 'failed', failure: failureOf(error) });
+    process.exitCode = 1;
+  }
+  supervisor.leave();
 }
-supervisor.leave();
 
 async function serveAs(order: Order): Promise<void> {
   const { worker, settings, bringsDemo, secretOfStart } = order;
@@ -99,6 +122,6 @@ async function serveAs(order: Order): Promise<void> {
     sweeps: worker === 1,
     bringsDemo,
     ...(secretOfStart !== undefined && { secretOfStart }),
-    started: (what, secret) => supervisor.takeConnections(connections, what, secret),
+    started: (what, secret, reload) => supervisor.takeConnections(connections, what, secret, reload),
   });
 }

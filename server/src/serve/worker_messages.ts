@@ -1,11 +1,14 @@
 import type { Configuration } from '../config/configuration.ts';
 import { OPTION_NAMES, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import type { Reloaded } from './reload.ts';
 import type { Started } from './shutdown.ts';
 
 /** Messages from the supervisor to a worker. The channel closes when either process dies. */
 export type ToWorker =
   | { readonly type: 'serve'; readonly order: Order }
+  /** Serve another configuration from now on. */
+  | { readonly type: 'reload'; readonly order: Order }
   /** Carries a socket, unless the caller has disconnected. */
   | { readonly type: 'connection' }
   /** The supervisor received this signal. Connections still arrive. */
@@ -23,9 +26,13 @@ export type FromWorker =
   | { readonly type: 'declined' }
   /** The worker takes no more connections. */
   | { readonly type: 'leaving' }
+  /** The answer to `reload`. */
+  | { readonly type: 'reloaded'; readonly reloaded: Reloaded }
+  /** The worker keeps its configuration. */
+  | { readonly type: 'reload_failed'; readonly failure: Failure }
   | { readonly type: 'failed'; readonly failure: Failure };
 
-/** What a worker serves. The options are those of the supervisor’s start, even if the config file has changed since. */
+/** What a worker serves. The options are as the supervisor last read them. */
 export interface Order {
   /** Starts at 1. A replacement has the number of the worker that it replaces. */
   readonly worker: number;
@@ -35,8 +42,8 @@ export interface Order {
   readonly sources: Readonly<Record<string, string>>;
   readonly bringsDemo: boolean;
   /**
-   * The server’s secret as the first worker read it. All workers use the same one for new values, even if the file has
-   * changed.
+   * The server’s secret as the first worker read it, at the start or at a reload. All workers use the same one for new
+   * values, even if the file has changed.
    */
   readonly secretOfStart?: readonly string[];
 }

@@ -1,0 +1,133 @@
+// The files of deploy/ say what the program says.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { settingsOf } from '../../scripts/first_line.mjs';
+import { OPTIONS } from '../src/config/options.ts';
+import { freePort } from './harness/free_port.ts';
+import { listenOnLoopback } from './harness/listening.ts';
+import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { serverCertificate } from './harness/tls.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const read = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
+const { flags, variables } = settingsOf(join(ROOT, 'server', 'bin', 'grantd.mjs'));
+const dockerfile = read('deploy', 'Dockerfile');
+const unit = read('deploy', 'systemd', 'grantd.service');
+
+test('the image has the pinned Node, and starts it as the program does', () => {
+  const pinned = JSON.parse(read('package.json')).dependencies.node;
+  assert.match(dockerfile, new RegExp(`^ARG NODE=${pinned}$`, 'm'));
+  const [, entrypoint = ''] = /^ENTRYPOINT (.*)$/m.exec(dockerfile) ?? [];
+  assert.deepEqual(JSON.parse(entrypoint).slice(1, -1), flags);
+  for (const [name, value] of Object.entries(variables)) {
+    assert.match(dockerfile, new RegExp(`\\b${name}=${value}\\b`));
+    assert.match(unit, new RegExp(`^Environment=.*\\b${name}=${value}\\b`, 'm'));
+  }
+  // The compiled code in the image is good for these flags alone.
+  assert.ok(read('deploy', 'first_start.sh').includes(flags.join(' ')));
+});
+
+test('the service starts Node as the program does', () => {
+  assert.match(unit, new RegExp(`^ExecStart=\\S+/node ${flags.join(' ')} \\S+/grantd\\.mjs serve$`, 'm'));
+  assert.match(unit, /^ExecReload=\S+ -HUP \$MAINPID$/m);
+});
+
+const hasAnalyzer = spawnSync('systemd-analyze', ['--version']).status === 0;
+
+test('the exposure of the service is below 2.5', {
+  skip: !hasAnalyzer && 'systemd-analyze is not installed: apt install systemd',
+}, () => {
+  const file = join(ROOT, 'deploy', 'systemd', 'grantd.service');
+  const { stdout } = spawnSync('systemd-analyze', ['security', '--offline=true', '--no-pager', file], {
+    encoding: 'utf8',
+  });
+  const [, exposure = '10'] = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout) ?? [];
+  assert.ok(Number(exposure) < 2.5, stdout);
+});
+
+test('each way to end waits for the delay and for pending requests', () => {
+  const least = OPTIONS.shutdownDelay.byDefault + 10;
+  for (const [text, pattern] of [
+    [read('deploy', 'kubernetes', 'deployment.yaml'), /terminationGracePeriodSeconds: (\d+)/],
+    [unit, /^TimeoutStopSec=(\d+)$/m],
+    [read('deploy', 'compose.yaml'), /stop_grace_period: (\d+)s/],
+  ] as const)
+    assert.ok(Number(pattern.exec(text)?.[1]) > least, String(pattern));
+});
+
+test('the configuration of the manifests is valid', async () => {
+  const folder = workbench.folder();
+  const [, json = ''] =
+    /grantd\.json: \|\n([\s\S]*)$/.exec(read('deploy', 'kubernetes', 'configmap.yaml')) ?? [];
+  writeFileSync(join(folder, 'grantd.json'), json);
+  const environment = { GRANTD_SECRET: 'a secret of thirty-two characters' };
+  const args = ['config', 'check', '--config', 'grantd.json'];
+  assert.equal(await grantdPrints(folder, args, '', environment), 'the configuration is valid');
+});
+
+describe('grantd health', () => {
+  const check = (...args: string[]) => grantd(workbench.folder(), ['health', ...args]);
+
+  test('succeeds if the server is ready', async () => {
+    const server = await workbench.start(workbench.folder());
+    const { code, stdout, stderr } = await check('--port', String(server.port), '--host', '0.0.0.0');
+    assert.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'the server is ready\n', stderr: '' });
+    const json = await check('--port', String(server.port), '--json');
+    assert.deepEqual(JSON.parse(json.stdout), { status: 'ok' });
+  });
+
+  test('asks a server with TLS over TLS', async () => {
+    const { pem } = await serverCertificate();
+    const server = createTlsServer(pem, (request, response) => {
+      response.writeHead(request.url === '/health/ready' ? 200 : 404).end();
+    });
+    const port = await listenOnLoopback(server);
+    const { code } = await check('--port', String(port), '--tls-certificate', 'any.pem');
+    server.close();
+    assert.equal(code, 0);
+  });
+
+  test('fails if nothing listens, or if the server is not ready, and says what it asked', async () => {
+    const port = await freePort();
+    const absent = await check('--port', String(port));
+    assert.deepEqual([absent.code, absent.stdout], [1, '']);
+    assert.match(
+      absent.stderr,
+      new RegExp(`^grantd: http://127\\.0\\.0\\.1:${port}/health/ready: .*ECONNREFUSED`),
+    );
+    const server = createServer((_request, response) => void response.writeHead(503).end());
+    const busy = await check('--port', String(await listenOnLoopback(server)));
+    server.close();
+    assert.equal(busy.code, 1);
+    assert.match(busy.stderr, /: expected 200, got 503\. The server’s log says why\n$/);
+  });
+
+  test('waits for a server that starts', async () => {
+    let answers = 0;
+    const server = createServer((_request, response) => {
+      answers += 1;
+      response.writeHead(answers < 3 ? 503 : 200).end();
+    });
+    const { code } = await check('--port', String(await listenOnLoopback(server)), '--wait', '60');
+    server.close();
+    assert.deepEqual([code, answers], [0, 3]);
+  });
+
+  test('refuses a port or a time that is none', async () => {
+    for (const [args, message] of [
+      [['--port', '0'], '--port: expected the port of the server, got 0'],
+      [['--wait', 'x'], '--wait: expected whole seconds from 1 to 3600'],
+    ] as const) {
+      const { code, stderr } = await check(...args);
+      assert.deepEqual([code, stderr], [2, `grantd: ${message}\n`]);
+    }
+  });
+});
