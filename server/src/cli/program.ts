@@ -29,6 +29,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['config', async () => (await import('./config.ts')).configCommands()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],
   ['copy', async () => (await import('./copy.ts')).copyCommand()],
+  ['migrate', async () => (await import('./migrate.ts')).migrateCommands()],
 ]);
 
 /**

@@ -6,6 +6,7 @@ import {
 } from '@grantd/core/postgres';
 import { exportSqlite } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
+import { isOutdated } from './database.ts';
 import {
   addressOf,
   deadlinesOf,
@@ -57,9 +58,18 @@ export async function copyToPostgres(
   }
 }
 
-/** Migrates a file of an older version by opening it. */
+/**
+ * Migrates a file of an earlier version. No other process may use it, which holds for the copy too.
+ * @throws {Refused} another process uses the file
+ */
 async function bringUpToDate(path: string, issuer: string): Promise<void> {
   const database = sqliteDatabase(path);
-  await database.open(issuer);
-  await database.close();
+  try {
+    const found = await database.schemas();
+    if (found === undefined || !isOutdated(found)) return;
+    await database.migrate(false);
+    await database.open(issuer);
+  } finally {
+    await database.close();
+  }
 }

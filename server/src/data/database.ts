@@ -1,4 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AdministrableStorage, MigrationAssumption } from '@grantd/core';
+import { Refused } from '../config/refused.ts';
 import type { ProgramData } from './program_data.ts';
 
 /** A database, as the program uses it in addition to the library’s store. */
@@ -34,10 +36,64 @@ export interface Database {
    * @throws {Refused} there is no stored secret, or it cannot be changed
    */
   changeKeptSecret(change: (secrets: readonly string[]) => readonly string[]): string;
+  /** The versions of its tables; `undefined` before the database is created. Changes nothing. */
+  schemas(): Promise<Schemas | undefined>;
+  /**
+   * Brings tables of an earlier version up to date, in one transaction with SQLite.
+   * @param whileInUse although other processes use the database; those of earlier versions then answer 503
+   * @throws {Refused} another process uses the database
+   */
+  migrate(whileInUse: boolean): Promise<void>;
   /** Opens the database for an issuer and creates it if necessary. Call it once. */
   open(issuer: string): Promise<OpenDatabase>;
   /** Closes everything that is open. Idempotent. */
   close(): Promise<void>;
+}
+
+/** Versions of the library’s and the program’s tables. */
+export interface Schemas {
+  readonly library: SchemaVersions;
+  readonly program: SchemaVersions;
+}
+
+export interface SchemaVersions {
+  readonly stored: number;
+  /** The version that this program reads and writes. */
+  readonly known: number;
+}
+
+/** Whether any tables are of an earlier version. */
+export function isOutdated({ library, program }: Schemas): boolean {
+  return library.stored < library.known || program.stored < program.known;
+}
+
+/** Whether a newer program has migrated any tables. */
+export function isNewer({ library, program }: Schemas): boolean {
+  return library.stored > library.known || program.stored > program.known;
+}
+
+/** Milliseconds for which a migration waits for other processes to end. */
+const MAX_USE_MS = 5000;
+
+/**
+ * Migrates as soon as no other process uses the database.
+ * @param attempt migrates; returns `false` while another process uses the database
+ * @param isDone whether another process has migrated in the meantime
+ * @throws {Refused} another process still uses the database
+ */
+export async function migrateAlone(
+  name: string,
+  attempt: () => Promise<boolean>,
+  isDone: () => Promise<boolean>,
+): Promise<void> {
+  for (const endsAt = performance.now() + MAX_USE_MS; !(await isDone()); await pause(100)) {
+    if (await attempt()) return;
+    if (performance.now() > endsAt)
+      throw new Refused(
+        `the tables of ${name} are of an earlier version, and other processes use them: stop every server of the ` +
+          'earlier version and every command first, then start again (or run grantd migrate up).',
+      );
+  }
 }
 
 /** One issuer's part of a database. */

@@ -2,6 +2,7 @@ import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MigrationAssumption } from '@grantd/core';
 import {
+  ALLOWED_APIS_SINCE,
   migratePostgres,
   namedStatements,
   openPostgresStorage,
@@ -11,13 +12,25 @@ import {
   readStoredIssuer,
   requireSameTables,
   rowsOf,
+  STORE_TABLES,
+  storedVersion,
 } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { type Database, reportAssumptions, reportSharedNames } from './database.ts';
+import {
+  type Database,
+  isOutdated,
+  migrateAlone,
+  reportAssumptions,
+  reportSharedNames,
+  type Schemas,
+} from './database.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
 import { programData } from './program_data.ts';
 import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
+
+/** The name of every connection of grantd in `pg_stat_activity`. */
+const APPLICATION = 'grantd';
 
 interface PostgresDatabaseOptions extends PostgresLimits {
   /** Passed to the library’s store. */
@@ -34,6 +47,12 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
   const address = addressOf(url);
   const { pool, close } = openPool(url, options, options.onConnectionLost);
   const deadlines = deadlinesOf(options);
+  const connections = new PostgresConnections(pool, deadlines);
+  const assumptions: MigrationAssumption[] = [];
+  const schemas = async (): Promise<Schemas | undefined> => {
+    await requireConnection(pool, address);
+    return asDatabase(address, () => postgresSchemas(connections));
+  };
 
   return {
     name: address.name,
@@ -47,10 +66,24 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
+    schemas,
+    async migrate(whileInUse) {
+      const attempt = async () => {
+        if (!whileInUse && (await areOthersConnected(connections))) return false;
+        const before = await migratePostgres(connections, STORE_TABLES);
+        if (before > 0 && before < ALLOWED_APIS_SINCE) assumptions.push('clients_allowed_every_api');
+        await migratePostgres(connections, PROGRAM_TABLES);
+        return true;
+      };
+      const isDone = async () => {
+        const found = await schemas();
+        return found !== undefined && !isOutdated(found);
+      };
+      await migrateAlone(address.name, () => asDatabase(address, attempt), isDone);
+    },
     open: (issuer) =>
       asDatabase(address, async () => {
         const { eventRetentionSeconds } = options;
-        const assumptions: MigrationAssumption[] = [];
         const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const storage = await openPostgresStorage({
           pool,
@@ -60,7 +93,6 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
         });
         await reportAssumptions(storage, assumptions);
-        const connections = new PostgresConnections(pool, deadlines);
         await migratePostgres(connections, PROGRAM_TABLES);
         const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
         const data = programData(tables, issuer, storage.clients);
@@ -69,6 +101,32 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       }),
     close,
   };
+}
+
+async function postgresSchemas(connections: PostgresConnections): Promise<Schemas | undefined> {
+  const library = await storedVersion(connections, STORE_TABLES);
+  if (library === 0) return undefined;
+  return {
+    library: { stored: library, known: STORE_TABLES.migrations.length },
+    program: {
+      stored: await storedVersion(connections, PROGRAM_TABLES),
+      known: PROGRAM_TABLES.migrations.length,
+    },
+  };
+}
+
+const OTHERS_SQL = {
+  // Sessions of another user hide their application.
+  others: `
+    SELECT count(*)::integer AS others FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = '${APPLICATION}' AND pid <> pg_backend_pid()`,
+};
+
+/** Whether other connections to the database belong to grantd: servers, commands, or a pooler’s idle ones. */
+async function areOthersConnected(connections: PostgresConnections): Promise<boolean> {
+  const sql = await namedStatements(OTHERS_SQL);
+  const [row] = rowsOf<{ others: number }>(await connections.read([sql.others]));
+  return (row?.others ?? 0) > 0;
 }
 
 function refuseWithoutSecret(): never {
@@ -170,7 +228,7 @@ export function openPool(
     connectionString: url,
     max: connections,
     connectionTimeoutMillis: connectTimeoutMs,
-    application_name: 'grantd',
+    application_name: APPLICATION,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
     pipeline: true,

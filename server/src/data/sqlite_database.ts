@@ -7,18 +7,35 @@ import {
   CachedRows,
   Corruption,
   inTransaction,
+  migrateSqlite,
   openSqliteConnection,
   openSqliteStorage,
   ReadQueue,
+  readSqlite,
   readStoredIssuer,
+  SQLITE_SCHEMA_VERSION,
+  SqliteInUse,
   type SqliteStorageOptions,
   WriteQueue,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
-import { type Database, reportAssumptions, reportSharedNames } from './database.ts';
+import {
+  type Database,
+  isOutdated,
+  migrateAlone,
+  reportAssumptions,
+  reportSharedNames,
+  type Schemas,
+} from './database.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
-import { openSqliteTables, requireSameTables } from './sqlite_tables.ts';
+import {
+  migrateProgramTables,
+  openSqliteTables,
+  requireSameTables,
+  SQLITE_MIGRATIONS,
+  storedProgramVersion,
+} from './sqlite_tables.ts';
 import type { ProgramTables, TableCall, TableRow } from './tables.ts';
 
 /** Passed to the library’s store. */
@@ -27,6 +44,8 @@ type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds'>
 /** An SQLite database file, with the server’s secret in a second file next to it. */
 export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {
   const opened: { close(): unknown }[] = [];
+  const assumptions: MigrationAssumption[] = [];
+  const schemas = async () => asDatabase(path, () => sqliteSchemas(path));
   const close = async (): Promise<void> => {
     for (const handle of opened.splice(0).reverse()) await handle.close();
   };
@@ -55,9 +74,27 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
       changeSecretFile(path, change);
       return secretFileOf(path);
     },
+    schemas,
+    async migrate(whileInUse) {
+      const attempt = async () => {
+        const migrateHost = (database: DatabaseSync) => migrateProgramTables(database, path);
+        try {
+          const order = { path, migrateHost, whileInUse, busyTimeoutMs: 0 };
+          assumptions.push(...asDatabase(path, () => migrateSqlite(order)));
+          return true;
+        } catch (error) {
+          if (error instanceof SqliteInUse) return false;
+          throw error;
+        }
+      };
+      const isDone = async () => {
+        const found = await schemas();
+        return found !== undefined && !isOutdated(found);
+      };
+      await migrateAlone(path, attempt, isDone);
+    },
     async open(issuer) {
       try {
-        const assumptions: MigrationAssumption[] = [];
         const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const isAfterCrash = wasLeftOpen(path);
         const corruption = new Corruption(({ message }) => markDamaged(path, message));
@@ -85,6 +122,18 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
       }
     },
     close,
+  };
+}
+
+function sqliteSchemas(path: string): Schemas | undefined {
+  const stored = readSqlite(path, (database) => ({
+    library: Number(database.prepare('PRAGMA user_version').get()?.user_version),
+    program: storedProgramVersion(database),
+  }));
+  if (stored === undefined || stored.library === 0) return undefined;
+  return {
+    library: { stored: stored.library, known: SQLITE_SCHEMA_VERSION },
+    program: { stored: stored.program, known: SQLITE_MIGRATIONS.length },
   };
 }
 

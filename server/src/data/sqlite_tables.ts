@@ -170,7 +170,8 @@ export function openSqliteTables(path: string): DatabaseSync {
   try {
     // Overwrites deleted user data, also in freed pages.
     database.exec('PRAGMA secure_delete = ON');
-    if (storedVersion(database) !== SQLITE_MIGRATIONS.length) migrate(database, path);
+    if (storedProgramVersion(database) !== SQLITE_MIGRATIONS.length)
+      inTransaction(database, () => migrateProgramTables(database, path));
     return database;
   } catch (error) {
     database.close();
@@ -186,19 +187,18 @@ export function requireSameTables(database: DatabaseSync): () => void {
   ]);
 }
 
-/** Runs under the write lock, so that only one of several starting processes migrates. */
-function migrate(database: DatabaseSync, path: string): void {
-  inTransaction(database, () => {
-    database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');
-    const version = storedVersion(database);
-    if (version > SQLITE_MIGRATIONS.length) throw new Error(`${path} was written by a newer grantd`);
-    for (const migration of SQLITE_MIGRATIONS.slice(version)) database.exec(migration);
-    database.exec('DELETE FROM program_schema');
-    database.prepare('INSERT INTO program_schema (version) VALUES (?)').run(SQLITE_MIGRATIONS.length);
-  });
+/** Call it inside a write transaction, so that only one of several starting processes migrates. */
+export function migrateProgramTables(database: DatabaseSync, path: string): void {
+  database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');
+  const version = storedProgramVersion(database);
+  if (version > SQLITE_MIGRATIONS.length) throw new Error(`${path} was written by a newer grantd`);
+  for (const migration of SQLITE_MIGRATIONS.slice(version)) database.exec(migration);
+  database.exec('DELETE FROM program_schema');
+  database.prepare('INSERT INTO program_schema (version) VALUES (?)').run(SQLITE_MIGRATIONS.length);
 }
 
-function storedVersion(database: DatabaseSync): number {
+/** The version of the program’s tables, which may be newer than this program; 0 if there are none. */
+export function storedProgramVersion(database: DatabaseSync): number {
   const hasTable =
     database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'program_schema'").get() !== undefined;
   return hasTable ? Number(database.prepare('SELECT version FROM program_schema').get()?.version ?? 0) : 0;

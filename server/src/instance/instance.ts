@@ -17,7 +17,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { flagOf, isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import type { Database, OpenDatabase } from '../data/database.ts';
+import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { applicationClaims, userClaims } from '../data/people.ts';
 import {
@@ -79,7 +79,7 @@ export async function openInstance(
   if ((await database.storedIssuer()) === undefined) {
     await requireCreatable(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
-  }
+  } else await requireCurrentTables(database, actor);
   const bare = await database.open(issuer);
   const opened = { ...bare, ...audited(bare, actor) };
   // Another process may have created it in the meantime.
@@ -139,6 +139,21 @@ export async function openInstance(
       }
     },
   };
+}
+
+/**
+ * Only a start of the server migrates tables, and only if no other process uses them. A command that migrated them would
+ * stop a running server of the earlier version.
+ * @throws {Refused} the tables are of an earlier version, and this is a command or others use them
+ */
+async function requireCurrentTables(database: Database, actor: ActorKind): Promise<void> {
+  const found = await database.schemas();
+  if (found === undefined || !isOutdated(found)) return;
+  if (actor === 'server') return database.migrate(false);
+  throw new Refused(
+    `the tables of ${database.name} are of an earlier version of grantd: stop every server of that version, ` +
+      'then start the new one or run grantd migrate up. grantd migrate status shows the versions.',
+  );
 }
 
 /** Called once per process, because its limits apply to the whole process. */

@@ -68,7 +68,14 @@ export {
   rowsOf,
 } from './connections.ts';
 export { importPostgres, type PostgresImportOptions } from './import.ts';
-export { migratePostgres, type PostgresTables, requireSameTables } from './schema.ts';
+export {
+  ALLOWED_APIS_SINCE,
+  migratePostgres,
+  type PostgresTables,
+  requireSameTables,
+  STORE_TABLES,
+  storedVersion,
+} from './schema.ts';
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
   /**

@@ -40,10 +40,18 @@ export async function schemaVersion(
   connections: PostgresConnections,
   tables: PostgresTables,
 ): Promise<number> {
-  const sql = await namedStatements(statementsOn(tables));
+  return known(await storedVersion(connections, tables), tables);
+}
+
+/** The version of tables, which may be newer than this program; 0 if there are none yet. Changes nothing. */
+export async function storedVersion(
+  connections: PostgresConnections,
+  { versions }: Pick<PostgresTables, 'versions'>,
+): Promise<number> {
+  const sql = await namedStatements(statementsOn({ versions }));
   const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
   if (found?.is_there !== true) return 0;
-  return known(versionOf(rowsOf(await connections.read([sql.version]))), tables);
+  return versionOf(rowsOf(await connections.read([sql.version])));
 }
 
 /**
@@ -87,7 +95,7 @@ async function migrate(connections: PostgresConnections, tables: PostgresTables)
   );
 }
 
-function statementsOn({ versions }: PostgresTables) {
+function statementsOn({ versions }: Pick<PostgresTables, 'versions'>) {
   const [, schema] = /^([a-z_]\w*)\.[a-z_]\w*$/.exec(versions) ?? [];
   if (schema === undefined || versions !== versions.toLowerCase())
     throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);

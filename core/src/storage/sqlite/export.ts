@@ -2,6 +2,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { TABLES, type TableRows } from '../statements.ts';
 import { isBusy, openSqliteConnection } from './connection.ts';
+import { SqliteInUse } from './files.ts';
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
@@ -48,7 +49,7 @@ function takeForItself(database: DatabaseSync, path: string): void {
     database.exec('BEGIN IMMEDIATE');
   } catch (error) {
     if (!isBusy(error)) throw error;
-    throw new Error(`${path} is in use: stop what serves from it first`);
+    throw new SqliteInUse(path);
   }
 }
 

@@ -38,6 +38,16 @@ export {
   type SqliteConnectionOptions,
 } from './connection.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
+export {
+  copySqlite,
+  migrateSqlite,
+  readSqlite,
+  SQLITE_SCHEMA_VERSION,
+  type SqliteCopyOptions,
+  SqliteInUse,
+  type SqliteMigrationOptions,
+  skipEventNumbers,
+} from './files.ts';
 export { Corruption, inTransaction, ReadQueue, requireSameVersion, WriteQueue } from './queues.ts';
 
 export interface SqliteStorageOptions {

@@ -1,0 +1,141 @@
+// Works on whole SQLite files: copies, migrates and reads them without opening a store.
+import { existsSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import type { MigrationAssumption } from '../contract.ts';
+import {
+  Database,
+  DEFAULT_BUSY_TIMEOUT_MS,
+  isBusy,
+  openDatabase,
+  openSqliteConnection,
+  requireOwnLog,
+} from './connection.ts';
+import { inTransaction } from './queues.ts';
+import { migrate, requireNotForeign, SCHEMA_VERSION } from './schema.ts';
+
+/** The version of the store's tables that this program writes; in a file it is `PRAGMA user_version`. */
+export const SQLITE_SCHEMA_VERSION = SCHEMA_VERSION;
+
+/**
+ * Reads a file without creating, migrating or changing it.
+ * @returns what `read` returned; `undefined` if there is no such file
+ * @throws Error if the file is no database of a store, or its log belongs to another file
+ */
+export function readSqlite<T>(path: string, read: (database: DatabaseSync) => T): T | undefined {
+  if (!existsSync(path)) return undefined;
+  requireOwnLog(path);
+  const database = new Database(path, { readOnly: true, timeout: DEFAULT_BUSY_TIMEOUT_MS });
+  try {
+    requireNotForeign(database, path);
+    return read(database);
+  } finally {
+    database.close();
+  }
+}
+
+export interface SqliteCopyOptions {
+  /** A database file, which other processes may read and write meanwhile. */
+  readonly path: string;
+  /** The new file. It is an empty file, or does not exist yet. */
+  readonly to: string;
+  /** Receives the numbers of copied and of all pages. */
+  readonly onPages?: (copied: number, all: number) => void;
+}
+
+/** Pages per step: between two steps other threads get their turn, and progress is reported. */
+const PAGES_PER_STEP = 256;
+
+/**
+ * Copies a database file as it is at one moment: every commit that had returned before the call is in the copy, and
+ * none is in it half. Writers go on meanwhile. Their commits stay in the log until the copy is done. The copy is one
+ * file without a log.
+ * @throws Error if the file cannot be read, or the copy cannot be written
+ */
+export async function copySqlite({ path, to, onPages }: SqliteCopyOptions): Promise<void> {
+  requireOwnLog(path);
+  const { backup } = process.getBuiltinModule('node:sqlite');
+  const source = openSqliteConnection(path);
+  try {
+    requireNotForeign(source, path);
+    // Within a transaction, every step reads the same state. Otherwise each commit of another process would make
+    // SQLite start from the first page again.
+    source.exec('BEGIN');
+    source.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
+    await backup(source, to, {
+      rate: PAGES_PER_STEP,
+      progress: ({ totalPages, remainingPages }) => onPages?.(totalPages - remainingPages, totalPages),
+    });
+  } finally {
+    source.close();
+  }
+  const copy = new Database(to);
+  try {
+    copy.exec('PRAGMA journal_mode = DELETE');
+  } finally {
+    copy.close();
+  }
+}
+
+export interface SqliteMigrationOptions {
+  readonly path: string;
+  /** Migrates tables that a host keeps in the same file, in the same transaction. */
+  readonly migrateHost?: (database: DatabaseSync) => void;
+  /** Migrates although other processes have the file open. They reject every request from then on. */
+  readonly whileInUse?: boolean;
+  /** How long to wait for other processes, in milliseconds. Default: 2000. */
+  readonly busyTimeoutMs?: number;
+}
+
+/**
+ * Brings a file of an older version up to date in one transaction.
+ * @returns what was assumed about existing rows
+ * @throws {SqliteInUse} another process has the file open
+ * @throws Error if the file belongs to a newer program; nothing is changed then
+ */
+export function migrateSqlite({
+  path,
+  migrateHost,
+  whileInUse = false,
+  busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
+}: SqliteMigrationOptions): readonly MigrationAssumption[] {
+  const database = openDatabase(path, busyTimeoutMs);
+  try {
+    if (!whileInUse) database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    return inTransaction(database, () => {
+      const assumptions = migrate(database, path);
+      migrateHost?.(database);
+      return assumptions;
+    });
+  } catch (error) {
+    throw isBusy(error) ? new SqliteInUse(path, { cause: error }) : error;
+  } finally {
+    database.close();
+  }
+}
+
+/** Another process has a file open that should be used alone. */
+export class SqliteInUse extends Error {
+  override readonly name = 'SqliteInUse';
+
+  constructor(path: string, options?: ErrorOptions) {
+    super(`${path} is in use: stop what serves from it first`, options);
+  }
+}
+
+const SKIP_SQL = `
+  UPDATE issuers SET last_event_sequence = :skipped + max(last_event_sequence,
+    coalesce((SELECT max(sequence) FROM events WHERE issuer_id = issuers.id), 0))`;
+
+/**
+ * Skips numbers of events in a file that was restored from a copy. Events that came after the copy have used them, and
+ * readers of events would miss new events with the same numbers.
+ * @param skipped more than the number of events since the copy
+ */
+export function skipEventNumbers(path: string, skipped: number): void {
+  const database = openSqliteConnection(path);
+  try {
+    inTransaction(database, () => database.prepare(SKIP_SQL).run({ skipped }));
+  } finally {
+    database.close();
+  }
+}

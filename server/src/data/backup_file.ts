@@ -1,0 +1,233 @@
+import { createWriteStream, openAsBlob, readFileSync, statSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import { isJsonObject } from '@grantd/core/options';
+import type { Decrypter, Encrypter } from 'age-encryption';
+import { Refused } from '../config/refused.ts';
+
+// A backup is a tar archive in an age file (ADR 86). With `age --decrypt FILE | tar x` it can be read without grantd.
+
+/** What a backup is sealed with. */
+export type BackupLock = { readonly passphrase: string } | { readonly recipients: readonly string[] };
+
+/** What opens a backup. */
+export type BackupKey = { readonly passphrase: string } | { readonly identities: readonly string[] };
+
+/** What a backup says about itself. */
+export interface BackupManifest {
+  /** Of the version of grantd that wrote it. */
+  readonly program: string;
+  readonly issuer: string;
+  /** Milliseconds since 1970, right before the copy: everything acknowledged earlier is in it. */
+  readonly takenAtMs: number;
+  /** Number of the last event in it. Later events happened after the backup. */
+  readonly lastEvent: number;
+  readonly schemas: { readonly library: number; readonly program: number };
+}
+
+/** Version of the archive’s layout. */
+const FORMAT = 1;
+
+const MANIFEST = 'manifest.json';
+const SECRET = 'secret';
+const DATABASE = 'grantd.db';
+
+/** Limits what is read into memory of a file that someone else may have sealed. */
+const MAX_SMALL_BYTES = 64 * 1024;
+
+/**
+ * Seals a backup into a new file, readable by its owner alone.
+ * @param parts the manifest, the path of the copied database, and the server’s secrets if they are to be in it
+ * @param to a file that does not exist yet
+ */
+export async function sealBackup(
+  { manifest, database, secrets }: BackupParts,
+  to: string,
+  lock: BackupLock,
+): Promise<void> {
+  const [encrypter, { createTarPacker }] = await Promise.all([encrypterFor(lock), import('modern-tar')]);
+  const { readable, controller } = createTarPacker();
+  const add = async (name: string, size: number, content: ReadableStream<Uint8Array>): Promise<void> => {
+    const header = { name, size, mode: 0o600, mtime: new Date(manifest.takenAtMs), type: 'file' as const };
+    await content.pipeTo(controller.add(header));
+  };
+  const addText = (name: string, text: string): Promise<void> => {
+    const blob = new Blob([text]);
+    return add(name, blob.size, blob.stream());
+  };
+  const packed = (async () => {
+    try {
+      await addText(MANIFEST, `${JSON.stringify({ format: FORMAT, ...manifest }, undefined, 2)}\n`);
+      if (secrets !== undefined) await addText(SECRET, `${JSON.stringify(secrets)}\n`);
+      const copy = await openAsBlob(database);
+      await add(DATABASE, copy.size, copy.stream());
+      controller.finalize();
+    } catch (error) {
+      controller.error(error);
+      throw error;
+    }
+  })();
+  const file = createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true });
+  await Promise.all([packed, pipeline(await encrypter.encrypt(readable), file)]);
+}
+
+interface BackupParts {
+  readonly manifest: BackupManifest;
+  readonly database: string;
+  readonly secrets?: readonly string[];
+}
+
+/** @throws {TypeError} a recipient is invalid */
+export async function encrypterFor(lock: BackupLock): Promise<Encrypter> {
+  const { Encrypter } = await import('age-encryption');
+  const encrypter = new Encrypter();
+  if ('passphrase' in lock) encrypter.setPassphrase(lock.passphrase);
+  else
+    for (const recipient of lock.recipients) {
+      try {
+        encrypter.addRecipient(recipient);
+      } catch (error) {
+        throw new TypeError(`${recipient} is not the public key of an age identity`, { cause: error });
+      }
+    }
+  return encrypter;
+}
+
+/** What a backup contains besides the database. */
+export interface OpenedBackup {
+  readonly manifest: BackupManifest;
+  /** Absent if it was made without. */
+  readonly secrets?: readonly string[];
+}
+
+/**
+ * Opens a backup and writes its database to a new file, readable by its owner alone, flushed to disk.
+ * @param to a file that does not exist yet
+ * @param accept receives the manifest before anything is written, and throws if the backup should not be used
+ * @throws {Refused} the file is missing, damaged, cut off, no backup, or sealed with another key
+ */
+export async function openBackup(
+  path: string,
+  key: BackupKey,
+  to: string,
+  accept: (manifest: BackupManifest) => void,
+): Promise<OpenedBackup> {
+  const sealed = await openOrRefuse(path);
+  const [decrypter, { createTarDecoder }] = await Promise.all([
+    decrypterFor(key),
+    import('modern-tar'),
+  ]);
+  const archive = await decrypter.decrypt(sealed.stream()).catch((error: unknown) => {
+    throw refusedHeader(path, key, error);
+  });
+  let manifest: BackupManifest | undefined;
+  let secrets: readonly string[] | undefined;
+  let hasDatabase = false;
+  try {
+    for await (const { header, body } of archive.pipeThrough(createTarDecoder({ strict: true }))) {
+      if (manifest === undefined) {
+        manifest = header.name === MANIFEST ? manifestIn(await smallText(body, header.size)) : undefined;
+        if (manifest === undefined) throw new Refused(`${path} is not a backup that this version of grantd can read.`);
+        accept(manifest);
+      } else if (header.name === SECRET) secrets = secretsIn(await smallText(body, header.size));
+      else if (header.name === DATABASE && !hasDatabase) {
+        hasDatabase = true;
+        await pipeline(body, createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }));
+      } else throw new Refused(`${path} contains ${JSON.stringify(header.name)}, which no backup contains.`);
+    }
+  } catch (error) {
+    if (error instanceof Refused || isSystemError(error)) throw error;
+    throw damaged(path, error);
+  }
+  if (manifest === undefined || !hasDatabase) throw damaged(path);
+  return { manifest, ...(secrets !== undefined && { secrets }) };
+}
+
+async function openOrRefuse(path: string): Promise<Blob> {
+  try {
+    if (!statSync(path).isFile()) throw new Refused(`the backup ${path} is not a regular file.`);
+    return await openAsBlob(path);
+  } catch (error) {
+    if (error instanceof Refused) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new Refused(`the backup ${path} cannot be read: ${code}.`, { cause: error });
+  }
+}
+
+async function decrypterFor(key: BackupKey): Promise<Decrypter> {
+  const { Decrypter } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  if ('passphrase' in key) decrypter.addPassphrase(key.passphrase);
+  else for (const identity of key.identities) decrypter.addIdentity(identity);
+  return decrypter;
+}
+
+const NO_KEY = "no identity matched any of the file's recipients";
+const NO_AGE_FILE = /^invalid version/;
+
+function refusedHeader(path: string, key: BackupKey, error: unknown): Refused {
+  const message = error instanceof Error ? error.message : String(error);
+  if (NO_AGE_FILE.test(message)) return new Refused(`${path} is not a backup: expected an age file.`);
+  if (message !== NO_KEY) return damaged(path, error);
+  return new Refused(
+    'passphrase' in key
+      ? `the passphrase does not open ${path}: it is another one, or the backup was sealed for a key (--identity-file).`
+      : `no identity opens ${path}: it was sealed for other keys, or with a passphrase (--passphrase-file).`,
+  );
+}
+
+function damaged(path: string, cause?: unknown): Refused {
+  return new Refused(`${path} is damaged or cut off: use another backup.`, { cause });
+}
+
+/** An error of this machine, such as a full disk, says nothing about the backup. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
+}
+
+async function smallText(body: ReadableStream<Uint8Array>, bytes: number): Promise<string> {
+  if (bytes > MAX_SMALL_BYTES) throw new RangeError('a small part of the archive is large');
+  return new Response(body as ReadableStream).text();
+}
+
+function manifestIn(text: string): BackupManifest | undefined {
+  const value: unknown = JSON.parse(text);
+  if (!isJsonObject(value) || value.format !== FORMAT || !isJsonObject(value.schemas)) return undefined;
+  const { program, issuer, takenAtMs, lastEvent, schemas } = value;
+  const isNumber = (one: unknown): one is number => Number.isSafeInteger(one);
+  if (typeof program !== 'string' || typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined;
+  if (!isNumber(takenAtMs) || !isNumber(lastEvent)) return undefined;
+  if (!isNumber(schemas.library) || !isNumber(schemas.program)) return undefined;
+  return {
+    ...{ program, issuer, takenAtMs, lastEvent },
+    schemas: { library: schemas.library, program: schemas.program },
+  };
+}
+
+function secretsIn(text: string): readonly string[] {
+  const value: unknown = JSON.parse(text);
+  if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string')) return value;
+  throw new TypeError('expected secrets');
+}
+
+/** The secret keys in an age identity file, which has one per line and comments. */
+export function identitiesIn(path: string): readonly string[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new Refused(`the identity file ${path} cannot be read: ${code}.`, { cause: error });
+  }
+  const lines = text.split('\n').map((line) => line.trim());
+  const identities = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  if (identities.length === 0 || !identities.every((line) => line.startsWith('AGE-SECRET-KEY-')))
+    throw new Refused(`${path}: expected age identities, one line AGE-SECRET-KEY-… each.`);
+  return identities;
+}
+
+/** A new key pair for backups: the secret identity, and the recipient, which is public. */
+export async function newIdentity(): Promise<{ readonly identity: string; readonly recipient: string }> {
+  const { generateX25519Identity, identityToRecipient } = await import('age-encryption');
+  const identity = await generateX25519Identity();
+  return { identity, recipient: await identityToRecipient(identity) };
+}
