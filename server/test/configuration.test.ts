@@ -34,6 +34,8 @@ const ALGORITHM: Example = {
   badJson: 'none',
 };
 
+const RECIPIENT = 'age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p';
+
 /** Per option: a value other than the default, and invalid values. */
 const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   port: { text: '8080', json: 8080, value: 8080, badText: '65536', badJson: '8080' },
@@ -51,6 +53,24 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     value: 'sqlite:/tmp/x.db',
     badText: 'mysql://x',
     badJson: 'sqlite:',
+  },
+  backupFolder: { text: 'backups', json: 'backups', value: 'backups', badText: ' ', badJson: true },
+  backupInterval: { text: '3600', json: 3600, value: 3600, badText: '59', badJson: '3600' },
+  backupKeep: { text: '30', json: 30, value: 30, badText: '0', badJson: '30' },
+  backupRecipients: {
+    text: RECIPIENT,
+    json: [RECIPIENT],
+    value: [RECIPIENT],
+    badText: 'AGE-SECRET-KEY-1',
+    badJson: ['age'],
+  },
+  backupPassphraseFile: { text: 'words', json: 'words', value: 'words', badText: ' ', badJson: 1 },
+  backupPassphrase: {
+    text: 'correct horse battery',
+    json: 'correct horse battery',
+    value: 'correct horse battery',
+    badText: 'short',
+    badJson: 12345678901234,
   },
   tlsCertificate: { text: 'tls.pem', json: 'tls.pem', value: 'tls.pem', badText: ' ', badJson: 1 },
   tlsKey: { text: 'tls.key', json: 'tls.key', value: 'tls.key', badText: ' ', badJson: true },

@@ -98,6 +98,13 @@ const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
 
 const FILE = text('FILE', 'a file path', (path) => path.trim() !== '');
 
+/** The accepted form of a backup’s passphrase, for messages that end in “expected …”. */
+export const PASSPHRASE_FORM = 'a passphrase of at least 12 characters';
+
+export function isPassphrase(passphrase: string): boolean {
+  return passphrase.length >= 12;
+}
+
 /**
  * Every option of the program. Flags, variables, config file, validation, messages and help derive from this table.
  * Options of the library come from the library’s own table.
@@ -228,6 +235,41 @@ export const OPTIONS = {
     seconds(1),
     'Seconds after which an inactive browser is signed out. A visit from an application counts as activity.',
     4 * 60 * 60,
+  ),
+
+  backupFolder: optionWithoutDefault(
+    'Backups',
+    text('FOLDER', 'a folder path', (path) => path.trim() !== ''),
+    'Folder to which the running server writes a backup of its SQLite database regularly. Create it first (docs/backup.md).',
+    'none, so the server makes no backups',
+  ),
+  backupInterval: option('Backups', seconds(60), 'Seconds between two backups.', 24 * 60 * 60),
+  backupKeep: option(
+    'Backups',
+    wholeNumber(1, 10_000),
+    'Number of backups to keep in the folder. The server deletes older ones of the same issuer.',
+    14,
+  ),
+  backupRecipients: optionWithoutDefault(
+    'Backups',
+    textList('KEYS', 'public keys such as age1…, separated by commas, or a list of them', (key) =>
+      /^age1[02-9a-z]{20,}$/.test(key),
+    ),
+    'Public keys of age for which backups are sealed. Only their identities can open them: keep these on another machine (grantd backup new-key).',
+    'none',
+  ),
+  backupPassphraseFile: optionWithoutDefault(
+    'Backups',
+    FILE,
+    'File with the passphrase that seals backups, instead of keys. Only its owner may read it.',
+    'none',
+  ),
+  backupPassphrase: optionWithoutDefault(
+    'Backups',
+    text('PASSPHRASE', PASSPHRASE_FORM, isPassphrase),
+    'The passphrase itself.',
+    'none',
+    { isSecret: true },
   ),
 
   tlsCertificate: optionWithoutDefault(

@@ -2,7 +2,9 @@ import { createWriteStream, openAsBlob, readFileSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { isJsonObject } from '@grantd/core/options';
 import type { Decrypter, Encrypter } from 'age-encryption';
-import { Refused } from '../config/refused.ts';
+import { type Configuration, typedPath } from '../config/configuration.ts';
+import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 
 // A backup is a tar archive in an age file (ADR 86). With `age --decrypt FILE | tar x` it can be read without grantd.
 
@@ -207,6 +209,69 @@ function secretsIn(text: string): readonly string[] {
   const value: unknown = JSON.parse(text);
   if (Array.isArray(value) && value.length > 0 && value.every((one) => typeof one === 'string')) return value;
   throw new TypeError('expected secrets');
+}
+
+/**
+ * How the options and flags seal a backup.
+ * @throws {ConfigurationRefused} they name none or two ways, or one that cannot be used
+ */
+export async function lockOf(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<BackupLock> {
+  const { backupRecipients: recipients = [] } = settings;
+  const passphrase = passphraseOf({ settings, sourceOf }, environment);
+  if (recipients.length > 0 && passphrase !== undefined)
+    throw new ConfigurationRefused(
+      `${sourceOf('backupRecipients')}: expected either public keys or a passphrase, not both`,
+    );
+  if (passphrase !== undefined) return { passphrase };
+  if (recipients.length === 0)
+    throw new ConfigurationRefused(
+      'a backup contains secrets, so it is sealed: expected --backup-recipients age1… (grantd backup new-key makes a key), ' +
+        '--backup-passphrase-file FILE or GRANTD_BACKUP_PASSPHRASE',
+    );
+  try {
+    await encrypterFor({ recipients });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    throw new ConfigurationRefused(`${sourceOf('backupRecipients')}: ${error.message}`);
+  }
+  return { recipients };
+}
+
+/**
+ * The passphrase of the options: from the file, else the value itself.
+ * @throws {ConfigurationRefused} the file cannot be used
+ */
+export function passphraseOf(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): string | undefined {
+  const { backupPassphraseFile: file, backupPassphrase } = settings;
+  if (file === undefined) return backupPassphrase;
+  return readPassphrase(typedPath(environment, file), sourceOf('backupPassphraseFile'));
+}
+
+/**
+ * @param source the option or flag that names the file
+ * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
+ */
+function readPassphrase(path: string, source: string, user = process.getuid?.()): string {
+  let text: string;
+  try {
+    const { uid, mode } = statSync(path);
+    if (user !== undefined && ((uid !== user && uid !== 0) || (mode & 0o077) !== 0))
+      throw new ConfigurationRefused(
+        `${source}: ${path} can be read by others: run chown ${user} ${path} and chmod 600 ${path}, and choose another passphrase if anyone else may have read it`,
+      );
+    text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+  } catch (error) {
+    if (error instanceof ConfigurationRefused) throw error;
+    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
+  }
+  if (isPassphrase(text)) return text;
+  throw new ConfigurationRefused(`${source}: ${path}: expected ${PASSPHRASE_FORM}`);
 }
 
 /** The secret keys in an age identity file, which has one per line and comments. */

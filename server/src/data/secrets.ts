@@ -179,6 +179,10 @@ function secretsIn(content: string, path: string): readonly string[] {
   );
 }
 
+function contentOf(secrets: readonly string[]): string {
+  return `${secrets.length === 1 ? secrets[0] : JSON.stringify(secrets)}\n`;
+}
+
 function isListOfSecrets(value: unknown): value is readonly string[] {
   const isSecret = (one: unknown) => typeof one === 'string' && one.length >= 32;
   return Array.isArray(value) && value.length > 0 && value.every(isSecret);
@@ -218,15 +222,15 @@ function requirePrivate(path: string, { uid, mode }: Stats, user: number): void 
 }
 
 /**
- * Creates the secret of a new database, readable only by its owner. If two processes try, both get the first one’s
- * secret.
+ * Creates the secret of a new or restored database, readable only by its owner. If two processes try, both get the first
+ * one’s secret.
  */
-export function createSecretFile(database: string): readonly string[] {
+export function createSecretFile(database: string, secrets = [newSecret()] as readonly string[]): readonly string[] {
   const path = secretFileOf(database);
   makeFolder(dirname(path));
   // A link appears atomically with its whole content and never replaces a file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, `${newSecret()}\n`, {
+  writeFileSync(draft, contentOf(secrets), {
     mode: 0o600,
     flag: 'wx',
     flush: true,
@@ -264,8 +268,7 @@ export function changeSecretFile(
   try {
     const secrets = readSecretFile(database);
     if (secrets === undefined) throw new Refused(`the server's secret ${path} is missing`);
-    const [only, ...others] = change(secrets);
-    writeFileSync(file, others.length === 0 ? `${only}\n` : `${JSON.stringify([only, ...others])}\n`);
+    writeFileSync(file, contentOf(change(secrets)));
     fsyncSync(file);
     renameSync(draft, path);
   } catch (error) {
@@ -291,7 +294,7 @@ function lockByDraft(draft: string, path: string): number {
 }
 
 /** Makes the rename durable. Windows has no such operation. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const handle = openSync(folder, constants.O_RDONLY);
   try {
@@ -301,7 +304,7 @@ function syncFolder(folder: string): void {
   }
 }
 
-function isErrno(error: unknown, code: string): boolean {
+export function isErrno(error: unknown, code: string): boolean {
   return errnoOf(error) === code;
 }
 

@@ -65,6 +65,9 @@ export interface Sessions {
    */
   addClient(id: string, clientId: string, names: ClientNames): Promise<boolean>;
 
+  /** @returns `undefined` if the session does not exist or has ended. The caller checks expiry. */
+  byId(id: string): Promise<StoredSession | undefined>;
+
   /** Whether the session exists and has not ended. */
   isOpen(id: string): Promise<boolean>;
 
@@ -79,6 +82,12 @@ export interface Sessions {
    * @returns the clients to notify
    */
   finishEnd(id: string, nowMs: number): Promise<readonly string[]>;
+
+  /**
+   * First step of ending all sessions of all users. A server finishes them.
+   * @returns how many
+   */
+  beginEndOfEveryone(nowMs: number): Promise<number>;
 
   /** Sessions whose end started before a time and was not finished, because a process died. */
   halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;
@@ -140,6 +149,8 @@ const SESSIONS_SQL = {
     SELECT issuer, id, $3, $4, $5 FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}
     ON CONFLICT (issuer, session_id, client_id) DO UPDATE SET sid = excluded.sid, sub = excluded.sub`,
 
+  byId: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}`,
+
   isOpen: `SELECT id FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}`,
 
   beginEnd: `
@@ -148,6 +159,9 @@ const SESSIONS_SQL = {
   beginEndOfAll: `
     UPDATE grantd.sessions SET ended_at_ms = $4
     WHERE issuer = $1 AND subject = $2 AND id <> $3 AND ${OPEN} RETURNING id, subject`,
+
+  beginEndOfEveryone: `
+    UPDATE grantd.sessions SET ended_at_ms = $2 WHERE issuer = $1 AND ${OPEN} RETURNING id`,
 
   // Due at once, before the first attempt.
   queueDeliveries: `
@@ -197,6 +211,10 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       const [held] = await tables.write([SESSIONS_SQL.hold, issuer, id], add);
       return held?.length === 1;
     },
+    async byId(id) {
+      const [row] = await tables.read(SESSIONS_SQL.byId, issuer, id);
+      return row && sessionOf(row);
+    },
     isOpen: async (id) => (await tables.read(SESSIONS_SQL.isOpen, issuer, id)).length === 1,
     async beginEnd(of, nowMs) {
       const call =
@@ -212,6 +230,10 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
         [SESSIONS_SQL.remove, issuer, id],
       );
       return queued.map((row) => String(row.client_id)).sort();
+    },
+    async beginEndOfEveryone(nowMs) {
+      const [ended = []] = await tables.write([SESSIONS_SQL.beginEndOfEveryone, issuer, nowMs]);
+      return ended.length;
     },
     halfEnded: async (beforeMs, limit) =>
       (await tables.read(SESSIONS_SQL.halfEnded, issuer, beforeMs, limit)).map(endedOf),

@@ -1,0 +1,329 @@
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { copySqlite, makeFolder, readSqlite, skipEventNumbers, SQLITE_SCHEMA_VERSION } from '@grantd/core/sqlite';
+import packageJson from '../../package.json' with { type: 'json' };
+import { Refused } from '../config/refused.ts';
+import {
+  type BackupKey,
+  type BackupLock,
+  type BackupManifest,
+  type OpenedBackup,
+  openBackup,
+  sealBackup,
+} from './backup_file.ts';
+import type { OpenDatabase } from './database.ts';
+import { createSecretFile, isErrno, readSecretFile, secretFileOf, syncFolder } from './secrets.ts';
+import { sqliteDatabase } from './sqlite_database.ts';
+import { SQLITE_MIGRATIONS, storedProgramVersion } from './sqlite_tables.ts';
+
+interface BackupOrder {
+  /** The database file. */
+  readonly path: string;
+  /** The new backup. */
+  readonly to: string;
+  readonly lock: BackupLock;
+  /** The server’s secrets, if they are to be in the backup. */
+  readonly secrets?: readonly string[];
+  readonly onPages?: (copied: number, all: number) => void;
+}
+
+export interface WrittenBackup extends BackupManifest {
+  readonly bytes: number;
+}
+
+/**
+ * Writes a backup of a database that processes may use meanwhile. The new file appears complete, or not at all.
+ * @throws {Refused} the database is missing or damaged, the new file exists or cannot be written, or another backup runs
+ */
+export async function backUp({ path, to, lock, secrets, onPages }: BackupOrder): Promise<WrittenBackup> {
+  if (!existsSync(path))
+    throw new Refused(`the database ${path} does not exist: choose another with --database.`);
+  requireFree(to);
+  return alone(path, async () => {
+    const copy = `${path}-backup`;
+    const partial = `${to}.partial`;
+    const clear = () => removeAll([copy, `${copy}-journal`, `${copy}-wal`, `${copy}-shm`, partial]);
+    // A killed process may have left them.
+    clear();
+    try {
+      const takenAtMs = Date.now();
+      createPrivately(copy);
+      await copySqlite({ path, to: copy, ...(onPages !== undefined && { onPages }) });
+      const damage = damageIn(copy, 'quick_check');
+      if (damage !== undefined)
+        throw new Refused(`the database ${path} is damaged (${damage}): no backup was written. Restore an earlier one.`);
+      const manifest = { program: packageJson.version, takenAtMs, ...contentOf(copy) };
+      makeFolder(dirname(to));
+      await sealBackup({ manifest, database: copy, ...(secrets !== undefined && { secrets }) }, partial, lock);
+      const { size: bytes } = statSync(partial);
+      putInPlace(partial, to);
+      return { ...manifest, bytes };
+    } catch (error) {
+      throw asRefused(error, to);
+    } finally {
+      clear();
+    }
+  });
+}
+
+/** What a backup was found to be. */
+export interface ExaminedBackup extends OpenedBackup {
+  readonly aliveTokens: number;
+  readonly clients: number;
+  readonly people: number;
+}
+
+interface ExaminationOrder {
+  /** The backup. */
+  readonly file: string;
+  readonly key: BackupKey;
+  /** Where to write its database. The caller removes this file and those next to it. */
+  readonly to: string;
+  /** If set, the issuer that the backup must be of. */
+  readonly issuer?: string;
+  /** Works on the database, which no server has used yet. */
+  readonly work?: (database: OpenDatabase, manifest: BackupManifest) => Promise<void>;
+}
+
+/**
+ * Opens a backup as a restore does: decrypts it, checks every page and index, and migrates its tables.
+ * @throws {Refused} it is damaged, of another issuer, or of a newer version
+ */
+export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> {
+  const { file, key, to, issuer, work } = order;
+  const opened = await openBackup(file, key, to, (manifest) => requireUsable(file, manifest, issuer));
+  const damage = damageIn(to, 'integrity_check');
+  if (damage !== undefined)
+    throw new Refused(`the database in ${file} is damaged (${damage}): use another backup.`);
+  const found = contentOf(to);
+  if (found.issuer !== opened.manifest.issuer || found.lastEvent !== opened.manifest.lastEvent)
+    throw new Refused(`the database in ${file} is not the one that it describes: use another backup.`);
+
+  const database = sqliteDatabase(to);
+  try {
+    const open = await database.open(opened.manifest.issuer);
+    skipEventNumbers(to, SKIPPED_EVENTS);
+    await work?.(open, opened.manifest);
+    return {
+      ...opened,
+      aliveTokens: await open.storage.countAlive({ issuedBeforeMs: Number.MAX_SAFE_INTEGER }),
+      clients: (await open.storage.clients.list()).length,
+      people: (await open.people.list()).length,
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+/** More events than a database writes between a backup and its restoration. */
+const SKIPPED_EVENTS = 1_000_000_000;
+
+function requireUsable(file: string, { program, issuer, schemas }: BackupManifest, wanted?: string): void {
+  if (wanted !== undefined && wanted !== issuer)
+    throw new Refused(`${file} is a backup of the issuer ${issuer}, not of ${wanted}: use another backup or --issuer.`);
+  if (schemas.library > SQLITE_SCHEMA_VERSION || schemas.program > SQLITE_MIGRATIONS.length)
+    throw new Refused(
+      `${file} was written by grantd ${program}, whose tables (versions ${schemas.library} and ${schemas.program}) are newer ` +
+        `than this version knows (${SQLITE_SCHEMA_VERSION} and ${SQLITE_MIGRATIONS.length}): use that version, or a later one.`,
+    );
+}
+
+interface RestoreOrder extends Omit<ExaminationOrder, 'to'> {
+  /** The database file to create. */
+  readonly path: string;
+  /** The server’s secrets of the options, which then need no file. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+export interface RestoredBackup extends ExaminedBackup {
+  /** The file with the server’s secret; `undefined` if there is none. */
+  readonly secretFile?: string;
+}
+
+/**
+ * Creates a database from a backup. The new file appears complete, or not at all.
+ * @throws {Refused} the database exists, a file of an earlier one is in its place, or the backup cannot be used
+ */
+export async function restore({ path, secrets: ofOptions, ...order }: RestoreOrder): Promise<RestoredBackup> {
+  requireNoDatabase(path);
+  makeFolder(dirname(path));
+  return alone(path, async () => {
+    const draft = `${path}-restore`;
+    const clear = () => removeAll([draft, ...beside(draft)]);
+    // A killed process may have left them.
+    clear();
+    try {
+      const examined = await examine({ ...order, to: draft });
+      requireUsableSecret(path, examined.secrets, ofOptions);
+      flush(draft);
+      // If the process dies in between, the next restore finds the same secret.
+      if (examined.secrets !== undefined && ofOptions === undefined) createSecretFile(path, examined.secrets);
+      requireNoDatabase(path);
+      putInPlace(draft, path);
+      // Notes about the previous file.
+      removeAll([`${path}-inodes`, `${path}-corrupt`]);
+      return { ...examined, ...(existsSync(secretFileOf(path)) && { secretFile: secretFileOf(path) }) };
+    } catch (error) {
+      throw asRefused(error, path);
+    } finally {
+      clear();
+    }
+  });
+}
+
+/** A log of an earlier database would be merged into the restored one. */
+function requireNoDatabase(path: string): void {
+  const found = [path, `${path}-wal`, `${path}-shm`, `${path}-journal`].find((file) => existsSync(file));
+  if (found === undefined) return;
+  throw new Refused(
+    found === path
+      ? `${path} exists: stop every program that uses it, and move it away, together with ${path}-wal and ${path}-shm, or choose another with --database.`
+      : `${found} of an earlier database exists: stop every program that uses it, and move it away.`,
+  );
+}
+
+function requireUsableSecret(
+  path: string,
+  ofBackup: readonly string[] | undefined,
+  ofOptions: readonly string[] | undefined,
+): void {
+  const [first] = ofBackup ?? [];
+  if (first === undefined) return;
+  if (ofOptions !== undefined) {
+    if (ofOptions.includes(first)) return;
+    throw new Refused('the secret of the options (GRANTD_SECRET) is not the one of the backup: unset it, or set the same.');
+  }
+  const present = readSecretFile(path);
+  if (present === undefined || present.join() === ofBackup?.join()) return;
+  throw new Refused(`${secretFileOf(path)} has another secret than the backup: move it away.`);
+}
+
+/** @returns the damage; `undefined` if there is none */
+function damageIn(path: string, check: 'quick_check' | 'integrity_check'): string | undefined {
+  try {
+    const found = readSqlite(path, (database) => String(database.prepare(`PRAGMA ${check}(1)`).get()?.[check]));
+    return found === 'ok' ? undefined : (found ?? 'missing').replaceAll('\n', ' ');
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+const CONTENT_SQL = 'SELECT id, issuer FROM issuers ORDER BY id LIMIT 1';
+const LAST_EVENT_SQL = 'SELECT coalesce(max(sequence), 0) AS last FROM events WHERE issuer_id = ?';
+
+/** @throws {Refused} it has no issuer yet */
+function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 'schemas'> {
+  const content = readSqlite(path, (database) => {
+    const row = database.prepare(CONTENT_SQL).get();
+    if (row === undefined) return undefined;
+    const library = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+    const hasNumber = library >= 4 ? database.prepare('SELECT last_event_sequence AS last FROM issuers WHERE id = ?') : undefined;
+    const last = [database.prepare(LAST_EVENT_SQL), hasNumber].map((sql) => Number(sql?.get(row.id ?? null)?.last ?? 0));
+    return {
+      issuer: String(row.issuer),
+      lastEvent: Math.max(...last),
+      schemas: { library, program: storedProgramVersion(database) },
+    };
+  });
+  if (content === undefined) throw new Refused('the database has no issuer yet: start the server first.');
+  return content;
+}
+
+/**
+ * Runs work that only one process may do on a database at a time. The lock ends with the process, also if it is killed.
+ * @throws {Refused} another process does it
+ */
+async function alone<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const lock = openLock(`${path}-backup.lock`);
+  try {
+    return await work();
+  } finally {
+    lock.close();
+  }
+}
+
+/** Another process makes a backup of the same database, or restores one. */
+export class BackupRunning extends Refused {
+  override readonly name = 'Refused';
+}
+
+/** The file stays: if it were deleted, two processes could lock two files of the same name. */
+function openLock(path: string): DatabaseSync {
+  createPrivately(path);
+  const lock = new DatabaseSync(path, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if (!(error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5)) throw error;
+    throw new BackupRunning(`another process is making or restoring a backup of this database: wait for it (${path}).`);
+  }
+}
+
+function createPrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  }
+}
+
+function requireFree(to: string): void {
+  if (existsSync(to)) throw new Refused(`${to} exists: choose another name for the backup.`);
+}
+
+/**
+ * Gives a finished file its name, durably and without replacing another file.
+ * @throws {Refused} a file of that name has appeared
+ */
+function putInPlace(draft: string, path: string): void {
+  try {
+    linkSync(draft, path);
+    rmSync(draft);
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) throw new Refused(`${path} has just appeared: nothing was replaced.`);
+    // Some file systems have no links.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].some((code) => isErrno(error, code))) throw error;
+    renameSync(draft, path);
+  }
+  syncFolder(dirname(path));
+}
+
+function flush(path: string): void {
+  const file = openSync(path, constants.O_RDWR);
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The files that belong to a database by name, such as its log. */
+function beside(path: string): readonly string[] {
+  const start = `${basename(path)}-`;
+  const files = readdirSync(dirname(path)).filter((file) => file.startsWith(start));
+  return files.map((file) => join(dirname(path), file));
+}
+
+function removeAll(paths: readonly string[]): void {
+  for (const path of paths) rmSync(path, { force: true });
+}
+
+/** Errors of the file system, such as a full disk, in one line. */
+function asRefused(error: unknown, path: string): unknown {
+  if (error instanceof Refused || !(error instanceof Error) || !('syscall' in error)) return error;
+  return new Refused(`${path} cannot be written: ${error.message}.`, { cause: error });
+}

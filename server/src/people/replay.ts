@@ -1,0 +1,113 @@
+import type { AdministrableStorage, EventRecord, EventType, TokenRecord } from '@grantd/core';
+import type { OpenDatabase } from '../data/database.ts';
+import { PersonRemoval } from './removal.ts';
+import { SessionEnding } from './sessions.ts';
+
+type Replayed = Pick<OpenDatabase, 'storage' | 'people' | 'sessions' | 'consents'>;
+
+/** What a replay did to a restored database, and what it could not do. */
+export interface ReplayOutcome {
+  /** Number of events that were applied again. */
+  readonly applied: number;
+  /** Number of revoked tokens and codes that the backup does not contain, because they were issued later. */
+  readonly unknown: number;
+  /** Other changes after the backup, the last one of each target. They are lost. */
+  readonly lost: readonly EventRecord[];
+}
+
+/**
+ * Applies revocations, disablings and removals that happened after a backup to the restored database, in their order. No
+ * server uses it yet.
+ * @param events in order, all later than the backup
+ */
+export async function replay(database: Replayed, events: readonly EventRecord[]): Promise<ReplayOutcome> {
+  const steps = stepsOn(database);
+  const lost = new Map<string, EventRecord>();
+  let applied = 0;
+  let unknown = 0;
+  for (const event of events) {
+    const step = steps[event.type];
+    if (step === undefined) lost.set(`${event.type} ${event.target}`, event);
+    else if ((await step(event.target)) === 'unknown') unknown += 1;
+    else applied += 1;
+  }
+  return { applied, unknown, lost: [...lost.values()] };
+}
+
+/** Applies an event to its target. @returns `unknown` if the target was created after the backup */
+type Step = (target: string) => Promise<'unknown' | undefined>;
+
+function stepsOn({ storage, people, sessions, consents }: Replayed): Partial<Record<EventType, Step>> {
+  const ending = new SessionEnding({ sessions, storage });
+  const removal = new PersonRemoval({ people, consents, ending, storage });
+  const revokeAll =
+    (principal: 'client' | 'subject' | 'grant'): Step =>
+    async (id) => {
+      await storage.revokeAll({ principal, id });
+      return undefined;
+    };
+  const setDisabled =
+    (principal: 'client' | 'subject', disabled: boolean): Step =>
+    async (id) => {
+      await storage.setDisabled(principal, id, disabled);
+      return undefined;
+    };
+
+  return {
+    client_revoked: revokeAll('client'),
+    client_disabled: setDisabled('client', true),
+    client_enabled: setDisabled('client', false),
+    async client_removed(id) {
+      return (await storage.clients.remove(id)) ? undefined : 'unknown';
+    },
+    subject_revoked: revokeAll('subject'),
+    subject_disabled: setDisabled('subject', true),
+    subject_enabled: setDisabled('subject', false),
+    async person_removed(subject) {
+      await removal.remove(subject);
+      return undefined;
+    },
+    grant_revoked: revokeAll('grant'),
+    async session_revoked(id) {
+      const session = await sessions.byId(id);
+      if (session !== undefined) await ending.end({ id, subject: session.subject });
+      // Its tokens can outlive its row.
+      await storage.revokeAll({ principal: 'session', id });
+      return undefined;
+    },
+    async token_revoked(id) {
+      const record = await tokenOf(storage, id);
+      if (!record) return 'unknown';
+      await storage.tokens.revoke(record);
+      return undefined;
+    },
+    async family_revoked(id) {
+      // A family without a row in the backup has no token in it that could be alive.
+      await storage.tokens.revokeFamily({ ...NO_TOKEN, id, familyId: id });
+      return undefined;
+    },
+    async code_revoked(id) {
+      const record = await storage.authorizationCodes.get(id);
+      if (!record) return 'unknown';
+      await storage.authorizationCodes.revoke(record);
+      return undefined;
+    },
+    async issued_before_revoked(target) {
+      await storage.revokeAll({ issuedBeforeMs: Number(target) });
+      return undefined;
+    },
+  };
+}
+
+async function tokenOf({ tokens }: Pick<AdministrableStorage, 'tokens'>, id: string) {
+  return (await tokens.getByAccessToken(id)) ?? (await tokens.getByRefreshToken(id));
+}
+
+/** A family is revoked by its identifier alone. */
+const NO_TOKEN: Omit<TokenRecord, 'id'> = {
+  kind: 'refresh_token',
+  clientId: '',
+  scopes: [],
+  issuedAtMs: 0,
+  expiresAt: 0,
+};
