@@ -24,9 +24,7 @@ export function migrateCommands(): Command {
     )
     .action((flags: GivenFlags) => withDatabase(flags, showStatus));
   databaseFlags(
-    group
-      .command('up')
-      .description('migrate the tables now. The next start of the server does this too'),
+    group.command('up').description('migrate the tables now. The next start of the server does this too'),
   )
     .option('--force', 'migrate although other processes use the database')
     .addHelpText(
@@ -37,9 +35,7 @@ servers of the earlier version answer 503 from then on. Use it if a connection p
 
   grantd migrate up --database sqlite:/var/lib/grantd/grantd.db`,
     )
-    .action((flags: UpFlags) =>
-      withDatabase(flags, (parts) => migrateUp(parts, flags.force === true)),
-    );
+    .action((flags: UpFlags) => withDatabase(flags, (parts) => migrateUp(parts, flags.force === true)));
   return group;
 }
 

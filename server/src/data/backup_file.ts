@@ -114,10 +114,7 @@ export async function openBackup(
   accept: (manifest: BackupManifest) => void,
 ): Promise<OpenedBackup> {
   const sealed = await openOrRefuse(path);
-  const [decrypter, { createTarDecoder }] = await Promise.all([
-    decrypterFor(key),
-    import('modern-tar'),
-  ]);
+  const [decrypter, { createTarDecoder }] = await Promise.all([decrypterFor(key), import('modern-tar')]);
   const archive = await decrypter.decrypt(sealed.stream()).catch((error: unknown) => {
     throw refusedHeader(path, key, error);
   });
@@ -128,7 +125,8 @@ export async function openBackup(
     for await (const { header, body } of archive.pipeThrough(createTarDecoder({ strict: true }))) {
       if (manifest === undefined) {
         manifest = header.name === MANIFEST ? manifestIn(await smallText(body, header.size)) : undefined;
-        if (manifest === undefined) throw new Refused(`${path} is not a backup that this version of grantd can read.`);
+        if (manifest === undefined)
+          throw new Refused(`${path} is not a backup that this version of grantd can read.`);
         accept(manifest);
       } else if (header.name === SECRET) secrets = secretsIn(await smallText(body, header.size));
       else if (header.name === DATABASE && !hasDatabase) {
@@ -254,10 +252,11 @@ export function passphraseOf(
 }
 
 /**
+ * Reads a file with a passphrase, which only its owner may read.
  * @param source the option or flag that names the file
  * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
  */
-function readPassphrase(path: string, source: string, user = process.getuid?.()): string {
+export function readPassphrase(path: string, source: string, user = process.getuid?.()): string {
   let text: string;
   try {
     const { uid, mode } = statSync(path);

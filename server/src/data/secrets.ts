@@ -225,7 +225,10 @@ function requirePrivate(path: string, { uid, mode }: Stats, user: number): void 
  * Creates the secret of a new or restored database, readable only by its owner. If two processes try, both get the first
  * one’s secret.
  */
-export function createSecretFile(database: string, secrets = [newSecret()] as readonly string[]): readonly string[] {
+export function createSecretFile(
+  database: string,
+  secrets = [newSecret()] as readonly string[],
+): readonly string[] {
   const path = secretFileOf(database);
   makeFolder(dirname(path));
   // A link appears atomically with its whole content and never replaces a file.

@@ -12,7 +12,13 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { copySqlite, makeFolder, readSqlite, skipEventNumbers, SQLITE_SCHEMA_VERSION } from '@grantd/core/sqlite';
+import {
+  copySqlite,
+  makeFolder,
+  readSqlite,
+  SQLITE_SCHEMA_VERSION,
+  skipEventNumbers,
+} from '@grantd/core/sqlite';
 import packageJson from '../../package.json' with { type: 'json' };
 import { Refused } from '../config/refused.ts';
 import {
@@ -63,10 +69,16 @@ export async function backUp({ path, to, lock, secrets, onPages }: BackupOrder):
       await copySqlite({ path, to: copy, ...(onPages !== undefined && { onPages }) });
       const damage = damageIn(copy, 'quick_check');
       if (damage !== undefined)
-        throw new Refused(`the database ${path} is damaged (${damage}): no backup was written. Restore an earlier one.`);
+        throw new Refused(
+          `the database ${path} is damaged (${damage}): no backup was written. Restore an earlier one.`,
+        );
       const manifest = { program: packageJson.version, takenAtMs, ...contentOf(copy) };
       makeFolder(dirname(to));
-      await sealBackup({ manifest, database: copy, ...(secrets !== undefined && { secrets }) }, partial, lock);
+      await sealBackup(
+        { manifest, database: copy, ...(secrets !== undefined && { secrets }) },
+        partial,
+        lock,
+      );
       const { size: bytes } = statSync(partial);
       putInPlace(partial, to);
       return { ...manifest, bytes };
@@ -93,6 +105,8 @@ interface ExaminationOrder {
   readonly to: string;
   /** If set, the issuer that the backup must be of. */
   readonly issuer?: string;
+  /** Receives what begins next. */
+  readonly onStep?: (step: string) => void;
   /** Works on the database, which no server has used yet. */
   readonly work?: (database: OpenDatabase, manifest: BackupManifest) => Promise<void>;
 }
@@ -102,8 +116,10 @@ interface ExaminationOrder {
  * @throws {Refused} it is damaged, of another issuer, or of a newer version
  */
 export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> {
-  const { file, key, to, issuer, work } = order;
+  const { file, key, to, issuer, work, onStep } = order;
+  onStep?.('decrypting the backup');
   const opened = await openBackup(file, key, to, (manifest) => requireUsable(file, manifest, issuer));
+  onStep?.('checking the database');
   const damage = damageIn(to, 'integrity_check');
   if (damage !== undefined)
     throw new Refused(`the database in ${file} is damaged (${damage}): use another backup.`);
@@ -111,6 +127,7 @@ export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> 
   if (found.issuer !== opened.manifest.issuer || found.lastEvent !== opened.manifest.lastEvent)
     throw new Refused(`the database in ${file} is not the one that it describes: use another backup.`);
 
+  onStep?.('opening the database');
   const database = sqliteDatabase(to);
   try {
     const open = await database.open(opened.manifest.issuer);
@@ -132,7 +149,9 @@ const SKIPPED_EVENTS = 1_000_000_000;
 
 function requireUsable(file: string, { program, issuer, schemas }: BackupManifest, wanted?: string): void {
   if (wanted !== undefined && wanted !== issuer)
-    throw new Refused(`${file} is a backup of the issuer ${issuer}, not of ${wanted}: use another backup or --issuer.`);
+    throw new Refused(
+      `${file} is a backup of the issuer ${issuer}, not of ${wanted}: use another backup or --issuer.`,
+    );
   if (schemas.library > SQLITE_SCHEMA_VERSION || schemas.program > SQLITE_MIGRATIONS.length)
     throw new Refused(
       `${file} was written by grantd ${program}, whose tables (versions ${schemas.library} and ${schemas.program}) are newer ` +
@@ -203,7 +222,9 @@ function requireUsableSecret(
   if (first === undefined) return;
   if (ofOptions !== undefined) {
     if (ofOptions.includes(first)) return;
-    throw new Refused('the secret of the options (GRANTD_SECRET) is not the one of the backup: unset it, or set the same.');
+    throw new Refused(
+      'the secret of the options (GRANTD_SECRET) is not the one of the backup: unset it, or set the same.',
+    );
   }
   const present = readSecretFile(path);
   if (present === undefined || present.join() === ofBackup?.join()) return;
@@ -213,7 +234,9 @@ function requireUsableSecret(
 /** @returns the damage; `undefined` if there is none */
 function damageIn(path: string, check: 'quick_check' | 'integrity_check'): string | undefined {
   try {
-    const found = readSqlite(path, (database) => String(database.prepare(`PRAGMA ${check}(1)`).get()?.[check]));
+    const found = readSqlite(path, (database) =>
+      String(database.prepare(`PRAGMA ${check}(1)`).get()?.[check]),
+    );
     return found === 'ok' ? undefined : (found ?? 'missing').replaceAll('\n', ' ');
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -229,8 +252,13 @@ function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 
     const row = database.prepare(CONTENT_SQL).get();
     if (row === undefined) return undefined;
     const library = Number(database.prepare('PRAGMA user_version').get()?.user_version);
-    const hasNumber = library >= 4 ? database.prepare('SELECT last_event_sequence AS last FROM issuers WHERE id = ?') : undefined;
-    const last = [database.prepare(LAST_EVENT_SQL), hasNumber].map((sql) => Number(sql?.get(row.id ?? null)?.last ?? 0));
+    const hasNumber =
+      library >= 4
+        ? database.prepare('SELECT last_event_sequence AS last FROM issuers WHERE id = ?')
+        : undefined;
+    const last = [database.prepare(LAST_EVENT_SQL), hasNumber].map((sql) =>
+      Number(sql?.get(row.id ?? null)?.last ?? 0),
+    );
     return {
       issuer: String(row.issuer),
       lastEvent: Math.max(...last),
@@ -269,7 +297,9 @@ function openLock(path: string): DatabaseSync {
   } catch (error) {
     lock.close();
     if (!(error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5)) throw error;
-    throw new BackupRunning(`another process is making or restoring a backup of this database: wait for it (${path}).`);
+    throw new BackupRunning(
+      `another process is making or restoring a backup of this database: wait for it (${path}).`,
+    );
   }
 }
 

@@ -1,0 +1,267 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import {
+  type Configuration,
+  type GivenFlags,
+  readConfiguration,
+  typedPath,
+} from '../config/configuration.ts';
+import { isPassphrase, isPostgresUrl, PASSPHRASE_FORM } from '../config/options.ts';
+import { Refused } from '../config/refused.ts';
+import {
+  type BackupKey,
+  type BackupLock,
+  identitiesIn,
+  lockOf,
+  newIdentity,
+  passphraseOf,
+  readPassphrase,
+} from '../data/backup_file.ts';
+import { databasePath } from '../data/database_of.ts';
+import { readSecretFile, secretFileOf } from '../data/secrets.ts';
+import {
+  collect,
+  databaseFlags,
+  endProgress,
+  labelled,
+  printOne,
+  readStandardInput,
+  showProgress,
+  timeOf,
+} from './command.ts';
+import { BadUsage } from './exit.ts';
+
+interface BackupFlags extends GivenFlags {
+  readonly recipient?: readonly string[];
+  readonly passphraseFile?: string;
+  readonly secret?: boolean;
+}
+
+export interface KeyFlags extends GivenFlags {
+  readonly identityFile?: string;
+  readonly passphraseFile?: string;
+}
+
+/** Options of the server that seal its own backups too. */
+const LOCK_OPTIONS = ['backupRecipients', 'backupPassphraseFile'] as const;
+
+const PASSPHRASE_FLAG =
+  'a file with the passphrase, or - for standard input. Default: GRANTD_BACKUP_PASSPHRASE';
+
+export function backupCommand(): Command {
+  const group = databaseFlags(
+    new Command('backup')
+      .argument('[file]', 'the new backup')
+      .description('back up an SQLite database and the server’s secret, while servers run'),
+    LOCK_OPTIONS,
+  )
+    // Flags after a subcommand are its own, also if both have them.
+    .enablePositionalOptions()
+    .option('--recipient <KEY>', 'a public key that the backup is sealed for; repeatable', collect)
+    .option('--passphrase-file <FILE>', PASSPHRASE_FLAG)
+    .option('--no-secret', 'leave out the server’s secret, which a restore then needs from elsewhere')
+    .addHelpText(
+      'after',
+      `
+The backup is one age file. It is sealed with keys or with a passphrase.
+
+  grantd backup new-key backup.key
+  grantd backup /var/backups/grantd.age --recipient age1…
+  grantd backup verify /var/backups/grantd.age --identity-file backup.key
+  grantd restore /var/backups/grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db`,
+    )
+    .action((file: string | undefined, flags: BackupFlags) => writeBackup(file, flags));
+  keyFlags(
+    group
+      .command('verify <FILE>')
+      .description(
+        'open a backup as a restore does, check it, and show what is in it. Writes it to a temporary folder',
+      ),
+  )
+    .option('--issuer <URL>', 'the issuer that the backup must be of')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+  grantd backup verify /var/backups/grantd.age --identity-file backup.key`,
+    )
+    .action(verifyBackup);
+  group
+    .command('new-key <FILE>')
+    .description(
+      'create a key pair for backups: the file gets the secret identity, and the public key is printed',
+    )
+    .addHelpText(
+      'after',
+      `
+Keep FILE away from the server. Without it, backups sealed for its key are lost.
+
+  grantd backup new-key backup.key`,
+    )
+    .action(createKey);
+  return group;
+}
+
+/** Adds the flags that open a backup. */
+export function keyFlags(command: Command): Command {
+  return command
+    .option('--identity-file <FILE>', 'a file with the age identity whose key the backup is sealed for')
+    .option('--passphrase-file <FILE>', PASSPHRASE_FLAG);
+}
+
+async function writeBackup(file: string | undefined, given: BackupFlags): Promise<void> {
+  // A command with subcommands would otherwise show its help.
+  if (file === undefined) throw new BadUsage('expected the path of the new backup: grantd backup FILE');
+  const { recipient, passphraseFile, secret: isWithSecret = true, ...flags } = given;
+  const configuration = readConfiguration(
+    { ...flags, ...(recipient !== undefined && { backupRecipients: recipient.join(',') }) },
+    process.env,
+  );
+  refusePostgres(configuration);
+  const path = databasePath(configuration.settings.database, process.env);
+  const lock = await lockFrom(configuration, recipient !== undefined, passphraseFile);
+  const secrets = isWithSecret ? secretsOf(configuration, path) : undefined;
+  const { backUp } = await import('../data/sqlite_backup.ts');
+  const written = await backUp({
+    ...{ path, lock },
+    to: typedPath(process.env, file),
+    ...(secrets !== undefined && { secrets }),
+    onPages: (copied, all) => showProgress(`${Math.floor((copied / all) * 100)} % copied`),
+  }).finally(endProgress);
+  const { bytes, takenAtMs, issuer, lastEvent } = written;
+  const shown = { file, issuer, takenAt: timeOf(takenAtMs), lastEvent, bytes, secret: secrets !== undefined };
+  printOne({ isJson: flags.json === true }, shown, [
+    `wrote ${file} (${bytes} bytes) of the issuer ${issuer}, as of ${shown.takenAt}`,
+    ...(secrets === undefined ? ['The server’s secret is not in it.'] : []),
+  ]);
+}
+
+/** @throws {BadUsage} the database is PostgreSQL */
+export function refusePostgres({ settings, sourceOf }: Configuration): void {
+  if (!isPostgresUrl(settings.database)) return;
+  throw new BadUsage(
+    `${sourceOf('database')}: expected sqlite:PATH. Back up PostgreSQL with its own tools, pg_dump or pg_basebackup ` +
+      'with archived logs, and GRANTD_SECRET separately (docs/backup.md)',
+  );
+}
+
+async function lockFrom(
+  configuration: Configuration,
+  hasRecipients: boolean,
+  passphraseFile: string | undefined,
+): Promise<BackupLock> {
+  if (passphraseFile === undefined) {
+    // A flag wins over a passphrase in the environment.
+    const settings = hasRecipients
+      ? { ...configuration.settings, backupPassphrase: undefined, backupPassphraseFile: undefined }
+      : configuration.settings;
+    return lockOf({ ...configuration, settings }, process.env);
+  }
+  if (hasRecipients) throw new BadUsage('expected only one of --recipient and --passphrase-file');
+  return { passphrase: await passphraseFrom(passphraseFile) };
+}
+
+async function passphraseFrom(file: string): Promise<string> {
+  if (file !== '-') return readPassphrase(typedPath(process.env, file), '--passphrase-file');
+  const passphrase = await readStandardInput('a passphrase');
+  if (!isPassphrase(passphrase)) throw new BadUsage(`standard input: expected ${PASSPHRASE_FORM}`);
+  return passphrase;
+}
+
+/** What opens a backup: the flags, else the passphrase of the options. */
+export async function keyFrom(configuration: Configuration, flags: KeyFlags): Promise<BackupKey> {
+  const { identityFile, passphraseFile } = flags;
+  if (identityFile !== undefined && passphraseFile !== undefined)
+    throw new BadUsage('expected only one of --identity-file and --passphrase-file');
+  if (identityFile !== undefined) return { identities: identitiesIn(typedPath(process.env, identityFile)) };
+  if (passphraseFile !== undefined) return { passphrase: await passphraseFrom(passphraseFile) };
+  const passphrase = passphraseOf(configuration, process.env);
+  if (passphrase !== undefined) return { passphrase };
+  throw new BadUsage(
+    'a backup is sealed: expected --identity-file FILE, --passphrase-file FILE or GRANTD_BACKUP_PASSPHRASE',
+  );
+}
+
+function secretsOf({ settings }: Configuration, path: string): readonly string[] {
+  const secrets = settings.secret ?? readSecretFile(path);
+  if (secrets !== undefined) return secrets;
+  throw new Refused(
+    `the server’s secret is neither in GRANTD_SECRET nor in ${secretFileOf(path)}: set GRANTD_SECRET as for the server, ` +
+      'or leave the secret out with --no-secret.',
+  );
+}
+
+async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags): Promise<void> {
+  const configuration = readConfiguration({}, process.env);
+  const key = await keyFrom(configuration, given);
+  const { examine } = await import('../data/sqlite_backup.ts');
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-verify-'));
+  try {
+    const examined = await examine({
+      ...{ file: typedPath(process.env, file), key, to: join(folder, 'grantd.db') },
+      ...(typeof issuer === 'string' && { issuer }),
+      onStep: showProgress,
+    }).finally(endProgress);
+    const { manifest, secrets, aliveTokens, clients, people } = examined;
+    const { program, takenAtMs, lastEvent, schemas } = manifest;
+    const ageSeconds = Math.max(0, Math.round((Date.now() - takenAtMs) / 1000));
+    const shown = {
+      ...{
+        file,
+        issuer: manifest.issuer,
+        takenAt: timeOf(takenAtMs),
+        ageSeconds,
+        program,
+        schemas,
+        lastEvent,
+      },
+      ...{ clients, users: people, activeTokens: aliveTokens, secret: secrets !== undefined },
+    };
+    printOne({ isJson: json === true }, shown, [
+      `${file} can be restored.`,
+      ...labelled({
+        issuer: manifest.issuer,
+        taken: `${timeOf(takenAtMs)} (${durationOf(ageSeconds)} ago)`,
+        'written by': `grantd ${program}, tables ${schemas.library} (library) and ${schemas.program} (program)`,
+        'last event': String(lastEvent),
+        clients: String(clients),
+        users: String(people),
+        'active tokens': String(aliveTokens),
+        'server’s secret': secrets === undefined ? 'not in it' : 'in it',
+      }),
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** In the largest unit of which there are at least two. */
+export function durationOf(seconds: number): string {
+  const units = [
+    ['days', 86_400],
+    ['hours', 3600],
+    ['minutes', 60],
+  ] as const;
+  for (const [unit, length] of units)
+    if (seconds >= 2 * length) return `${Math.floor(seconds / length)} ${unit}`;
+  return `${seconds} seconds`;
+}
+
+async function createKey(file: string): Promise<void> {
+  const { identity, recipient } = await newIdentity();
+  try {
+    writeFileSync(typedPath(process.env, file), `# public key: ${recipient}\n${identity}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new Refused(
+      code === 'EEXIST' ? `${file} exists: choose another name.` : `${file} cannot be written: ${code}.`,
+    );
+  }
+  console.log(recipient);
+}

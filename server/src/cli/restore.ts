@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs';
+import { EVENT_TYPES, type EventRecord } from '@grantd/core';
+import { isJsonObject, oneOf } from '@grantd/core/options';
+import { Command } from 'commander';
+import { readConfiguration, typedPath } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
+import type { OpenDatabase } from '../data/database.ts';
+import { databasePath } from '../data/database_of.ts';
+import { audited } from '../instance/audit.ts';
+import { type ReplayOutcome, replay } from '../people/replay.ts';
+import { durationOf, type KeyFlags, keyFlags, keyFrom, refusePostgres } from './backup.ts';
+import { databaseFlags, endProgress, labelled, printOne, showProgress, timeOf } from './command.ts';
+
+interface RestoreFlags extends KeyFlags {
+  readonly replayEvents?: string;
+  readonly revokeTokens?: true;
+}
+
+export function restoreCommand(): Command {
+  return keyFlags(
+    databaseFlags(
+      new Command('restore')
+        .argument('<file>', 'the backup')
+        .description('create an SQLite database and the server’s secret from a backup'),
+    ),
+  )
+    .option(
+      '--replay-events <FILE>',
+      'apply revocations, disablings and removals that happened after the backup, from grantd events list --json',
+    )
+    .option('--revoke-tokens', 'revoke every token in the backup and end every session')
+    .addHelpText(
+      'after',
+      `
+Stop the server and move the old database away first, together with its -wal and -shm files. The command creates the whole
+database, or nothing.
+
+  grantd restore grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db --revoke-tokens`,
+    )
+    .action(restoreBackup);
+}
+
+/** What was done to the database before any server uses it. */
+interface Afterwork {
+  replayed?: ReplayOutcome;
+  /** Numbers of events after the backup that are not in the file. */
+  missing?: readonly (readonly [number, number])[];
+  sessionsEnded?: number;
+}
+
+async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
+  const { identityFile, passphraseFile, replayEvents, revokeTokens = false, ...flags } = given;
+  const configuration = readConfiguration(flags, process.env);
+  refusePostgres(configuration);
+  const { settings } = configuration;
+  const path = databasePath(settings.database, process.env);
+  const events = replayEvents === undefined ? undefined : readEvents(replayEvents);
+  const key = await keyFrom(configuration, {
+    ...(identityFile !== undefined && { identityFile }),
+    ...(passphraseFile !== undefined && { passphraseFile }),
+  });
+  const { restore } = await import('../data/sqlite_backup.ts');
+  const done: Afterwork = {};
+  const restored = await restore({
+    ...{ file: typedPath(process.env, file), key, path, secrets: settings.secret },
+    ...(settings.issuer !== undefined && { issuer: settings.issuer }),
+    onStep: showProgress,
+    async work(opened, { lastEvent }) {
+      const database = { ...opened, ...audited(opened, 'cli') };
+      if (events !== undefined) {
+        await requireSameHistory(replayEvents ?? '', database, events);
+        const later = events.filter(({ sequence }) => sequence > lastEvent);
+        done.missing = gaps(lastEvent, later);
+        done.replayed = await replay(database, later);
+      }
+      if (revokeTokens) done.sessionsEnded = await endEverything(database);
+    },
+  }).finally(endProgress);
+
+  const { manifest, aliveTokens, secretFile } = restored;
+  const takenAt = timeOf(manifest.takenAtMs);
+  const shown = {
+    ...{ database: path, issuer: manifest.issuer, takenAt, lastEvent: manifest.lastEvent },
+    ...{ activeTokens: aliveTokens, secretFile, ...done },
+  };
+  const ageSeconds = Math.max(0, Math.round((Date.now() - manifest.takenAtMs) / 1000));
+  printOne({ isJson: flags.json === true }, shown, [
+    `restored ${path} from ${file}`,
+    ...labelled({
+      issuer: manifest.issuer,
+      'backup taken': `${takenAt} (${durationOf(ageSeconds)} ago)`,
+      'active tokens': String(aliveTokens),
+      'server’s secret': secretFile ?? (settings.secret === undefined ? 'missing' : 'of the options'),
+      'events applied': done.replayed && String(done.replayed.applied),
+      'sessions ended': done.sessionsEnded === undefined ? undefined : String(done.sessionsEnded),
+    }),
+  ]);
+  const warnings = warningsOf({ takenAt, done, path, lastEvent: manifest.lastEvent });
+  if (secretFile === undefined && settings.secret === undefined)
+    warnings.push(
+      `The backup does not contain the server’s secret: put it into ${path}.secret (mode 600), or set GRANTD_SECRET.`,
+    );
+  console.error(`\n${warnings.join('\n')}`);
+}
+
+/** Ends what the backup holds, and what it could bring back. @returns the number of sessions */
+async function endEverything({ storage, sessions }: OpenDatabase): Promise<number> {
+  const nowMs = Date.now();
+  await storage.revokeAll({ issuedBeforeMs: nowMs });
+  return sessions.beginEndOfEveryone(nowMs);
+}
+
+interface Situation {
+  readonly takenAt: string | undefined;
+  readonly done: Afterwork;
+  readonly path: string;
+  readonly lastEvent: number;
+}
+
+/** What may be active again, and how to end it. */
+function warningsOf({
+  takenAt,
+  done: { replayed, missing = [], sessionsEnded },
+  path,
+  lastEvent,
+}: Situation): string[] {
+  const lines = [
+    `Tokens, users and clients from after ${takenAt} are unknown now. Passwords and registrations are those of the backup.`,
+  ];
+  if (sessionsEnded === undefined) {
+    const revoked =
+      replayed === undefined
+        ? 'Tokens that were revoked, sessions that ended and refresh tokens'
+        : 'Refresh tokens';
+    lines.push(
+      `${revoked} that were used after ${takenAt} may be active again. To end every token of the backup, run`,
+      '',
+      `  grantd token revoke --issued-before ${new Date().toISOString()} --database sqlite:${path}`,
+      '',
+    );
+    if (replayed === undefined)
+      lines.push(
+        `To apply only what happened after the backup, restore again with --replay-events FILE (events after ${lastEvent}).`,
+      );
+  }
+  for (const [first, last] of missing)
+    lines.push(`The file lacks the events ${first} to ${last}: what they ended may be active again.`);
+  if (replayed !== undefined && replayed.unknown > 0 && sessionsEnded === undefined)
+    lines.push(
+      `${replayed.unknown} revoked tokens, codes or clients are not in the backup, because they are from later. ` +
+        'If such a token came from a refresh token of the backup, that one is active again.',
+    );
+  const lost = replayed?.lost ?? [];
+  if (lost.length > 0) {
+    lines.push('These changes are lost. Repeat them:');
+    for (const { type, target, atMs } of lost.slice(0, MAX_LISTED))
+      lines.push(`  ${timeOf(atMs)}  ${type} ${target}${ADVICE[type] ?? ''}`);
+    if (lost.length > MAX_LISTED) lines.push(`  and ${lost.length - MAX_LISTED} more (--json prints all)`);
+  }
+  return lines;
+}
+
+const MAX_LISTED = 50;
+
+/** What the lost change leaves open. */
+const ADVICE: Readonly<Partial<Record<EventRecord['type'], string>>> = {
+  client_secret_rotated: ': the earlier secret is accepted again (grantd client rotate-secret)',
+  person_password_set: ': the earlier password is accepted again (grantd user set-password)',
+  key_rotated: ': this key signs again (grantd keys rotate)',
+  server_secret_dropped: ': the secret of the backup may contain it (grantd secrets status)',
+};
+
+const EVENT_TYPE = oneOf(...EVENT_TYPES);
+
+/**
+ * Reads the output of `grantd events list --json`.
+ * @returns the events in order
+ * @throws {Refused} the file is something else
+ */
+function readEvents(file: string): readonly EventRecord[] {
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(typedPath(process.env, file), 'utf8'));
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error;
+    throw new Refused(
+      `--replay-events: ${file}: ${isMissing ? `cannot be read (${error.code})` : 'expected JSON'}.`,
+    );
+  }
+  if (!Array.isArray(content))
+    throw new Refused(
+      `--replay-events: ${file}: expected the output of grantd events list --json, an array.`,
+    );
+  const events = content.map((event: unknown, index): EventRecord => {
+    const { number, at, type, target } = isJsonObject(event) ? event : {};
+    const knownType = EVENT_TYPE.read(type);
+    const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+    if (
+      typeof number !== 'number' ||
+      !Number.isSafeInteger(number) ||
+      typeof target !== 'string' ||
+      Number.isNaN(atMs)
+    )
+      throw new Refused(
+        `--replay-events: ${file}: element ${index + 1}: expected number, at, type and target of an event.`,
+      );
+    if (knownType === undefined)
+      throw new Refused(
+        `--replay-events: ${file}: event ${number}: this version of grantd does not know the type ${JSON.stringify(type)}.`,
+      );
+    return { sequence: number, atMs, type: knownType, target };
+  });
+  return events.sort((one, other) => one.sequence - other.sequence);
+}
+
+/** Events of both must agree. @throws {Refused} the file is of another database */
+async function requireSameHistory(
+  file: string,
+  { storage }: OpenDatabase,
+  events: readonly EventRecord[],
+): Promise<void> {
+  const before = Math.max(0, (events[0]?.sequence ?? 1) - 1);
+  const stored = new Map(
+    (await storage.eventsAfter(before, MAX_COMPARED)).map((event) => [event.sequence, event]),
+  );
+  const other = events.find(({ sequence, type, target, atMs }) => {
+    const same = stored.get(sequence);
+    return same !== undefined && (same.type !== type || same.target !== target || same.atMs !== atMs);
+  });
+  if (other !== undefined)
+    throw new Refused(
+      `--replay-events: ${file} is of another database: event ${other.sequence} differs from the one in the backup.`,
+    );
+}
+
+const MAX_COMPARED = 1000;
+
+/** The ranges of numbers that are missing between the backup’s last event and the last one in the file. */
+function gaps(lastEvent: number, later: readonly EventRecord[]): readonly (readonly [number, number])[] {
+  const found: [number, number][] = [];
+  let before = lastEvent;
+  for (const { sequence } of later) {
+    if (sequence > before + 1) found.push([before + 1, sequence - 1]);
+    before = sequence;
+  }
+  return found;
+}
