@@ -49,6 +49,11 @@ export interface WrittenBackup extends BackupManifest {
   readonly bytes: number;
 }
 
+/** The copy of the database, next to it, which is not sealed yet. */
+const copyOf = (path: string) => `${path}-backup`;
+
+const partialOf = (to: string) => `${to}.partial`;
+
 /**
  * Writes a backup of a database that processes may use meanwhile. The new file appears complete, or not at all.
  * @throws {Refused} the database is missing or damaged, the new file exists or cannot be written, or another backup runs
@@ -58,9 +63,9 @@ export async function backUp({ path, to, lock, secrets, onPages }: BackupOrder):
     throw new Refused(`the database ${path} does not exist: choose another with --database.`);
   requireFree(to);
   return alone(path, async () => {
-    const copy = `${path}-backup`;
-    const partial = `${to}.partial`;
-    const clear = () => removeAll([copy, `${copy}-journal`, `${copy}-wal`, `${copy}-shm`, partial]);
+    const copy = copyOf(path);
+    const partial = partialOf(to);
+    const clear = () => clearBackup(path, to);
     // A killed process may have left them.
     clear();
     try {
@@ -88,6 +93,12 @@ export async function backUp({ path, to, lock, secrets, onPages }: BackupOrder):
       clear();
     }
   });
+}
+
+/** Removes what an unfinished backup has left. Call it only in the process that made it. */
+export function clearBackup(path: string, to: string): void {
+  const copy = copyOf(path);
+  removeAll([copy, `${copy}-journal`, `${copy}-wal`, `${copy}-shm`, partialOf(to)]);
 }
 
 /** What a backup was found to be. */

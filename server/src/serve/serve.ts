@@ -29,6 +29,7 @@ import {
   requestListener,
 } from './http_server.ts';
 import { type Reload, reloader } from './reload.ts';
+import type { BackupPlan } from './scheduled_backups.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
@@ -245,6 +246,7 @@ async function openService(
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
+  const backupPlan = await planOfBackups(configuration, environment);
   const database = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
@@ -290,6 +292,7 @@ async function openService(
           sweeps
             ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, log, signal)
             : undefined,
+          sweeps ? backUp(instance, settings, backupPlan, log, signal) : undefined,
         ]);
         void watch.damaged.then(() => {
           if (signal.aborted) return;
@@ -359,6 +362,28 @@ async function sweep(
     log,
     signal,
   );
+}
+
+/** Loads the module of scheduled backups only if the server makes any. */
+async function planOfBackups(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<BackupPlan | undefined> {
+  if (configuration.settings.backupFolder === undefined) return undefined;
+  const { backupPlanOf } = await import('./scheduled_backups.ts');
+  return backupPlanOf(configuration, environment);
+}
+
+async function backUp(
+  { database: { file: path }, issuer }: Instance,
+  { secret: secrets }: Settings,
+  plan: BackupPlan | undefined,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  if (plan === undefined || path === undefined) return;
+  const { backUpPeriodically } = await import('./scheduled_backups.ts');
+  await backUpPeriodically(plan, { path, issuer, secrets }, log, signal);
 }
 
 const INTERVAL_MS = 1000;
