@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, describe, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import { ALICE, Browser, isConsent, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from './harness/protocol.ts';
+
+const GOLDEN = join(import.meta.dirname, 'golden');
+const ISSUER = 'http://localhost:4577';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
+
+/** A copy of a golden database, where the program expects it. */
+function goldenHome(version: string): string {
+  const folder = workbench.folder();
+  mkdirSync(join(folder, 'grantd-data'));
+  const packed = readFileSync(join(GOLDEN, version, 'grantd.db.gz'));
+  writeFileSync(databaseOf(folder), gunzipSync(packed), { mode: 0o600 });
+  const secret = readFileSync(join(GOLDEN, version, 'secret'));
+  writeFileSync(`${databaseOf(folder)}.secret`, secret, { mode: 0o600 });
+  return folder;
+}
+
+function versionsIn(folder: string): readonly unknown[] {
+  const database = new DatabaseSync(databaseOf(folder), { readOnly: true });
+  const library = database.prepare('PRAGMA user_version').get()?.user_version;
+  const program = database.prepare('SELECT version FROM program_schema').get()?.version;
+  database.close();
+  return [library, program];
+}
+
+interface Golden {
+  readonly active: readonly string[];
+  readonly inactive: readonly string[];
+  /** The subject identifier of ada. */
+  readonly sub: string;
+}
+
+const golden = (version: string): Golden =>
+  JSON.parse(readFileSync(join(GOLDEN, version, 'tokens.json'), 'utf8'));
+
+for (const version of readdirSync(GOLDEN).filter((name) => name !== 'README.md')) {
+  describe(`a database of ${version}`, () => {
+    let server: RunningServer;
+    const folder = goldenHome(version);
+    const { active, inactive, sub } = golden(version);
+
+    test('is migrated by a start, and its tokens are active or inactive as before', async () => {
+      const before = versionsIn(folder);
+      server = await workbench.start(folder, ['--issuer', ISSUER, '--use-opaque-refresh-tokens', 'false']);
+      assert.notDeepEqual(versionsIn(folder), before);
+      for (const token of active) assert.equal((await introspect(server.url, token)).active, true, token);
+      for (const token of inactive) assert.deepEqual(await introspect(server.url, token), { active: false });
+    });
+
+    test('keeps its users, with their passwords and consents', async () => {
+      for (const credentials of [ALICE, { username: 'ada', password: 'correct horse' }]) {
+        const browser = new Browser(server.url);
+        const pkce = newPkce();
+        const url = authorizationUrl(server.url, pkce);
+        const callback = await signInAndConsent(browser, url, credentials);
+        assert.ok((await redeem(server.url, pkce, callback)).id_token);
+        assert.equal(isConsent(await browser.get(url)), false);
+      }
+      const users = JSON.parse(await grantdPrints(folder, ['user', 'list', '--json']));
+      const ada = users.find(({ name }: { name: string }) => name === 'ada');
+      assert.equal(ada.sub, sub);
+      const eve = users.find(({ name }: { name: string }) => name === 'eve');
+      assert.ok(eve.disabledAt);
+      const alice = JSON.parse(await grantdPrints(folder, ['user', 'show', 'alice', '--json']));
+      assert.equal(alice.consents.length, 1);
+    });
+
+    test('keeps its clients with their secrets, and its refresh tokens', async () => {
+      const request = { grant_type: 'client_credentials' };
+      const right = basic('billing', 'a secret of forty-one characters in length');
+      assert.equal((await postForm(`${server.url}/token`, request, right)).status, 200);
+      assert.equal((await postForm(`${server.url}/token`, request, basic('billing', 'wrong'))).status, 401);
+      const [refreshToken = ''] = active.slice(-1);
+      const refreshed = await postForm(
+        `${server.url}/token`,
+        { grant_type: 'refresh_token', refresh_token: refreshToken },
+        basic('demo-web', 'demo-web-secret'),
+      );
+      assert.equal(refreshed.status, 200);
+      await server.stop();
+    });
+  });
+
+  describe(`a database of ${version} is migrated`, () => {
+    test('by grantd migrate up, and by no other command', async () => {
+      const folder = goldenHome(version);
+      const path = databaseOf(folder);
+      const before = versionsIn(folder);
+      for (const command of [
+        ['client', 'list'],
+        ['user', 'disable', 'ada'],
+        ['token', 'issue', '--client', 'billing'],
+        ['events', 'list'],
+      ])
+        assert.deepEqual(await grantd(folder, command), {
+          code: 1,
+          stdout: '',
+          stderr:
+            `grantd: the tables of ${path} are of an earlier version of grantd: stop every server of that version, ` +
+            'then start the new one or run grantd migrate up. grantd migrate status shows the versions.\n',
+        });
+      const status = JSON.parse(await grantdPrints(folder, ['migrate', 'status', '--json']));
+      assert.deepEqual([status.start, status.library.stored, status.program.stored], ['migrate', ...before]);
+      assert.deepEqual(versionsIn(folder), before);
+
+      await grantdPrints(folder, ['migrate', 'up']);
+      const after = JSON.parse(await grantdPrints(folder, ['migrate', 'status', '--json']));
+      assert.deepEqual([after.start, after.library.stored], ['serve', status.library.known]);
+      assert.deepEqual(versionsIn(folder), [status.library.known, status.program.known]);
+      assert.equal((await grantd(folder, ['client', 'list'])).code, 0);
+      assert.equal(JSON.parse(await grantdPrints(folder, ['migrate', 'up', '--json'])).migrated, false);
+    });
+
+    test('only while no other process has it open', async () => {
+      const folder = goldenHome(version);
+      const before = versionsIn(folder);
+      // A server of the earlier version holds its file open like this.
+      const earlier = new DatabaseSync(databaseOf(folder));
+      earlier.prepare('SELECT count(*) FROM tokens').get();
+      for (const command of [
+        ['migrate', 'up'],
+        ['serve', '--port', '0', '--issuer', ISSUER],
+      ]) {
+        const { code, stderr } = await grantd(folder, command);
+        assert.equal(code, 1);
+        assert.match(stderr, /other processes use them: stop every server of the earlier version/);
+      }
+      assert.deepEqual(versionsIn(folder), before);
+      earlier.close();
+      await grantdPrints(folder, ['migrate', 'up']);
+    });
+  });
+}
+
+test('a database that a newer version has migrated is refused by commands, and grantd migrate names its versions', async () => {
+  const folder = workbench.folder();
+  await (await workbench.start(folder)).stop();
+  const database = new DatabaseSync(databaseOf(folder));
+  database.exec('UPDATE program_schema SET version = 99');
+  database.close();
+  const status = JSON.parse(await grantdPrints(folder, ['migrate', 'status', '--json']));
+  assert.deepEqual([status.start, status.program.stored], ['refuse', 99]);
+  for (const command of [
+    ['migrate', 'up'],
+    ['client', 'list'],
+  ]) {
+    const { code, stderr } = await grantd(folder, command);
+    assert.equal(code, 1);
+    assert.match(stderr, /newer/);
+  }
+});
