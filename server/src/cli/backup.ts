@@ -57,8 +57,6 @@ export function backupCommand(): Command {
       .description('back up an SQLite database and the server’s secret, while servers run'),
     LOCK_OPTIONS,
   )
-    // Flags after a subcommand are its own, also if both have them.
-    .enablePositionalOptions()
     .option('--recipient <KEY>', 'a public key that the backup is sealed for; repeatable', collect)
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG)
     .option('--no-secret', 'leave out the server’s secret, which a restore then needs from elsewhere')
@@ -87,7 +85,8 @@ The backup is one age file. It is sealed with keys or with a passphrase.
       `
   grantd backup verify /var/backups/grantd.age --identity-file backup.key`,
     )
-    .action(verifyBackup);
+    // The parent command has some of these flags too, and then takes their values.
+    .action((file: string, _: KeyFlags, command: Command) => verifyBackup(file, command.optsWithGlobals()));
   group
     .command('new-key <FILE>')
     .description(

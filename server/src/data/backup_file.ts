@@ -136,7 +136,7 @@ export async function openBackup(
     }
   } catch (error) {
     if (error instanceof Refused || isSystemError(error)) throw error;
-    throw damaged(path, error);
+    throw damaged(path);
   }
   if (manifest === undefined || !hasDatabase) throw damaged(path);
   return { manifest, ...(secrets !== undefined && { secrets }) };
@@ -149,7 +149,7 @@ async function openOrRefuse(path: string): Promise<Blob> {
   } catch (error) {
     if (error instanceof Refused) throw error;
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Refused(`the backup ${path} cannot be read: ${code}.`, { cause: error });
+    throw new Refused(`the backup ${path} cannot be read: ${code}.`);
   }
 }
 
@@ -167,7 +167,7 @@ const NO_AGE_FILE = /^invalid version/;
 function refusedHeader(path: string, key: BackupKey, error: unknown): Refused {
   const message = error instanceof Error ? error.message : String(error);
   if (NO_AGE_FILE.test(message)) return new Refused(`${path} is not a backup: expected an age file.`);
-  if (message !== NO_KEY) return damaged(path, error);
+  if (message !== NO_KEY) return damaged(path);
   return new Refused(
     'passphrase' in key
       ? `the passphrase does not open ${path}: it is another one, or the backup was sealed for a key (--identity-file).`
@@ -175,8 +175,8 @@ function refusedHeader(path: string, key: BackupKey, error: unknown): Refused {
   );
 }
 
-function damaged(path: string, cause?: unknown): Refused {
-  return new Refused(`${path} is damaged or cut off: use another backup.`, { cause });
+function damaged(path: string): Refused {
+  return new Refused(`${path} is damaged or cut off: use another backup.`);
 }
 
 /** An error of this machine, such as a full disk, says nothing about the backup. */
@@ -267,7 +267,7 @@ export function readPassphrase(path: string, source: string, user = process.getu
     text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
   } catch (error) {
     if (error instanceof ConfigurationRefused) throw error;
-    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
+    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`);
   }
   if (isPassphrase(text)) return text;
   throw new ConfigurationRefused(`${source}: ${path}: expected ${PASSPHRASE_FORM}`);
@@ -280,7 +280,7 @@ export function identitiesIn(path: string): readonly string[] {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Refused(`the identity file ${path} cannot be read: ${code}.`, { cause: error });
+    throw new Refused(`the identity file ${path} cannot be read: ${code}.`);
   }
   const lines = text.split('\n').map((line) => line.trim());
   const identities = lines.filter((line) => line !== '' && !line.startsWith('#'));

@@ -366,5 +366,5 @@ function removeAll(paths: readonly string[]): void {
 /** Errors of the file system, such as a full disk, in one line. */
 function asRefused(error: unknown, path: string): unknown {
   if (error instanceof Refused || !(error instanceof Error) || !('syscall' in error)) return error;
-  return new Refused(`${path} cannot be written: ${error.message}.`, { cause: error });
+  return new Refused(`${path} cannot be written: ${error.message}.`);
 }
