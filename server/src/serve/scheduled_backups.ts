@@ -91,8 +91,8 @@ export async function backUpPeriodically(
   }
 }
 
-/** @returns `false` if a backup failed */
-async function backUpIfDue(
+/** Makes a backup if the newest one in the folder is too old. @returns `false` if it failed */
+export async function backUpIfDue(
   plan: BackupPlan,
   backedUp: BackedUp,
   log: SweepLog,
