@@ -1,5 +1,5 @@
 // Works on whole SQLite files: copies, migrates and reads them without opening a store.
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { MigrationAssumption } from '../contract.ts';
 import {
@@ -55,6 +55,8 @@ export async function copySqlite({ path, to, onPages }: SqliteCopyOptions): Prom
   requireOwnLog(path);
   const { backup } = process.getBuiltinModule('node:sqlite');
   const source = openSqliteConnection(path);
+  // Flushed step by step. One flush of the whole copy would delay the commits of other processes on the same disk.
+  const file = openSync(to, 'a', 0o600);
   try {
     requireNotForeign(source, path);
     // Within a transaction, every step reads the same state. Otherwise each commit of another process would make
@@ -63,10 +65,14 @@ export async function copySqlite({ path, to, onPages }: SqliteCopyOptions): Prom
     source.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
     await backup(source, to, {
       rate: PAGES_PER_STEP,
-      progress: ({ totalPages, remainingPages }) => onPages?.(totalPages - remainingPages, totalPages),
+      progress({ totalPages, remainingPages }) {
+        fsyncSync(file);
+        onPages?.(totalPages - remainingPages, totalPages);
+      },
     });
   } finally {
     source.close();
+    closeSync(file);
   }
   const copy = new Database(to);
   try {
