@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { ask } from '../../core/test/harness/postgres_server.ts';
+import { POSTGRESQL } from './harness/databases.ts';
+import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
+
+const workbench = new Workbench(POSTGRESQL);
+after(() => workbench.clear());
+
+test('tables of an earlier version on PostgreSQL are migrated only by a start or migrate up, while nothing else is connected', {
+  skip: POSTGRESQL.absence,
+}, async () => {
+  const folder = await workbench.home();
+  const first = await workbench.start(folder, []);
+  const flags = ['--port', String(first.port)];
+  await first.stop();
+  // What the last migration of the library added.
+  await POSTGRESQL.run(
+    folder,
+    `ALTER TABLE grantd.tokens DROP COLUMN authorization_details;
+     ALTER TABLE grantd.authorization_codes DROP COLUMN authorization_details;
+     DELETE FROM grantd.schema_versions WHERE version >= 5;
+     INSERT INTO grantd.schema_versions (version) VALUES (4) ON CONFLICT DO NOTHING`,
+  );
+  const status = async () => JSON.parse(await grantdPrints(folder, ['migrate', 'status', '--json']));
+  assert.deepEqual([(await status()).start, (await status()).library.stored], ['migrate', 4]);
+  const refused = await grantd(folder, ['client', 'list']);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /are of an earlier version of grantd: .* run grantd migrate up/);
+
+  const url = new URL(environmentOf(folder).GRANTD_DATABASE ?? '');
+  url.searchParams.set('application_name', 'grantd');
+  const asleep = ask({ url: url.href }, 'SELECT pg_sleep(20)').catch(() => undefined);
+  for (const command of [
+    ['migrate', 'up'],
+    ['serve', ...flags],
+  ]) {
+    const { code, stderr } = await grantd(folder, command);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /other processes use them/);
+  }
+  assert.equal((await status()).library.stored, 4);
+  await grantdPrints(folder, ['migrate', 'up', '--force']);
+  assert.equal((await status()).start, 'serve');
+  const server = await workbench.start(folder, flags);
+  assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
+  await server.stop();
+  await POSTGRESQL.run(
+    folder,
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database()`,
+  );
+  await asleep;
+});
