@@ -100,6 +100,9 @@ const MAX_WRITES_PER_COMMIT = 128;
  */
 const MAX_TURNS_TO_GATHER = 8;
 
+/** The maximum number of milliseconds for which a write waits for as many others as shared the last transactions. */
+const MAX_WAIT_FOR_OTHERS_MS = 8;
+
 /**
  * The longest pause between two attempts to take the write lock, in milliseconds; the first pauses are shorter. An
  * attempt is cheap, and the gap between two writes of a busy process is short.
@@ -138,6 +141,12 @@ export class WriteQueue {
   readonly #waiting: QueuedWrite[] = [];
   #isDraining = false;
   #commits = 0;
+  /** How many writes the next transaction probably gets: as many as the last ones had. */
+  #expected = 1;
+  /** How long the last transaction took. */
+  #lastTookMs = 0;
+  /** Called when as many writes wait as are expected. */
+  #onExpected = () => {};
 
   /**
    * @param busyTimeoutMs how long a write waits for another process's, in milliseconds
@@ -161,6 +170,7 @@ export class WriteQueue {
       };
       this.#waiting.push({ perform, reject, queuedAtMs: performance.now() });
       if (!this.#isDraining) void this.#drain();
+      else if (this.#waiting.length >= this.#expected) this.#onExpected();
     });
 
   /** The number of transactions so far; the last one may not have been committed. */
@@ -177,21 +187,35 @@ export class WriteQueue {
   async #drain(): Promise<void> {
     this.#isDraining = true;
     for (let refusals = 0; this.#waiting.length > 0; ) {
-      await this.#gather();
+      if (refusals === 0) await this.#gather();
       refusals = this.#writeSome() ? 0 : refusals + 1;
       if (refusals > 0) await pause(pauseAfter(refusals));
     }
     this.#isDraining = false;
   }
 
-  /** Lets further writes join as long as each turn brings some. */
+  /**
+   * Lets further writes join: until there are as many as in the last transactions, but no longer than the last one
+   * took, and then as long as each turn brings some.
+   */
   async #gather(): Promise<void> {
+    if (this.#waiting.length < this.#expected) await this.#waitForExpected();
     let gathered = 0;
     for (let turn = 0; turn < MAX_TURNS_TO_GATHER; turn++) {
       if (this.#waiting.length === gathered || this.#waiting.length >= MAX_WRITES_PER_COMMIT) return;
       gathered = this.#waiting.length;
       await nextTurn();
     }
+  }
+
+  #waitForExpected(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.min(this.#lastTookMs, MAX_WAIT_FOR_OTHERS_MS));
+      this.#onExpected = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** @returns whether it had the write lock */
@@ -207,6 +231,7 @@ export class WriteQueue {
     }
     const writes = this.#waiting.splice(0, MAX_WRITES_PER_COMMIT);
     this.#commits += 1;
+    const begunAtMs = performance.now();
     try {
       const answers = committed(this.#database, () => {
         this.#requireSameSchema();
@@ -217,6 +242,8 @@ export class WriteQueue {
       this.#corruption.learn(error);
       rejectAll(writes, error);
     }
+    this.#lastTookMs = performance.now() - begunAtMs;
+    this.#expected = Math.max(writes.length, Math.floor((this.#expected + writes.length) / 2));
     return true;
   }
 
