@@ -38,10 +38,11 @@ export interface Issuing {
   admits(candidate: Candidate, clientGeneration: number): boolean;
   /**
    * Stores all tokens with the current generations of their principals, or throws and stores none.
+   * @param basis the refresh token or code that `outcomeUpon` or `outcomeUponCode` has accepted in the same atomic step
    * @throws {Error} an identifier is taken
    * @throws {ContractBreach} a token is tied to others without a grant
    */
-  insert(tokens: readonly NewToken[]): void;
+  insert(tokens: readonly NewToken[], basis?: Pick<TokenRecord, 'standing'>): void;
 }
 
 /**

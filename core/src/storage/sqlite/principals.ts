@@ -17,14 +17,22 @@ export const PRINCIPALS_SQL = {
     ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
     WHERE excluded.keep_until > principals.keep_until`,
 
+  extend: `
+    UPDATE principals SET keep_until = :keepUntil
+    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id AND keep_until < :keepUntil`,
+
   raiseGrantOnce: `
     UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
 };
 
+type Dependents = Parameters<typeof principalsBehind>[0];
+
 export interface Principals {
   /** Makes sure that the principals of tokens and codes exist and outlive them. */
-  keep(dependents: Parameters<typeof principalsBehind>[0]): void;
+  keep(dependents: Dependents): void;
+  /** As `keep`, for principals that exist, because the tokens' basis is alive. */
+  extend(dependents: Dependents): void;
   /** Revokes all tokens of a principal. @returns whether there is one */
   raise(principal: Principal, id: string): boolean;
   /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
@@ -45,6 +53,10 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
   return {
     keep(dependents) {
       for (const kept of principalsBehind(dependents)) sql.keep.run({ issuerId, ...kept, nowMs: clock() });
+    },
+    extend(dependents) {
+      for (const kept of principalsBehind(dependents))
+        if (kept.keepUntil !== null) sql.extend.run({ issuerId, ...kept });
     },
     raise(principal, id) {
       const { changes } =

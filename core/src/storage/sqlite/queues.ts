@@ -1,8 +1,8 @@
 // Queues of reads and writes, which share SQLite transactions.
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { asFault, asRejection } from '../faults.ts';
-import { isBusy, prepareAll, type Reads, type Transaction } from './connection.ts';
+import { isBusy, prepareAll, type Reads, type SqliteStatement, type Transaction } from './connection.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -25,7 +25,7 @@ interface QueuedRead {
  * A transaction begins and ends within one turn, as in the `WriteQueue`.
  */
 export class ReadQueue implements Reads {
-  readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
+  readonly #sql: Readonly<Record<keyof typeof READ_SQL, SqliteStatement>>;
   readonly #database: DatabaseSync;
   readonly #writes: Pick<WriteQueue, 'commits'>;
   readonly #corruption: Corruption;
@@ -135,7 +135,7 @@ interface QueuedWrite {
 export class WriteQueue {
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
-  readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
+  readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, SqliteStatement>>;
   readonly #requireSameSchema: () => void;
   readonly #corruption: Corruption;
   readonly #waiting: QueuedWrite[] = [];
