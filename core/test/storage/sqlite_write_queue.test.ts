@@ -159,6 +159,31 @@ test('a write that throws is undone alone', async () => {
   database.close();
 });
 
+test('after a write that throws, the others of its commit run once more, in their order', async () => {
+  const { database, queue, write, texts } = notesIn('again.db');
+  const runs: string[] = [];
+  const noted = (text: string) =>
+    queue.transaction(() => {
+      runs.push(text);
+      database.prepare('INSERT INTO notes (text) VALUES (?)').run(text);
+      if (text === 'bad') throw new Error('a change of mind');
+      return text;
+    });
+  const outcomes = await Promise.allSettled(['one', 'bad', 'two'].map(noted));
+  assert.deepEqual(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : reasonOf(outcome.reason))),
+    ['one', 'Error: a change of mind', 'two'],
+  );
+  assert.deepEqual(runs, ['one', 'bad', 'one', 'bad', 'two']);
+  await assert.rejects(noted('bad'), faultBy(/a change of mind/));
+  assert.equal(runs.length, 6, 'a single write runs once');
+  await Promise.all([noted('three'), noted('four')]);
+  assert.equal(runs.length, 8, 'and later ones too');
+  await write('five');
+  assert.deepEqual(texts(), ['one', 'two', 'three', 'four', 'five']);
+  database.close();
+});
+
 test('a token that cannot be stored does not take others along that are issued at the same time', async () => {
   const { storage, tokens } = await storeWith('taken.db', 1);
   const [fresh, other] = [newToken('app'), newToken('app')];

@@ -25,7 +25,8 @@ import { requireNotForeign } from './schema.ts';
 export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
 
 /**
- * Runs `work` as one write, after all earlier ones.
+ * Runs `work` as one write, after all earlier ones. If another write of the same commit throws, `work` is undone and runs
+ * again, so it has no effect outside the database.
  * @returns what `work` returned, once it is durable
  * @throws {StorageFault} what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
