@@ -10,16 +10,13 @@ const FETCHED_BYTES = 4096;
 
 /** Returns the system's generator. Bytes that it has returned do not stay in its memory. */
 export function systemRandom(): RandomSource {
-  let fetched = new Uint8Array();
-  let used = 0;
+  let unused = new Uint8Array();
   return (bytes) => {
-    if (bytes > fetched.length - used) {
-      fetched = crypto.getRandomValues(new Uint8Array(Math.max(bytes, FETCHED_BYTES)));
-      used = 0;
-    }
-    const taken = fetched.slice(used, used + bytes);
-    fetched.fill(0, used, used + bytes);
-    used += bytes;
+    if (bytes > unused.length)
+      unused = crypto.getRandomValues(new Uint8Array(Math.max(bytes, FETCHED_BYTES)));
+    const taken = unused.slice(0, bytes);
+    unused.fill(0, 0, bytes);
+    unused = unused.subarray(bytes);
     return taken;
   };
 }

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
 import { requireNotForeign } from './schema.ts';
@@ -135,43 +135,6 @@ export function assertDurable(database: DatabaseSync): void {
     );
   }
 }
-
-/** Prepares a table's statements under their names. */
-export function prepareAll<Name extends string>(
-  database: DatabaseSync,
-  statements: Readonly<Record<Name, string>>,
-): Readonly<Record<Name, SqliteStatement>> {
-  const prepared = Object.entries<string>(statements).map(([name, sql]) => [name, prepare(database, sql)]);
-  return Object.fromEntries(prepared) as Record<Name, SqliteStatement>;
-}
-
-/** A statement whose parameters have names, or none at all. */
-export interface SqliteStatement {
-  run(parameters?: SqliteParameters): StatementResultingChanges;
-  get(parameters?: SqliteParameters): Record<string, SQLOutputValue> | undefined;
-  all(parameters?: SqliteParameters): Record<string, SQLOutputValue>[];
-}
-
-type SqliteParameters = Readonly<Record<string, SQLInputValue>>;
-
-/**
- * Prepares a statement and binds its parameters by position. For a statement of one row, Node takes as long to bind
- * them by name as SQLite takes to execute it.
- */
-function prepare(database: DatabaseSync, sql: string): SqliteStatement {
-  const names = Array.from(sql.matchAll(NAMED_PARAMETER), ([, name = '']) => name);
-  const statement = database.prepare(sql.replaceAll(NAMED_PARAMETER, '?'));
-  // Node rejects `undefined`, so no parameter can be forgotten.
-  const values = (parameters: SqliteParameters) => names.map((name) => parameters[name] as SQLInputValue);
-  return {
-    run: (parameters = {}) => statement.run(...values(parameters)),
-    get: (parameters = {}) => statement.get(...values(parameters)),
-    all: (parameters = {}) => statement.all(...values(parameters)),
-  };
-}
-
-/** As `:issuerId`. No text or comment of a statement contains a colon. */
-const NAMED_PARAMETER = /:([a-z]\w*)/gi;
 
 /**
  * SQLite creates the log and its index next to the file, with the same mode. An existing file is not opened: closing

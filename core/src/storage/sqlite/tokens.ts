@@ -17,6 +17,7 @@ import {
   endOfDay,
   type GrantBeginning,
   type Issuing,
+  type IssuingBasis,
   keptCode,
   latest,
   outcomeUpon,
@@ -37,9 +38,10 @@ import {
   toTokenRecord,
 } from '../statements.ts';
 import type { CachedTokens } from './cached_tokens.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
+import { prepareAll } from './queues.ts';
 
 const JOINS = forSqlite(STANDING_JOINS);
 
@@ -254,12 +256,11 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
     },
     insert(tokens, basis) {
       requireGrantsBehindTies(tokens);
-      const copied = basis?.standing;
-      if (copied === undefined) principals.keep(tokens);
-      else principals.extend(tokens);
+      if (basis === undefined) principals.keep(tokens);
+      else principals.extend(basis, latest(tokens));
       for (const token of tokens) {
-        if (copied === undefined) insertion.run(...tokenValues(issuerId, token));
-        else insertionUpon.run(issuerId, ...insertedValues(TOKENS, token), ...copiedBy(token, copied));
+        if (basis === undefined) insertion.run(...tokenValues(issuerId, token));
+        else insertionUpon.run(issuerId, ...insertedValues(TOKENS, token), ...copiedBy(token, basis));
         const { keyId, keepUntil } = token;
         if (keyId === undefined) continue;
         sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: endOfDay(keepUntil) });
@@ -277,20 +278,19 @@ export function tokenValues(issuerId: number, token: NewToken): readonly Written
   return [issuerId, ...values, ...principals];
 }
 
-/** The generations of a token's principals, in the order of `GENERATIONS`. */
-function copiedBy(
-  { subject, sessionId, grantId }: NewToken,
-  { client, subject: user, session, grant }: Standings,
-): readonly (number | null)[] {
-  return [
-    client?.copied ?? null,
-    subject === undefined ? null : (user?.copied ?? null),
-    sessionId === undefined ? null : (session?.copied ?? null),
-    grantId === undefined ? null : (grant?.copied ?? null),
-  ];
-}
+const PRINCIPAL_MEMBERS = [
+  ['client', 'clientId'],
+  ['subject', 'subject'],
+  ['session', 'sessionId'],
+  ['grant', 'grantId'],
+] as const;
 
-type Standings = NonNullable<TokenRecord['standing']>;
+/** The generations of a token's principals, in the order of `GENERATIONS`. */
+function copiedBy(token: NewToken, { standing }: IssuingBasis): readonly (number | null)[] {
+  return PRINCIPAL_MEMBERS.map(([principal, member]) =>
+    token[member] === undefined ? null : (standing?.[principal]?.copied ?? null),
+  );
+}
 
 export const GRANTS_SQL = {
   begin: `
