@@ -431,7 +431,7 @@ const HOST_OPTIONS = {
     'Host',
     functionOf<RandomSource>('RandomSource'),
     'Returns the requested number of cryptographically random bytes.',
-    systemRandom,
+    systemRandom(),
     { defaultInWords: 'the system’s random generator' },
   ),
 };

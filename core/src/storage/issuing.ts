@@ -28,6 +28,9 @@ export interface GrantBeginning extends Candidate {
   readonly scopes: readonly string[];
 }
 
+/** The part of a live refresh token or code that tokens upon it depend on. */
+export type IssuingBasis = Pick<TokenRecord, 'standing' | 'sessionId' | 'grantId'>;
+
 /** How tokens enter a store that reads and writes in steps. All calls run within one atomic step of the caller. */
 export interface Issuing {
   /**
@@ -38,10 +41,11 @@ export interface Issuing {
   admits(candidate: Candidate, clientGeneration: number): boolean;
   /**
    * Stores all tokens with the current generations of their principals, or throws and stores none.
+   * @param basis the refresh token or code that `outcomeUpon` or `outcomeUponCode` has accepted in the same atomic step
    * @throws {Error} an identifier is taken
    * @throws {ContractBreach} a token is tied to others without a grant
    */
-  insert(tokens: readonly NewToken[]): void;
+  insert(tokens: readonly NewToken[], basis?: IssuingBasis): void;
 }
 
 /**

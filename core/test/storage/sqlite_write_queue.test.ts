@@ -108,6 +108,32 @@ test('1000 revocations that are asked for at once are eight commits, and each is
   await storage.close();
 });
 
+test('after many writes at once, the next ones wait for one another across idle turns, and a single one gets through', async () => {
+  const { database, queue, write } = notesIn('others.db');
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  const atOnce = (name: string) => ['a', 'b', 'c', 'd'].map((letter) => write(`${name} ${letter}`));
+  const commitsOf = async (name: string): Promise<number> => {
+    // The others wait no longer than this takes.
+    const slow = queue.transaction(() => Atomics.wait(pause, 0, 0, 20));
+    await Promise.all([slow, ...atOnce(`${name}, before`)]);
+    const before = queue.commits;
+    const scattered = [];
+    for (const letter of ['a', 'b', 'c', 'd', 'e']) {
+      scattered.push(write(`${name}, ${letter}`));
+      for (let turns = 0; turns < 3; turns++) await nextTurn();
+    }
+    await Promise.all(scattered);
+    return queue.commits - before;
+  };
+  // On a busy machine, the turns may take longer than the writes wait.
+  const commits: number[] = [];
+  for (let attempt = 0; attempt < 50 && !commits.includes(1); attempt++)
+    commits.push(await commitsOf(`attempt ${attempt}`));
+  assert.ok(commits.includes(1), `commits of five writes: ${commits}`);
+  assert.equal(await write('alone'), 1);
+  database.close();
+});
+
 test('writes happen in the order of their calls, and see those before them', async () => {
   const { database, queue, write, texts } = notesIn('order.db');
   const count = () => Number(database.prepare('SELECT count(*) AS count FROM notes').get()?.count);
@@ -130,6 +156,31 @@ test('a write that throws is undone alone', async () => {
     [1, 'Error: a change of mind', 'Error: UNIQUE constraint failed: notes.text', 1],
   );
   assert.deepEqual(texts(), ['one', 'two']);
+  database.close();
+});
+
+test('after a write that throws, the others of its commit run once more, in their order', async () => {
+  const { database, queue, write, texts } = notesIn('again.db');
+  const runs: string[] = [];
+  const noted = (text: string) =>
+    queue.transaction(() => {
+      runs.push(text);
+      database.prepare('INSERT INTO notes (text) VALUES (?)').run(text);
+      if (text === 'bad') throw new Error('a change of mind');
+      return text;
+    });
+  const outcomes = await Promise.allSettled(['one', 'bad', 'two'].map(noted));
+  assert.deepEqual(
+    outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : reasonOf(outcome.reason))),
+    ['one', 'Error: a change of mind', 'two'],
+  );
+  assert.deepEqual(runs, ['one', 'bad', 'one', 'bad', 'two']);
+  await assert.rejects(noted('bad'), faultBy(/a change of mind/));
+  assert.equal(runs.length, 6, 'a single write runs once');
+  await Promise.all([noted('three'), noted('four')]);
+  assert.equal(runs.length, 8, 'and later ones too');
+  await write('five');
+  assert.deepEqual(texts(), ['one', 'two', 'three', 'four', 'five']);
   database.close();
 });
 

@@ -1,12 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-  type ServerResponse,
-} from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type AuthorizationServer, pathOf } from '@grantd/core';
@@ -18,6 +11,12 @@ import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Connections } from './shutdown.ts';
 import type { TlsFiles } from './tls.ts';
+
+/**
+ * Not imported: `import` reads every export of a module. Those of `node:http` include WebSockets, for which Node would
+ * load its client for HTTP, which takes 11 MiB and a tenth of the time to start.
+ */
+const { createServer } = process.getBuiltinModule('node:http');
 
 /** An HTTP server that does not listen yet. It answers 503 until `answerWith` is called. */
 export interface HttpServer {

@@ -14,8 +14,9 @@ import {
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import { prepareAll } from './queues.ts';
 
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
 const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
 import { requireNotForeign } from './schema.ts';
@@ -25,7 +25,8 @@ import { requireNotForeign } from './schema.ts';
 export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
 
 /**
- * Runs `work` as one write, after all earlier ones.
+ * Runs `work` as one write, after all earlier ones. If another write of the same commit throws, `work` is undone and runs
+ * again, so it has no effect outside the database.
  * @returns what `work` returned, once it is durable
  * @throws {StorageFault} what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
@@ -133,15 +134,6 @@ export function assertDurable(database: DatabaseSync): void {
       `SQLite runs with synchronous=${synchronous} instead of 2 (FULL): a commit could be lost`,
     );
   }
-}
-
-/** Prepares a table's statements under their names. */
-export function prepareAll<Name extends string>(
-  database: DatabaseSync,
-  statements: Readonly<Record<Name, string>>,
-): Readonly<Record<Name, StatementSync>> {
-  const prepared = Object.entries<string>(statements).map(([name, sql]) => [name, database.prepare(sql)]);
-  return Object.fromEntries(prepared) as Record<Name, StatementSync>;
 }
 
 /**

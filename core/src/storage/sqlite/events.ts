@@ -1,7 +1,8 @@
 // Events and sweeping in SQLite.
 import type { StatementResultingChanges } from 'node:sqlite';
 import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { SqliteHandle } from './connection.ts';
+import { prepareAll } from './queues.ts';
 
 /**
  * The number of an issuer's last event. The remaining rows are not enough: an event may be written and swept between

@@ -6,7 +6,8 @@ import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from 
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { SqliteHandle } from './connection.ts';
+import { prepareAll } from './queues.ts';
 
 const named = (column: string) => `:${column}`;
 

@@ -17,6 +17,7 @@ import {
   endOfDay,
   type GrantBeginning,
   type Issuing,
+  type IssuingBasis,
   keptCode,
   latest,
   outcomeUpon,
@@ -37,9 +38,10 @@ import {
   toTokenRecord,
 } from '../statements.ts';
 import type { CachedTokens } from './cached_tokens.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
+import { prepareAll } from './queues.ts';
 
 const JOINS = forSqlite(STANDING_JOINS);
 
@@ -88,10 +90,11 @@ export function sqliteTokens(
   },
 ): TokenRepository {
   const { issuing, grants, principals, events, cache } = parts;
-  const sql = prepareAll(database, TOKENS_SQL);
+  const { getAccessToken, getRefreshToken, ...others } = TOKENS_SQL;
+  const sql = prepareAll(database, others);
 
-  const accessTokenRow = lookUpList(sql.getAccessToken);
-  const refreshTokenRow = lookUpList(sql.getRefreshToken);
+  const accessTokenRow = lookUpList(database.prepare(getAccessToken));
+  const refreshTokenRow = lookUpList(database.prepare(getRefreshToken));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow(issuerId, id);
@@ -101,9 +104,6 @@ export function sqliteTokens(
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
-
-  const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
-    outcomeUpon(findRefreshToken(id), tokens, clock());
 
   /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
@@ -162,19 +162,21 @@ export function sqliteTokens(
 
     rotate({ id }, successor, tokens) {
       return transaction(() => {
-        const outcome = outcomeFor(id, tokens);
+        const presented = findRefreshToken(id);
+        const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
         const marked = sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes;
         if (marked !== 1) throw new Error('a refresh token changed inside the transaction that rotates it');
-        issuing.insert(tokens);
+        issuing.insert(tokens, presented);
         return outcome;
       });
     },
 
     issueFrom({ id }, tokens) {
       return transaction(() => {
-        const outcome = outcomeFor(id, tokens);
-        if (outcome === 'issued') issuing.insert(tokens);
+        const presented = findRefreshToken(id);
+        const outcome = outcomeUpon(presented, tokens, clock());
+        if (outcome === 'issued') issuing.insert(tokens, presented);
         return outcome;
       });
     },
@@ -216,6 +218,9 @@ const named = (column: string) => `:${column}`;
 /** Unnumbered: Node 22.18 takes `?1` for a name. */
 const positional = () => '?';
 
+const INSERT_TOKEN = `
+    INSERT INTO tokens (issuer_id, ${insertedNames(TOKENS).join(', ')}, ${GENERATIONS.join(', ')})`;
+
 export const ISSUING_SQL = {
   // Returns a row, the client's generation, only if something may be issued.
   admit: `
@@ -226,10 +231,11 @@ export const ISSUING_SQL = {
     WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
       AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
 
-  // Parameters by position: finding so many by name takes as long as storing the row.
-  insert: `
-    INSERT INTO tokens (issuer_id, ${insertedNames(TOKENS).join(', ')}, ${GENERATIONS.join(', ')})
-    VALUES (?, ${insertedNames(TOKENS).map(positional).join(', ')}, ${generations(positional)})`,
+  insert: `${INSERT_TOKEN} VALUES (?, ${insertedNames(TOKENS).map(positional).join(', ')}, ${generations(positional)})`,
+
+  // The basis of the token has copied the generations.
+  insertUpon: `
+    ${INSERT_TOKEN} VALUES (?, ${[...insertedNames(TOKENS), ...GENERATIONS].map(positional).join(', ')})`,
 
   // In any status: the key may have retired while the token was being signed.
   extendKey: `
@@ -239,17 +245,22 @@ export const ISSUING_SQL = {
 
 /** How tokens enter the store. Everything here runs inside a caller's transaction. */
 export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
-  const sql = prepareAll(database, ISSUING_SQL);
+  const { insert, insertUpon, ...others } = ISSUING_SQL;
+  const sql = prepareAll(database, others);
+  const insertion = database.prepare(insert);
+  const insertionUpon = database.prepare(insertUpon);
   return {
     admits({ clientId, subject, issuedAtMs }, clientGeneration) {
       const client = sql.admit.get({ issuerId, clientId, subject: subject ?? null, issuedAtMs });
       return client?.generation === clientGeneration;
     },
-    insert(tokens) {
+    insert(tokens, basis) {
       requireGrantsBehindTies(tokens);
-      principals.keep(tokens);
+      if (basis === undefined) principals.keep(tokens);
+      else principals.extend(basis, latest(tokens));
       for (const token of tokens) {
-        sql.insert.run(...tokenValues(issuerId, token));
+        if (basis === undefined) insertion.run(...tokenValues(issuerId, token));
+        else insertionUpon.run(issuerId, ...insertedValues(TOKENS, token), ...copiedBy(token, basis));
         const { keyId, keepUntil } = token;
         if (keyId === undefined) continue;
         sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: endOfDay(keepUntil) });
@@ -265,6 +276,20 @@ export function tokenValues(issuerId: number, token: NewToken): readonly Written
   const values = insertedValues(TOKENS, token);
   const principals = PRINCIPAL_PLACES.flatMap((at) => [issuerId, values[at] ?? null]);
   return [issuerId, ...values, ...principals];
+}
+
+const PRINCIPAL_MEMBERS = [
+  ['client', 'clientId'],
+  ['subject', 'subject'],
+  ['session', 'sessionId'],
+  ['grant', 'grantId'],
+] as const;
+
+/** The generations of a token's principals, in the order of `GENERATIONS`. */
+function copiedBy(token: NewToken, { standing }: IssuingBasis): readonly (number | null)[] {
+  return PRINCIPAL_MEMBERS.map(([principal, member]) =>
+    token[member] === undefined ? null : (standing?.[principal]?.copied ?? null),
+  );
 }
 
 export const GRANTS_SQL = {
@@ -353,9 +378,10 @@ export function sqliteAuthorizationCodes(
   },
 ): AuthorizationCodeRepository {
   const { issuing, grants, principals, events } = parts;
-  const sql = prepareAll(database, AUTHORIZATION_CODES_SQL);
+  const { get, ...others } = AUTHORIZATION_CODES_SQL;
+  const sql = prepareAll(database, others);
 
-  const codeRow = lookUpList(sql.get);
+  const codeRow = lookUpList(database.prepare(get));
   const find = (id: string): AuthorizationCodeRecord | undefined => {
     const row = codeRow(issuerId, id);
     return row && toCodeRecord(row);
@@ -376,11 +402,12 @@ export function sqliteAuthorizationCodes(
 
     redeem({ id }, tokens) {
       return transaction(() => {
-        const outcome = outcomeUponCode(find(id), tokens, clock());
+        const stored = find(id);
+        const outcome = outcomeUponCode(stored, tokens, clock());
         if (outcome !== 'issued') return outcome;
         const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
-        issuing.insert(tokens);
+        issuing.insert(tokens, stored);
         return outcome;
       });
     },
