@@ -19,6 +19,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['client', async () => (await import('./client.ts')).clientCommands()],
   ['scope', async () => (await import('./scope.ts')).scopeCommands()],
   ['user', async () => (await import('./user.ts')).userCommands()],
+  ['group', async () => (await import('./group.ts')).groupCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],

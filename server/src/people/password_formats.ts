@@ -117,7 +117,10 @@ function argon2Hash({ type, m, t, p, salt, tag }: Readonly<Record<string, string
     async matches(password: string) {
       // Other servers hash what was typed. This one hashes all ways to type the same characters alike.
       const message = isCurrent ? password.normalize('NFC') : password;
-      return timingSafeEqual(await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }), expected);
+      return timingSafeEqual(
+        await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }),
+        expected,
+      );
     },
   };
 }

@@ -38,8 +38,7 @@ export async function signIn(
     if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 
     const checked = await checkPassword({ people, hasher }, person, password, place);
-    if (checked === undefined)
-      return { refused: person === undefined ? 'person_unknown' : 'password_wrong' };
+    if (checked === undefined) return { refused: person === undefined ? 'person_unknown' : 'password_wrong' };
     const state = await storage.getPrincipalState('subject', checked.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
     await limit.succeeded(name, place.name);
