@@ -96,18 +96,11 @@ export interface People {
 }
 
 /** Users of one transaction of an import. */
-export const IMPORT_BATCH = 250;
+export const IMPORT_BATCH = 500;
 
 /** A new user as stored, with a subject identifier and a normalized name. */
-export function personToKeep({ name, passwordHash, claims }: NewPerson): Person {
-  return {
-    subject: newIdentifier(),
-    name: nameAsKept(name),
-    passwordHash,
-    claims,
-    createdAtMs: Date.now(),
-    revision: 0,
-  };
+export function personToKeep({ name, passwordHash, claims }: NewPerson, subject = newIdentifier()): Person {
+  return { subject, name: nameAsKept(name), passwordHash, claims, createdAtMs: Date.now(), revision: 0 };
 }
 
 const MAX_LENGTH = 128;
@@ -221,6 +214,16 @@ const TAKEN = `
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
+/** Parameters for every user of a batch, so that batches of all sizes share a statement. */
+function placeholders(first: number): string {
+  return Array.from({ length: IMPORT_BATCH }, (_, index) => `$${first + index}`).join(', ');
+}
+
+/** Fills up to the size of a batch. No name and no subject identifier is empty. */
+function padded(values: readonly string[]): readonly string[] {
+  return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
+}
+
 const PEOPLE_SQL = {
   add: `
     INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, import_digest)
@@ -232,17 +235,18 @@ const PEOPLE_SQL = {
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
 
-  // Only of a person whom the same transaction has added.
+  // Only people whom the same transaction has added.
   addToGroup: `
     INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
     SELECT people.issuer, people.subject, groups.name, people.created_at_ms
-    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $3
-    WHERE people.issuer = $1 AND people.subject = $2 AND people.import_digest = $4 AND people.created_at_ms = $5
+    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $2
+    WHERE people.issuer = $1 AND people.created_at_ms = $3 AND people.import_digest IS NOT NULL
+      AND people.subject IN (${placeholders(4)})
     ON CONFLICT DO NOTHING`,
 
   byNameKeys: `
     SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people
-    WHERE issuer = $1 AND name_key IN (${Array.from({ length: IMPORT_BATCH }, (_, index) => `$${index + 2}`).join(', ')})`,
+    WHERE issuer = $1 AND name_key IN (${placeholders(2)})`,
 
   setImportDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
 
@@ -336,9 +340,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return added?.length === 1 ? person : undefined;
     },
     async byNameKeys(keys) {
-      // A list of one length is one statement. No name has an empty key.
-      const padded = [...keys, ...Array<string>(IMPORT_BATCH - keys.length).fill('')];
-      const rows = await tables.read(PEOPLE_SQL.byNameKeys, issuer, ...padded);
+      const rows = await tables.read(PEOPLE_SQL.byNameKeys, issuer, ...padded(keys));
       return rows.map((row) => ({
         ...personOf(row),
         nameKey: String(row.name_key),
@@ -346,17 +348,18 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       }));
     },
     async addImported(people) {
-      const calls = people.flatMap(({ groups, importDigest, ...newPerson }): readonly TableCall[] => {
-        const person = { ...personToKeep(newPerson), subject: newPerson.subject };
-        const { subject, createdAtMs } = person;
-        return [
-          [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest],
-          ...groups.map(
-            (group) => [PEOPLE_SQL.addToGroup, issuer, subject, group, importDigest, createdAtMs] as const,
-          ),
-        ];
+      const createdAtMs = Date.now();
+      const byGroup = new Map<string, string[]>();
+      const calls = people.map(({ groups, importDigest, subject, ...newPerson }): TableCall => {
+        for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
+        const person = { ...personToKeep(newPerson, subject), createdAtMs };
+        return [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest];
       });
-      return new Set((await tables.write(...calls)).flat().map(({ subject }) => String(subject)));
+      const joining = [...byGroup].map(
+        ([group, subjects]) =>
+          [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
+      );
+      return new Set((await tables.write(...calls, ...joining)).flat().map(({ subject }) => String(subject)));
     },
     async setImportDigest(subject, importDigest) {
       await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
