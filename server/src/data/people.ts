@@ -73,9 +73,9 @@ export interface People {
    * Adds users with their groups in one transaction. Users whose name or subject identifier is taken are left out.
    * @param people at most `IMPORT_BATCH`
    * @param importId names the import, for audits
-   * @returns the subject identifiers of the added users
+   * @returns for each of them whether they were added
    */
-  addImported(people: readonly ImportedPerson[], importId: string): Promise<ReadonlySet<string>>;
+  addImported(people: readonly ImportedPerson[], importId: string): Promise<readonly boolean[]>;
   /** Remembers what an import said about a user. */
   setImportDigest(subject: string, importDigest: string): Promise<void>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
@@ -359,7 +359,8 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         ([group, subjects]) =>
           [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
       );
-      return new Set((await tables.write(...calls, ...joining)).flat().map(({ subject }) => String(subject)));
+      const rows = await tables.write(...calls, ...joining);
+      return people.map((_, index) => rows[index]?.length === 1);
     },
     async setImportDigest(subject, importDigest) {
       await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);

@@ -59,7 +59,7 @@ export function audited({ storage, people, groups, scopeTexts }: Audited, kind: 
       // One event for a transaction: fifty thousand events would bury those of revocations.
       async addImported(imported, importId) {
         const added = await people.addImported(imported, importId);
-        return recorded(added, added.size > 0, 'people_imported', importId);
+        return recorded(added, added.includes(true), 'people_imported', importId);
       },
       async beginRemoval(subject, nowMs) {
         await people.beginRemoval(subject, nowMs);

@@ -68,6 +68,8 @@ export class PeopleImport {
   readonly #access: AccessEnding;
   /** Names of the groups by key. */
   readonly #groups = new Map<string, string>();
+  /** Name keys and subjects that a dry run would have added. */
+  readonly #wouldExist = new Set<string>();
 
   private constructor(parts: Parts, wish: Wish) {
     this.#parts = parts;
@@ -149,14 +151,22 @@ export class PeopleImport {
   async #addNew(candidates: readonly Candidate[]): Promise<ReadonlyMap<string, LineOutcome>> {
     const { people, storage } = this.#parts;
     const newPeople = candidates.map(({ key, said }) => ({ key, said, person: personFrom(said) }));
-    const done = (added: ReadonlySet<string>) =>
+    const done = (added: readonly boolean[]) =>
       new Map(
         newPeople
-          .filter(({ person }) => added.has(person.subject))
+          .filter((_, index) => added[index])
           .map(({ key, person: { subject } }) => [key, { outcome: 'imported', subject } as const] as const),
       );
     if (newPeople.length === 0) return new Map();
-    if (this.#wish.isDryRun) return done(new Set(newPeople.map(({ person }) => person.subject)));
+    if (this.#wish.isDryRun) {
+      const isFree = newPeople.map(({ key, person }) => {
+        const taken = [key, `subject ${person.subject}`];
+        if (taken.some((one) => this.#wouldExist.has(one))) return false;
+        for (const one of taken) this.#wouldExist.add(one);
+        return true;
+      });
+      return done(isFree);
+    }
     // Before the user exists: in the other order, a disabled user could sign in for a moment.
     const disabled = newPeople.filter(({ said }) => said.disabled === true);
     await Promise.all(

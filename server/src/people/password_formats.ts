@@ -87,7 +87,7 @@ const MAX_BCRYPT_COST = 14;
 const MAX_SCRYPT_WORK = 2 ** 22;
 const MAX_PBKDF2_ITERATIONS = 4_000_000;
 
-/** Bytes of a salt and of a tag. Argon2 requires salts of 8 bytes (RFC 9106 §3.1). */
+/** Bytes of a salt and of a tag. Argon2 requires salts of 8 bytes. */
 const MAX_SALT = 128;
 const TAG_BYTES = { least: 16, most: 128 } as const;
 
