@@ -31,7 +31,13 @@ async function bundleProgram(folder: string): Promise<string> {
     writeFileSync(join(installed, file), text.replace('../src/cli/run.ts', '../lib/run.mjs'));
   }
   // Workers and threads are found beside the code that starts them, so all output is in one folder.
-  const entries = ['cli/run', 'serve/worker', 'serve/sweeping_thread', 'serve/backup_process'];
+  const entries = [
+    'cli/run',
+    'serve/worker',
+    'serve/sweeping_thread',
+    'serve/backup_process',
+    'people/bcrypt_thread',
+  ];
   await build({
     entryPoints: entries.map((entry) => ({ in: join(SERVER, 'src', `${entry}.ts`), out: basename(entry) })),
     outdir: join(installed, 'lib'),

@@ -273,6 +273,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     oidc,
     registration,
     getSubjectState,
+    mayUseClient,
     fetchDocument = fetchNothing,
     onEvent = printFaultEvent,
   } = options;
@@ -304,6 +305,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       clients: guarded(registration.clients),
     },
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
+    mayUseClient: mayUseClient && guardedCall(mayUseClient),
   };
   const { cache } = options.storage;
   cache?.limitTokens(options.cachedTokens);

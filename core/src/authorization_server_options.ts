@@ -1,5 +1,5 @@
 // `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
-import type { DpopNonces, EndpointPaths } from './clients/client.ts';
+import type { DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
 import type { CertificateReader } from './clients/distinguished_name.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import type { Clock, RandomSource } from './environment.ts';
@@ -80,6 +80,12 @@ export interface AuthorizationServerOptions {
    * in storage.
    */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
+  /**
+   * Returns whether a user may use a client. Asked before each code, code exchange and refresh. A rejection counts as a
+   * storage fault (503). When a user loses a client, also call storage.revokeGrants. Default: every user may use every
+   * client without allowed_groups.
+   */
+  readonly mayUseClient?: MayUseClient;
   /**
    * Receives refusals, inactive tokens, revocations and successful requests, for logs and audits. Default:
    * console.error for faults.

@@ -15,7 +15,7 @@ export {
   isConfidential,
   usableSecrets,
 } from './clients/authentication.ts';
-export type { AuthorizationClient, DpopNonces, EndpointPaths } from './clients/client.ts';
+export type { AuthorizationClient, DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';
 export type { TokenScheme } from './http/bearer.ts';

@@ -5,7 +5,7 @@ import type {
   RegistrationOptions,
 } from './authorization_server_options.ts';
 import { DEFAULT_CACHED_TOKENS } from './cache.ts';
-import type { DpopNonces, EndpointPaths } from './clients/client.ts';
+import type { DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
 import type { CertificateReader } from './clients/distinguished_name.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import { type Clock, type RandomSource, systemRandom } from './environment.ts';
@@ -413,6 +413,12 @@ const HOST_OPTIONS = {
     functionOf<(subject: string) => Awaitable<SubjectState>>('(subject: string) => Awaitable<SubjectState>'),
     'Returns whether a user is enabled, disabled or unknown. Only enabled users have active tokens.',
     'the state in storage',
+  ),
+  mayUseClient: optionWithoutDefault(
+    'Host',
+    functionOf<MayUseClient>('MayUseClient'),
+    'Returns whether a user may use a client. Asked before each code, code exchange and refresh. A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants.',
+    'every user may use every client without allowed_groups',
   ),
   onEvent: optionWithoutDefault(
     'Host',

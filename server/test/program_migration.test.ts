@@ -18,6 +18,8 @@ const NEW_TABLES = [
   'pairwise_secrets',
   'scope_texts',
   'removed_people',
+  'group_members',
+  'groups',
   'write_checks',
   'copied_to',
 ];
@@ -39,7 +41,8 @@ for (const database of DATABASES) {
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
       await database.run(folder, `DROP INDEX ${schema}people_by_name_key`);
-      for (const column of ['name_key', 'revision'])
+      await database.run(folder, `DROP INDEX ${schema}people_to_make_searchable`);
+      for (const column of ['name_key', 'revision', 'search_text', 'import_digest'])
         await database.run(folder, `ALTER TABLE ${schema}people DROP COLUMN ${column}`);
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(

@@ -1,6 +1,6 @@
 // Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
-import { resourcesWithDetails } from '../clients/access.ts';
+import { mayUse, resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
 import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
@@ -141,7 +141,10 @@ async function refusalOf(
   if (isTooOld(context, request, approval))
     return refuse(signInAgain('the sign-in is older than max_age', 'sign_in_too_old'));
   const life = await subjectLife(context, approval.subject);
-  return life.alive ? undefined : refuse(overtaken(life.reason));
+  if (!life.alive) return refuse(overtaken(life.reason));
+  if (await mayUse(context, request.client, approval.subject)) return undefined;
+  const description = 'the user may not use this client';
+  return refuse({ code: 'access_denied', description, reason: 'person_not_allowed' });
 }
 
 function signInAgain(description: string, reason: ReasonCode): Refusal {

@@ -17,7 +17,7 @@ import {
   refusedScope,
   selectScopes,
 } from '../protocol/records.ts';
-import type { ClientContext } from './client.ts';
+import { type AuthorizationClient, type ClientContext, withoutSecrets } from './client.ts';
 
 /** Maximum `resource` parameters of one request. */
 const MAX_RESOURCES = 10;
@@ -40,6 +40,20 @@ export interface WantedAccess extends Access {
    * Whether the request named the scopes. If not, they are all of the client's, and those that do not fit are omitted.
    */
   readonly areScopesNamed: boolean;
+}
+
+/**
+ * Whether a user may use a client now. Without the option `mayUseClient`, a client that is for some groups only is for
+ * no user.
+ * @throws {StorageFault} the host could not tell
+ */
+export async function mayUse(
+  { mayUseClient }: Pick<ClientContext, 'mayUseClient'>,
+  client: AuthorizationClient,
+  subject: string,
+): Promise<boolean> {
+  if (mayUseClient === undefined) return client.metadata?.allowed_groups === undefined;
+  return (await mayUseClient(subject, withoutSecrets(client))) === true;
 }
 
 /**

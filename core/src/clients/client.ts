@@ -36,6 +36,9 @@ export interface EndpointPaths {
 /** Whether DPoP proofs may or must have a nonce of the server. */
 export type DpopNonces = 'offered' | 'required';
 
+/** Decides whether a user may use a client. */
+export type MayUseClient = (subject: string, client: AuthorizationClient) => Awaitable<boolean>;
+
 /** What client authentication and authorization need. */
 export interface ClientContext extends TokenContext {
   readonly clientKeys: ClientKeys;
@@ -53,6 +56,8 @@ export interface ClientContext extends TokenContext {
   readonly clientCertificates: boolean | CertificateReader;
   /** Origin at which clients present certificates, if it is not the issuer’s (RFC 8705 §5). */
   readonly mtlsOrigin: string | undefined;
+  /** `undefined` if the host restricts no client to some of its users. */
+  readonly mayUseClient: MayUseClient | undefined;
   readonly onEvent: (event: ServerEvent) => void;
 }
 

@@ -300,6 +300,7 @@ export const REFUSAL_REASONS = {
   interaction_required: 'The request has prompt=none, but a page must be shown.',
   account_selection_required: 'The request has prompt=none, but the user must choose an account.',
   acr_unmet: 'The sign-in does not have the authentication context class that the request requires.',
+  person_not_allowed: 'The user may not use the client.',
   other_person: 'The request is for another user than the one who approved it.',
   id_token_hint_wrong: 'The id_token_hint is not from this server, or is for another client.',
   resource_unknown: 'The requested resource is neither the default audience nor a registered API.',

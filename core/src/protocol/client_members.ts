@@ -433,6 +433,11 @@ const METADATA_MEMBERS = {
     'whether users are asked for consent; prompt=consent always asks',
     { defaultInWords: 'true', flag: 'consent' },
   ),
+  allowed_groups: operators(
+    listOf(visible(128), MAX_NAMES),
+    'groups whose members may use the client. The host decides by its option mayUseClient',
+    { defaultInWords: 'everyone may use it', flag: 'allow-group', isUsual: true },
+  ),
   resource: operators(resourceUri, 'URI of the API that this client is', {
     field: 'resource',
     isUsual: true,

@@ -287,6 +287,12 @@ const ACT_TYPES = [
   'person_changed',
   'person_password_set',
   'person_removed',
+  'people_imported',
+  'group_added',
+  'group_changed',
+  'group_removed',
+  'group_member_added',
+  'group_member_removed',
   'scope_texts_changed',
 ] as const;
 

@@ -322,6 +322,12 @@ export interface AdministrableStorage extends Storage {
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 
+  /**
+   * Returns which of these users are disabled, and since when in milliseconds since 1970. One read.
+   * @param subjects at most a few thousand
+   */
+  disabledSubjects(subjects: readonly string[]): Awaitable<ReadonlyMap<string, number>>;
+
   /** Records an administrator's act as an event, for audits. */
   recordAct(act: Act): Awaitable<void>;
 

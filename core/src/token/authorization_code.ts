@@ -1,7 +1,7 @@
 // The grant type `authorization_code`.
 
 import { sha256 } from '#crypto';
-import { remainingAccess, resourcesIn } from '../clients/access.ts';
+import { mayUse, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -32,6 +32,8 @@ export const authorizationCode: Grant = async (context, client, form, call, prov
   if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call);
   requireUnchanged(record, client);
   await requireAlive(context, record);
+  if (!(await mayUse(context, client, record.subject)))
+    throw invalidGrant('the user may not use this client', 'person_not_allowed');
 
   const remaining = await remainingAccess(context, client, record);
   const selected = remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS));

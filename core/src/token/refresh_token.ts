@@ -1,5 +1,5 @@
 // The grant type `refresh_token`.
-import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
+import { mayUse, type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import {
@@ -137,6 +137,8 @@ async function mintAccessAndIdToken(
     ...remaining.select(resourcesIn(form), form.get(AUTHORIZATION_DETAILS), form.get('scope')),
   };
   const { client, claims = {}, claimsRequest, person } = purpose;
+  if (person !== undefined && !(await mayUse(context, client, person.subject)))
+    throw refused('person_not_allowed');
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
   const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
   const idToken = await mintIdTokenFor(context, { client, person, access, claims, claimsRequest });

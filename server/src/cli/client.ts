@@ -10,7 +10,7 @@ import {
   rotatedSecrets,
 } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { addClientFlags, withoutMembers } from './client_flags.ts';
@@ -23,6 +23,7 @@ import {
   type RotationFlags,
   registrationOf,
   requireKnownApis,
+  requireKnownGroups,
   secretFor,
   updateClient,
   type WantedSecret,
@@ -74,9 +75,19 @@ otherwise client_credentials.
     });
   addClientFlags(
     databaseFlags(
-      group.command('update <ID>').description('change settings of a client. Its tokens stay valid'),
+      group
+        .command('update <ID>')
+        .description(
+          'change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+        ),
     ),
   )
+    .addOption(
+      new Option(
+        '--allow-everyone',
+        'let all users use the client again, as with --unset allow-group',
+      ).helpGroup('The client:'),
+    )
     .option('--unset <SETTING>', 'reset a setting to its default, such as logo-uri; repeatable', collect)
     .addHelpText(
       'after',
@@ -153,6 +164,7 @@ A client has at most two working secrets. A further rotation ends the oldest one
 
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
+  await requireKnownGroups(parts, registration.metadata?.allowed_groups);
   await requireKnownApis(parts, registration.metadata?.apis);
   const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
   const isAdded = await parts.storage.clients.add({

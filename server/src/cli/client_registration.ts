@@ -21,8 +21,17 @@ import { type Configuration, type GivenFlags, readConfiguration } from '../confi
 import { flagOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
+import { AccessEnding } from '../people/groups.ts';
 import { asBadUsage, flagOfMember, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
-import { type CommandParts, type Output, printOne, readStandardInput, requireClient } from './command.ts';
+import {
+  type CommandParts,
+  endProgress,
+  type Output,
+  printOne,
+  readStandardInput,
+  requireClient,
+  showProgress,
+} from './command.ts';
 import { BadUsage } from './exit.ts';
 
 export interface ClientAddFlags extends GivenFlags {
@@ -110,6 +119,7 @@ export function defaultGrants({
 
 export interface ClientUpdateFlags extends GivenFlags {
   readonly unset?: readonly string[];
+  readonly allowEveryone?: true;
 }
 
 /** New values of members, and names of members to remove. */
@@ -121,7 +131,10 @@ interface ClientChange {
 /** @throws {BadUsage} there is no change, or an unknown setting */
 export function changeOf(flags: ClientUpdateFlags): ClientChange {
   const members = membersOf(flags);
-  const unset = (flags.unset ?? []).map((text) => {
+  if (flags.allowEveryone && members.allowed_groups !== undefined)
+    throw new BadUsage('--allow-everyone and --allow-group exclude each other');
+  const named = [...(flags.unset ?? []), ...(flags.allowEveryone ? ['allowed_groups'] : [])];
+  const unset = named.map((text) => {
     const name = memberNamed(text);
     if (name === undefined)
       throw new BadUsage('--unset: expected the name of a setting, as in --unset logo-uri');
@@ -144,6 +157,8 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
     const client = await requireClient(parts, id);
     const { record, newSecret } = await changed(parts, client, change);
     if (await parts.storage.clients.replace(record, client)) {
+      // Also if nothing changed: an earlier attempt may have died before the end.
+      if (change.members.allowed_groups !== undefined) await revokeForOthers(parts, record);
       if (change.members.client_name !== undefined) warnOfUnreadableName(record);
       if (change.members.insecure_allow_missing_pkce !== undefined) warnOfMissingPkce(record);
       await warnOfForeignScopes(parts, record);
@@ -170,7 +185,11 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
   };
   requireFetchable(change.members, parts.configuration);
   const updated = await clientFrom(await parts.server(), identity, members, client);
-  const { apis = [] } = updated.metadata ?? {};
+  const { apis = [], allowed_groups: groups = [] } = updated.metadata ?? {};
+  await requireKnownGroups(
+    parts,
+    groups.filter((name) => !client.metadata?.allowed_groups?.includes(name)),
+  );
   await requireKnownApis(
     parts,
     apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
@@ -300,6 +319,36 @@ export async function requireKnownApis({ storage }: Parts, resources: readonly s
   if (unknown !== undefined)
     throw new Refused(
       `no client has the resource URI ${unknown}: add the API first, for example with grantd client add my-api --resource ${unknown} --api-scope read`,
+    );
+}
+
+/**
+ * Catches mistyped names, which would keep everyone out, and names in another spelling.
+ * @throws {Refused} there is no such group
+ */
+export async function requireKnownGroups(
+  { groups }: Pick<CommandParts, 'groups'>,
+  names: readonly string[] = [],
+): Promise<void> {
+  for (const name of names) {
+    const found = await groups.byName(name);
+    if (found?.name === name) continue;
+    const advice =
+      found === undefined
+        ? `add it first with grantd group add ${JSON.stringify(name)}`
+        : `use ${found.name}`;
+    throw new Refused(`there is no group ${name}: ${advice}.`);
+  }
+}
+
+/** Revokes the tokens of users who may no longer use a client, and says how many they were. */
+async function revokeForOthers(parts: CommandParts, client: NewClient): Promise<void> {
+  const show = (users: number) => showProgress(`${users} users checked`);
+  const users = await new AccessEnding(parts).leaveClient(client, show);
+  endProgress();
+  if (users > 0)
+    console.error(
+      `grantd: revoked the tokens of ${users === 1 ? '1 user' : `${users} users`} who may no longer use ${client.id}`,
     );
 }
 

@@ -6,6 +6,7 @@ import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Database } from '../data/database.ts';
 import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
+import type { People, Person } from '../data/people.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
 import { BadUsage } from './exit.ts';
 
@@ -146,4 +147,11 @@ export async function requireClient({ storage }: CommandParts, id: string): Prom
   const client = await storage.clients.get(id);
   if (!client) throw new Refused(`there is no client ${id}: grantd client list shows all clients.`);
   return client;
+}
+
+/** @throws {Refused} the user does not exist */
+export async function requirePerson({ people }: { readonly people: People }, name: string): Promise<Person> {
+  const person = await people.byName(name);
+  if (person === undefined) throw new Refused(`there is no user ${name}: grantd user list shows all users.`);
+  return person;
 }

@@ -11,13 +11,14 @@ import {
   endProgress,
   labelled,
   printOne,
+  requirePerson,
   showProgress,
   timeOf,
   tokenFrom,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { endSessionsOf, requirePerson } from './user.ts';
+import { endSessionsOf } from './user.ts';
 
 export function tokenCommands(): Command {
   const group = new Command('token').description('explain, revoke and issue tokens');

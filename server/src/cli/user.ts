@@ -3,15 +3,17 @@ import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import type { Consent } from '../data/consents.ts';
+import type { Group } from '../data/groups.ts';
 import {
   claimsOf,
   type NewPerson,
+  NO_PASSWORD,
   nameAsKept,
   nameProblem,
-  type People,
   type Person,
 } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
+import { CLAIM_TYPES } from '../people/import_lines.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
@@ -20,13 +22,16 @@ import {
   collect,
   databaseFlags,
   labelled,
-  printList,
   printOne,
   readStandardInput,
+  requirePerson,
   timeOf,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
+import { joinGroup, leaveGroup, requireGroup } from './group.ts';
+import { addImportCommands } from './user_import.ts';
+import { addListCommand } from './user_list.ts';
 
 const MIN_PASSWORD_CHARACTERS = 8;
 
@@ -34,7 +39,9 @@ interface PasswordFlags extends GivenFlags {
   readonly passwordStdin?: true;
 }
 
-interface UserAddFlags extends PasswordFlags, ClaimFlags {}
+interface UserAddFlags extends PasswordFlags, ClaimFlags {
+  readonly addGroup?: readonly string[];
+}
 
 interface UserRemoveFlags extends GivenFlags {
   readonly yes?: true;
@@ -42,10 +49,9 @@ interface UserRemoveFlags extends GivenFlags {
 
 export function userCommands(): Command {
   const group = new Command('user').description('manage users');
-  const add = databaseFlags(group.command('add <NAME>').description('add a user'), ['create']).option(
-    '--password-stdin',
-    'read the password from standard input; required',
-  );
+  const add = databaseFlags(group.command('add <NAME>').description('add a user'), ['create'])
+    .option('--password-stdin', 'read the password from standard input; required')
+    .option('--add-group <NAME>', 'a group to join; repeatable', collect);
   claimFlags(add)
     .addHelpText(
       'after',
@@ -54,7 +60,9 @@ export function userCommands(): Command {
     )
     .action(async (name: string, flags: UserAddFlags) => {
       const person = await personFrom(name, flags);
-      await withInstance(flags, 'may_create_database', (parts) => addPerson(parts, person));
+      await withInstance(flags, 'may_create_database', (parts) =>
+        addPerson(parts, person, flags.addGroup ?? []),
+      );
     });
   const update = databaseFlags(
     group
@@ -64,7 +72,13 @@ export function userCommands(): Command {
       ),
   )
     .option('--username <NEW>', 'the new username')
-    .option('--remove-claim <NAME>', 'a claim to remove; repeatable', collect);
+    .option('--remove-claim <NAME>', 'a claim to remove; repeatable', collect)
+    .option('--add-group <NAME>', 'a group to join; repeatable', collect)
+    .option(
+      '--remove-group <NAME>',
+      'a group to leave, as with grantd group remove-member; repeatable',
+      collect,
+    );
   claimFlags(update)
     .addHelpText(
       'after',
@@ -86,9 +100,7 @@ export function userCommands(): Command {
         throw new BadUsage('--yes: required, because a removal cannot be undone (grantd user disable can)');
       return withInstance(flags, 'needs_database', (parts) => removePerson(parts, name));
     });
-  databaseFlags(group.command('list').description('list all users')).action((flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', listPeople),
-  );
+  addListCommand(group);
   databaseFlags(
     group.command('show <NAME>').description('show a user with their sessions and consents'),
   ).action((name: string, flags: GivenFlags) =>
@@ -121,6 +133,7 @@ export function userCommands(): Command {
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, false)),
   );
+  addImportCommands(group);
   return group;
 }
 
@@ -143,33 +156,18 @@ async function typedPasswordHash({ passwordStdin }: PasswordFlags): Promise<stri
   return new PasswordHasher().hash(password);
 }
 
-async function addPerson(parts: CommandParts, newPerson: NewPerson): Promise<void> {
+async function addPerson(
+  parts: CommandParts,
+  newPerson: NewPerson,
+  groupNames: readonly string[],
+): Promise<void> {
+  const groups: Group[] = [];
+  for (const name of groupNames) groups.push(await requireGroup(parts, name));
   const person = await parts.people.add(newPerson);
   if (person === undefined) throw nameTaken(newPerson.name);
+  for (const group of groups) await joinGroup(parts, group, person);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
-}
-
-async function listPeople(parts: CommandParts): Promise<void> {
-  const people = await Promise.all(
-    (await parts.people.list()).map(async (person) => {
-      const state = await parts.storage.getPrincipalState('subject', person.subject);
-      const disabledAt = timeOf(state?.disabledAtMs);
-      return {
-        name: person.name,
-        sub: person.subject,
-        claims: claimsOf(person),
-        createdAt: timeOf(person.createdAtMs),
-        ...(disabledAt !== undefined && { disabledAt }),
-      };
-    }),
-  );
-  printList(parts, people, {
-    NAME: ({ name }) => name,
-    SUB: ({ sub }) => sub,
-    ADDED: ({ createdAt }) => createdAt ?? '',
-    DISABLED: ({ disabledAt }) => disabledAt ?? '',
-  });
 }
 
 async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {
@@ -184,11 +182,15 @@ interface ClaimFlags extends GivenFlags {
   readonly claim?: readonly string[];
   readonly email?: string;
   readonly emailVerified?: boolean;
+  readonly phone?: string;
+  readonly phoneVerified?: boolean;
 }
 
 interface UserUpdateFlags extends ClaimFlags {
   readonly username?: string;
   readonly removeClaim?: readonly string[];
+  readonly addGroup?: readonly string[];
+  readonly removeGroup?: readonly string[];
 }
 
 /** Changes to a user, from flags. */
@@ -196,6 +198,8 @@ interface PersonChange {
   readonly username?: string;
   readonly claims: Claims;
   readonly removed: readonly string[];
+  readonly joined: readonly string[];
+  readonly left: readonly string[];
 }
 
 function claimFlags(command: Command): Command {
@@ -210,19 +214,31 @@ function claimFlags(command: Command): Command {
       'the claim email. A new address is unverified unless --email-verified is set',
     )
     .option('--email-verified', 'the claim email_verified: true')
-    .option('--no-email-verified', 'the claim email_verified: false');
+    .option('--no-email-verified', 'the claim email_verified: false')
+    .option(
+      '--phone <NUMBER>',
+      'the claim phone_number, such as +441865000000. A new number is unverified unless --phone-verified is set',
+    )
+    .option('--phone-verified', 'the claim phone_number_verified: true')
+    .option('--no-phone-verified', 'the claim phone_number_verified: false');
 }
 
 /** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */
 export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): PersonChange {
-  const { username, email, emailVerified } = flags;
+  const { username, email, emailVerified, phone, phoneVerified, addGroup = [], removeGroup = [] } = flags;
   if (username !== undefined) requireName('--username', username);
   if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email))
     throw new BadUsage(`--email: expected an address such as bob@example.com, got ${JSON.stringify(email)}`);
+  if (phone !== undefined && !/^\+?[\d ().-]{3,40}$/.test(phone))
+    throw new BadUsage(`--phone: expected a number such as +441865000000, got ${JSON.stringify(phone)}`);
+  const both = addGroup.find((name) => removeGroup.includes(name));
+  if (both !== undefined) throw new BadUsage(`--add-group and --remove-group both name ${both}`);
   const set = [
     ...claim.map(claimFrom),
     ...(email === undefined ? [] : [['email', email] as const]),
     ...(emailVerified === undefined ? [] : [['email_verified', emailVerified] as const]),
+    ...(phone === undefined ? [] : [['phone_number', phone] as const]),
+    ...(phoneVerified === undefined ? [] : [['phone_number_verified', phoneVerified] as const]),
   ];
   const names = [...set.map(([name]) => name), ...removeClaim];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
@@ -232,15 +248,21 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
     ...(username !== undefined && { username }),
     claims: Object.fromEntries(set),
     removed: removeClaim,
+    joined: addGroup,
+    left: removeGroup,
   };
 }
 
-/** Applies a change to claims. A new email address is unverified. */
-function claimsAfter(before: Claims, { claims, removed }: PersonChange): Claims {
-  const isNewAddress = claims.email !== undefined && claims.email !== before.email;
-  const kept = Object.entries(before).filter(
-    ([name]) => !removed.includes(name) && !(isNewAddress && name === 'email_verified'),
+/** Claims with the claim that says whether they are verified. */
+const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verified' };
+
+/** Applies a change to claims. A new e-mail address or phone number is unverified. */
+function claimsAfter(before: Claims, { claims, removed }: Pick<PersonChange, 'claims' | 'removed'>): Claims {
+  const changed = Object.entries(VERIFIED_BY).filter(
+    ([name]) => claims[name] !== undefined && claims[name] !== before[name],
   );
+  const outdated = changed.map(([, verified]) => verified);
+  const kept = Object.entries(before).filter(([name]) => !removed.includes(name) && !outdated.includes(name));
   return { ...Object.fromEntries(kept), ...claims };
 }
 
@@ -264,38 +286,56 @@ const MAX_ATTEMPTS = 5;
  * @throws {Refused} the user does not exist, the new name is taken, or concurrent changes won every attempt
  */
 async function updatePerson(parts: CommandParts, name: string, change: PersonChange): Promise<void> {
-  if (change.username === undefined && Object.keys(change.claims).length + change.removed.length === 0)
+  const { username, claims, removed, joined, left } = change;
+  const changesRow = username !== undefined || Object.keys(claims).length + removed.length > 0;
+  if (!changesRow && joined.length + left.length === 0)
     throw new BadUsage('nothing to update: grantd user update --help lists the settings');
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const person = await requirePerson(parts, name);
-    const missing = change.removed.find((claim) => !Object.hasOwn(person.claims, claim));
+  const [joinedGroups, leftGroups]: [Group[], Group[]] = [[], []];
+  for (const one of joined) joinedGroups.push(await requireGroup(parts, one));
+  for (const one of left) leftGroups.push(await requireGroup(parts, one));
+  const before = await requirePerson(parts, name);
+  const updated = changesRow ? await changeRow(parts, before, change) : before;
+  for (const group of joinedGroups) await joinGroup(parts, group, updated);
+  for (const group of leftGroups) await leaveGroup(parts, group, updated);
+  const groups =
+    changesRow && joined.length + left.length === 0 ? before.groups : await groupsOf(parts, updated);
+  const shown = {
+    name: updated.name,
+    sub: updated.subject,
+    claims: claimsOf(updated),
+    ...(groups !== undefined && { groups }),
+  };
+  const renamed = updated.name === before.name ? '' : `; the new username is ${updated.name}`;
+  printOne(parts, shown, [`updated ${before.name}${renamed}`]);
+}
+
+async function groupsOf({ people }: CommandParts, { subject }: Person) {
+  return (await people.bySubject(subject))?.groups;
+}
+
+/** Changes name and claims. @throws {Refused} as `updatePerson` */
+async function changeRow(parts: CommandParts, found: Person, change: PersonChange): Promise<Person> {
+  let person: Person | undefined = found;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS && person !== undefined; attempt++) {
+    const { name, claims } = person;
+    const missing = change.removed.find((claim) => !Object.hasOwn(claims, claim));
     if (missing !== undefined)
       throw new Refused(
-        `--remove-claim: ${person.name} has no claim ${missing}: grantd user show ${person.name} shows all claims.`,
+        `--remove-claim: ${name} has no claim ${missing}: grantd user show ${name} shows all claims.`,
       );
     const updated = {
       ...person,
-      name: nameAsKept(change.username ?? person.name),
-      claims: claimsAfter(person.claims, change),
+      name: nameAsKept(change.username ?? name),
+      claims: claimsAfter(claims, change),
     };
     const outcome = await parts.people.update(updated);
     if (outcome === 'name_taken') throw nameTaken(updated.name);
-    if (outcome === 'updated') {
-      const shown = { name: updated.name, sub: person.subject, claims: claimsOf(updated) };
-      const renamed = updated.name === person.name ? '' : `; the new username is ${updated.name}`;
-      return printOne(parts, shown, [`updated ${person.name}${renamed}`]);
-    }
+    if (outcome === 'updated') return updated;
+    person = await parts.people.bySubject(found.subject);
   }
-  throw new Refused(`other commands keep changing ${name}. Nothing was updated: try again.`);
+  if (person === undefined) throw new Refused(`there is no user ${found.name} any more.`);
+  throw new Refused(`other commands keep changing ${found.name}. Nothing was updated: try again.`);
 }
-
-/** Standard claims that are not text (OpenID Connect Core §5.1). Clients would read the text `no` as true. */
-const CLAIM_TYPES: ReadonlyMap<string, { readonly type: string; readonly expected: string }> = new Map([
-  ['email_verified', { type: 'boolean', expected: 'true or false' }],
-  ['phone_number_verified', { type: 'boolean', expected: 'true or false' }],
-  ['updated_at', { type: 'number', expected: 'seconds since 1970, as a number' }],
-  ['address', { type: 'object', expected: 'a JSON object such as {"locality": "Paris"}' }],
-]);
 
 const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
 
@@ -375,8 +415,10 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     name: person.name,
     sub: subject,
     claims: claimsOf(person),
+    ...(person.groups !== undefined && { groups: person.groups }),
     createdAt: timeOf(person.createdAtMs),
     disabledAt: timeOf(state?.disabledAtMs),
+    ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -398,6 +440,8 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       sub: subject,
       added: shown.createdAt,
       disabled: shown.disabledAt,
+      groups: person.groups?.join(', '),
+      password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
     }),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...shown.sessions.map(
@@ -422,11 +466,4 @@ async function consentsOf({ consents, storage }: CommandParts, subject: string):
 
 function sessionsInWords(count: number): string {
   return count === 1 ? '1 session' : `${count} sessions`;
-}
-
-/** @throws {Refused} the user does not exist */
-export async function requirePerson({ people }: { readonly people: People }, name: string): Promise<Person> {
-  const person = await people.byName(name);
-  if (person === undefined) throw new Refused(`there is no user ${name}: grantd user list shows all users.`);
-  return person;
 }

@@ -1,6 +1,6 @@
 import { type ApplicationClaims, type Claims, type GetUserClaims, unreadableName } from '@grantd/core';
 import type { StoredClaims } from '../config/options.ts';
-import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
+import { newIdentifier, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
 /**
  * A user who can sign in. The library’s store records whether the user is disabled, because tokens depend on it too.
@@ -15,9 +15,41 @@ export interface Person {
   readonly createdAtMs: number;
   /** Number of changes to the name and claims. */
   readonly revision: number;
+  /** Names of the groups, sorted. Absent if there are none. */
+  readonly groups?: readonly string[];
 }
 
 export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
+
+/** The hash of people who have no password. No password matches it. */
+export const NO_PASSWORD = '';
+
+/** A user from another server. */
+export interface ImportedPerson extends NewPerson {
+  readonly subject: string;
+  /** Groups that exist. */
+  readonly groups: readonly string[];
+  /** Digest of everything that the import says about the user. */
+  readonly importDigest: string;
+}
+
+/** A user who has a name that an import needs. */
+export interface NamedPerson extends Person {
+  readonly nameKey: string;
+  /** Digest of the last import of this user. */
+  readonly importDigest?: string;
+}
+
+/** Which users to list. */
+export interface PeopleFilter {
+  /** Part of the username, e-mail address, name or phone number. */
+  readonly search?: string;
+  readonly group?: string;
+  /** Only users whose name is sorted after this one. */
+  readonly after?: string;
+  /** Default: no limit. */
+  readonly limit?: number;
+}
 
 /** The users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface People {
@@ -27,9 +59,25 @@ export interface People {
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
   /** Sorted by name. */
-  list(): Promise<readonly Person[]>;
+  list(filter?: PeopleFilter): Promise<readonly Person[]>;
   /** @returns `false` if the user does not exist */
   setPasswordHash(subject: string, passwordHash: string): Promise<boolean>;
+  /**
+   * Replaces the hash of a password by another hash of the same password. Compare-and-set on the hash.
+   * @returns `false` if the password has changed or the user was removed
+   */
+  replacePasswordHash(subject: string, before: string, after: string): Promise<boolean>;
+  /** Finds the users who have one of these name keys. One read. @param keys at most `IMPORT_BATCH` */
+  byNameKeys(keys: readonly string[]): Promise<readonly NamedPerson[]>;
+  /**
+   * Adds users with their groups in one transaction. Users whose name or subject identifier is taken are left out.
+   * @param people at most `IMPORT_BATCH`
+   * @param importId names the import, for audits
+   * @returns for each of them whether they were added
+   */
+  addImported(people: readonly ImportedPerson[], importId: string): Promise<readonly boolean[]>;
+  /** Remembers what an import said about a user. */
+  setImportDigest(subject: string, importDigest: string): Promise<void>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
@@ -41,22 +89,18 @@ export interface People {
   /** Subjects whose removal started before a time and was not finished. */
   halfRemoved(beforeMs: number, limit: number): Promise<readonly string[]>;
   /**
-   * Computes missing name keys.
+   * Computes missing name keys and search texts.
    * @returns the names whose key belongs to another user. Only their exact spelling finds them.
    */
   keyNames(): Promise<readonly string[]>;
 }
 
+/** Users of one transaction of an import. */
+export const IMPORT_BATCH = 500;
+
 /** A new user as stored, with a subject identifier and a normalized name. */
-export function personToKeep({ name, passwordHash, claims }: NewPerson): Person {
-  return {
-    subject: newIdentifier(),
-    name: nameAsKept(name),
-    passwordHash,
-    claims,
-    createdAtMs: Date.now(),
-    revision: 0,
-  };
+export function personToKeep({ name, passwordHash, claims }: NewPerson, subject = newIdentifier()): Person {
+  return { subject, name: nameAsKept(name), passwordHash, claims, createdAtMs: Date.now(), revision: 0 };
 }
 
 const MAX_LENGTH = 128;
@@ -115,16 +159,32 @@ function plainWidth(name: string): string {
   return name.replaceAll(/[\uFF00-\uFFEF]+/g, (wide) => wide.normalize('NFKC'));
 }
 
-/** A user’s claims for UserInfo. */
+/** Claims that a search finds, besides the username. */
+const SEARCHED_CLAIMS = ['email', 'name', 'given_name', 'family_name', 'phone_number'];
+
+const MAX_SEARCH_TEXT = 1000;
+
+/** The text in which a search looks for a part. Names that readers confuse are the same in it. */
+function searchTextOf({ name, claims }: Pick<Person, 'name' | 'claims'>): string {
+  const texts = SEARCHED_CLAIMS.map((claim) => claims[claim]).filter((value) => typeof value === 'string');
+  return [name, ...texts].map(nameKey).join('\n').slice(0, MAX_SEARCH_TEXT);
+}
+
+/** A user’s stored claims for UserInfo. */
 export function claimsOf({ name, claims }: Person): Claims {
   return { preferred_username: name, ...claims };
 }
 
-/** Looks up a user’s claims by subject, for the library. */
+/**
+ * Looks up a user’s claims by subject, for the library. The claim `groups` has the names of the user’s groups, unless
+ * another value is stored for it.
+ */
 export function userClaims(people: People): GetUserClaims {
   return async (subject) => {
     const person = await people.bySubject(subject);
-    return person && claimsOf(person);
+    if (person === undefined) return undefined;
+    const { groups } = person;
+    return { ...(groups !== undefined && { groups }), ...claimsOf(person) };
   };
 }
 
@@ -141,7 +201,12 @@ export function applicationClaims(stored: StoredClaims, getUserClaims: GetUserCl
   };
 }
 
-const COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision';
+const STORED_COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision';
+
+/** Separates group names, which have no line breaks. */
+const COLUMNS = `${STORED_COLUMNS}, (
+      SELECT string_agg(m.group_name, '\n' ORDER BY m.group_name) FROM grantd.group_members AS m
+      WHERE m.issuer = people.issuer AND m.subject = people.subject AND m.ended_at_ms IS NULL) AS group_names`;
 
 /** Whether another user has the name or its key. Users whose names predate keys keep their names. */
 const TAKEN = `
@@ -149,23 +214,51 @@ const TAKEN = `
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
+/** Parameters for every user of a batch, so that batches of all sizes share a statement. */
+function placeholders(first: number): string {
+  return Array.from({ length: IMPORT_BATCH }, (_, index) => `$${first + index}`).join(', ');
+}
+
+/** Fills up to the size of a batch. No name and no subject identifier is empty. */
+function padded(values: readonly string[]): readonly string[] {
+  return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
+}
+
 const PEOPLE_SQL = {
   add: `
-    INSERT INTO grantd.people (issuer, ${COLUMNS}, name_key)
-    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7
+    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, import_digest)
+    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, $9
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
-  list: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 ORDER BY name`,
+
+  // Only people whom the same transaction has added.
+  addToGroup: `
+    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
+    SELECT people.issuer, people.subject, groups.name, people.created_at_ms
+    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $2
+    WHERE people.issuer = $1 AND people.created_at_ms = $3 AND people.import_digest IS NOT NULL
+      AND people.subject IN (${placeholders(4)})
+    ON CONFLICT DO NOTHING`,
+
+  byNameKeys: `
+    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people
+    WHERE issuer = $1 AND name_key IN (${placeholders(2)})`,
+
+  setImportDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
+
+  replacePassword: `
+    UPDATE grantd.people SET password_hash = $4
+    WHERE issuer = $1 AND subject = $2 AND password_hash = $3 RETURNING subject`,
   setPassword: `
     UPDATE grantd.people SET password_hash = $3 WHERE issuer = $1 AND subject = $2 RETURNING subject`,
 
   update: `
     UPDATE grantd.people SET name = $4, name_key = CASE WHEN name = $4 THEN name_key ELSE $3 END, claims = $5,
-      revision = revision + 1
+      search_text = $7, revision = revision + 1
     WHERE issuer = $1 AND subject = $2 AND revision = $6 AND NOT EXISTS (${TAKEN}) RETURNING subject`,
   taken: TAKEN,
 
@@ -189,7 +282,34 @@ const PEOPLE_SQL = {
   keyName: `
     UPDATE grantd.people SET name_key = $3 WHERE issuer = $1 AND subject = $2 AND name_key IS NULL
       AND NOT EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND name_key = $3)`,
+
+  withoutSearchText: `
+    SELECT subject, name, claims, revision FROM grantd.people WHERE issuer = $1 AND search_text IS NULL LIMIT $2`,
+  makeSearchable: `
+    UPDATE grantd.people SET search_text = $4
+    WHERE issuer = $1 AND subject = $2 AND revision = $3 AND search_text IS NULL RETURNING subject`,
 };
+
+/** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
+function listCall(issuer: string, { search, group, after = '', limit }: PeopleFilter): TableCall {
+  const values: (string | number)[] = [issuer, after];
+  const parameter = (value: string | number) => `$${values.push(value)}`;
+  const conditions = ['issuer = $1', 'name > $2'];
+  if (search !== undefined) {
+    const part = nameKey(search).replaceAll(/[!%_]/g, '!$&');
+    conditions.push(`search_text LIKE ${parameter(`%${part}%`)} ESCAPE '!'`);
+  }
+  if (group !== undefined)
+    conditions.push(`EXISTS (
+      SELECT 1 FROM grantd.group_members AS g
+      WHERE g.issuer = people.issuer AND g.subject = people.subject AND g.group_name = ${parameter(group)}
+        AND g.ended_at_ms IS NULL)`);
+  const most = limit === undefined ? '' : `LIMIT ${parameter(limit)}`;
+  return [
+    `SELECT ${COLUMNS} FROM grantd.people WHERE ${conditions.join(' AND ')} ORDER BY name ${most}`,
+    ...values,
+  ];
+}
 
 /** Names per transaction, which blocks other writers. */
 const KEYS_PER_TRANSACTION = 200;
@@ -200,17 +320,58 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     return row && personOf(row);
   };
 
+  const makeSearchable = async (): Promise<void> => {
+    for (;;) {
+      const people = await tables.read(PEOPLE_SQL.withoutSearchText, issuer, KEYS_PER_TRANSACTION);
+      if (people.length === 0) return;
+      await tables.write(
+        ...people.map(({ subject, name, claims, revision }): TableCall => {
+          const text = searchTextOf({ name: String(name), claims: JSON.parse(String(claims)) });
+          return [PEOPLE_SQL.makeSearchable, issuer, String(subject), Number(revision), text];
+        }),
+      );
+    }
+  };
+
   return {
     async add(newPerson) {
       const person = personToKeep(newPerson);
-      const { subject, name, passwordHash, claims, createdAtMs } = person;
-      const values = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, nameKey(name)];
-      const [added] = await tables.write([PEOPLE_SQL.add, issuer, ...values]);
+      const [added] = await tables.write([PEOPLE_SQL.add, issuer, ...valuesOf(person), null]);
       return added?.length === 1 ? person : undefined;
+    },
+    async byNameKeys(keys) {
+      const rows = await tables.read(PEOPLE_SQL.byNameKeys, issuer, ...padded(keys));
+      return rows.map((row) => ({
+        ...personOf(row),
+        nameKey: String(row.name_key),
+        ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
+      }));
+    },
+    async addImported(people) {
+      const createdAtMs = Date.now();
+      const byGroup = new Map<string, string[]>();
+      const calls = people.map(({ groups, importDigest, subject, ...newPerson }): TableCall => {
+        for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
+        const person = { ...personToKeep(newPerson, subject), createdAtMs };
+        return [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest];
+      });
+      const joining = [...byGroup].map(
+        ([group, subjects]) =>
+          [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
+      );
+      const rows = await tables.write(...calls, ...joining);
+      return people.map((_, index) => rows[index]?.length === 1);
+    },
+    async setImportDigest(subject, importDigest) {
+      await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
+    },
+    async replacePasswordHash(subject, before, after) {
+      const [changed] = await tables.write([PEOPLE_SQL.replacePassword, issuer, subject, before, after]);
+      return changed?.length === 1;
     },
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
-    list: async () => (await tables.read(PEOPLE_SQL.list, issuer)).map(personOf),
+    list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
     async setPasswordHash(subject, passwordHash) {
       const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, subject, passwordHash]);
       return changed?.length === 1;
@@ -225,6 +386,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         ...values,
         JSON.stringify(claims),
         revision,
+        searchTextOf({ name, claims }),
       ]);
       if (updated?.length === 1) return 'updated';
       return (await tables.read(PEOPLE_SQL.taken, issuer, ...values)).length > 0 ? 'name_taken' : 'changed';
@@ -243,6 +405,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         String(subject),
       ),
     async keyNames() {
+      await makeSearchable();
       const names = await tables.read(PEOPLE_SQL.withoutKey, issuer);
       if (names.length === 0) return [];
       for (let begin = 0; begin < names.length; begin += KEYS_PER_TRANSACTION) {
@@ -259,7 +422,15 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
   };
 }
 
+/** The values of a new row, in the order of the statement. */
+function valuesOf(person: Person): readonly (string | number)[] {
+  const { subject, name, passwordHash, claims, createdAtMs } = person;
+  const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs];
+  return [...columns, nameKey(name), searchTextOf(person)];
+}
+
 function personOf(row: TableRow): Person {
+  const { group_names: groups } = row;
   return {
     subject: String(row.subject),
     name: String(row.name),
@@ -267,6 +438,7 @@ function personOf(row: TableRow): Person {
     claims: JSON.parse(String(row.claims)),
     createdAtMs: Number(row.created_at_ms),
     revision: Number(row.revision),
+    ...(typeof groups === 'string' && { groups: groups.split('\n') }),
   };
 }
 

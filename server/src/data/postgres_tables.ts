@@ -139,5 +139,36 @@ export const PROGRAM_TABLES: PostgresTables = {
       checked_at_ms bigint NOT NULL
     );
     `,
+    // Groups, search and import.
+    `
+    CREATE TABLE grantd.groups (
+      issuer        text COLLATE "C" NOT NULL,
+      name          text COLLATE "C" NOT NULL,
+      name_key      text COLLATE "C" NOT NULL,
+      description   text NOT NULL,
+      created_at_ms bigint NOT NULL,
+      PRIMARY KEY (issuer, name),
+      UNIQUE (issuer, name_key)
+    );
+
+    -- A membership with ended_at_ms has ended, and tokens that depend on it may still have to be revoked.
+    CREATE TABLE grantd.group_members (
+      issuer      text COLLATE "C" NOT NULL,
+      subject     text COLLATE "C" NOT NULL,
+      group_name  text COLLATE "C" NOT NULL,
+      added_at_ms bigint NOT NULL,
+      ended_at_ms bigint,
+      PRIMARY KEY (issuer, subject, group_name),
+      FOREIGN KEY (issuer, subject) REFERENCES grantd.people (issuer, subject) ON DELETE CASCADE,
+      FOREIGN KEY (issuer, group_name) REFERENCES grantd.groups (issuer, name) ON DELETE CASCADE
+    );
+    CREATE INDEX group_members_by_group ON grantd.group_members (issuer, group_name);
+    CREATE INDEX group_members_to_end ON grantd.group_members (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+    -- A person without a search_text was stored before there was a search.
+    ALTER TABLE grantd.people ADD COLUMN search_text text COLLATE "C";
+    ALTER TABLE grantd.people ADD COLUMN import_digest text COLLATE "C";
+    CREATE INDEX people_to_make_searchable ON grantd.people (issuer) WHERE search_text IS NULL;
+    `,
   ],
 };

@@ -1,5 +1,6 @@
 import type { ClientRepository } from '@grantd/core';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
+import { type Groups, groupsTable } from './groups.ts';
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
@@ -8,6 +9,7 @@ import { type ProgramTables, writeCheck } from './tables.ts';
 /** The program’s own data of one issuer, in addition to the library’s store. */
 export interface ProgramData {
   readonly people: People;
+  readonly groups: Groups;
   readonly demoMark: DemoMark;
   readonly sessions: Sessions;
   readonly consents: Consents;
@@ -35,6 +37,7 @@ export function programData(
   const consentSweep = new ConsentSweep({ consents, clients });
   return {
     people: peopleTable(tables, issuer),
+    groups: groupsTable(tables, issuer),
     demoMark: demoMark(tables, issuer),
     sessions: sessionsTable(tables, issuer),
     consents,

@@ -146,12 +146,45 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     copied_at_ms INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // Groups, search and import.
+  `
+  CREATE TABLE groups (
+    issuer        TEXT NOT NULL,
+    name          TEXT NOT NULL,
+    name_key      TEXT NOT NULL,
+    description   TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, name),
+    UNIQUE (issuer, name_key)
+  ) STRICT, WITHOUT ROWID;
+
+  -- A membership with ended_at_ms has ended, and tokens that depend on it may still have to be revoked.
+  CREATE TABLE group_members (
+    issuer      TEXT NOT NULL,
+    subject     TEXT NOT NULL,
+    group_name  TEXT NOT NULL,
+    added_at_ms INTEGER NOT NULL,
+    ended_at_ms INTEGER,
+    PRIMARY KEY (issuer, subject, group_name),
+    FOREIGN KEY (issuer, subject) REFERENCES people (issuer, subject) ON DELETE CASCADE,
+    FOREIGN KEY (issuer, group_name) REFERENCES groups (issuer, name) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX group_members_by_group ON group_members (issuer, group_name);
+  CREATE INDEX group_members_to_end ON group_members (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+  -- A person without a search_text was stored before there was a search.
+  ALTER TABLE people ADD COLUMN search_text TEXT;
+  ALTER TABLE people ADD COLUMN import_digest TEXT;
+  CREATE INDEX people_to_make_searchable ON people (issuer) WHERE search_text IS NULL;
+  `,
 ];
 
 /** The tables to copy to another database. Sign-in attempts are left out, because they expire within minutes. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
+  'groups',
+  'group_members',
   'demo_issuers',
   'sessions',
   'session_clients',

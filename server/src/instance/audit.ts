@@ -1,5 +1,6 @@
 import { type Act, type AdministrableStorage, type ClientRegistry, unguarded } from '@grantd/core';
 import type { ScopeTexts } from '../data/consents.ts';
+import type { Groups, Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 
@@ -9,6 +10,7 @@ export type ActorKind = 'cli' | 'server';
 interface Audited {
   readonly storage: AdministrableStorage;
   readonly people: People;
+  readonly groups: Groups;
   readonly scopeTexts: ScopeTexts;
 }
 
@@ -16,7 +18,7 @@ interface Audited {
  * Wraps parts of an instance so that every successful change is recorded as an event. Revocations record their own
  * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
-export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKind): Audited {
+export function audited({ storage, people, groups, scopeTexts }: Audited, kind: ActorKind): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
     askStorage(() => storage.recordAct({ type, target, actor }));
   /** @returns the outcome, after recording it if it is a success */
@@ -54,9 +56,37 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
         const isDone = await people.setPasswordHash(subject, hash);
         return recorded(isDone, isDone, 'person_password_set', subject);
       },
+      // One event for a transaction: fifty thousand events would bury those of revocations.
+      async addImported(imported, importId) {
+        const added = await people.addImported(imported, importId);
+        return recorded(added, added.includes(true), 'people_imported', importId);
+      },
       async beginRemoval(subject, nowMs) {
         await people.beginRemoval(subject, nowMs);
         await record('person_removed', subject);
+      },
+    },
+    groups: {
+      ...groups,
+      async add(group, nowMs) {
+        const isDone = await groups.add(group, nowMs);
+        return recorded(isDone, isDone, 'group_added', group.name);
+      },
+      async describe(name, description) {
+        const isDone = await groups.describe(name, description);
+        return recorded(isDone, isDone, 'group_changed', name);
+      },
+      async remove(name) {
+        const isDone = await groups.remove(name);
+        return recorded(isDone, isDone, 'group_removed', name);
+      },
+      async addMember(membership, nowMs) {
+        const isDone = await groups.addMember(membership, nowMs);
+        return recorded(isDone, isDone, 'group_member_added', targetOf(membership));
+      },
+      async beginEnd(membership, nowMs) {
+        const isDone = await groups.beginEnd(membership, nowMs);
+        return recorded(isDone, isDone, 'group_member_removed', targetOf(membership));
       },
     },
     scopeTexts: {
@@ -75,6 +105,11 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
       },
     },
   };
+}
+
+/** `GROUP/SUBJECT`. Subject identifiers contain no slash. */
+function targetOf({ group, subject }: Membership): string {
+  return `${group}/${subject}`;
 }
 
 /** Milliseconds. Limits the events of self-registered clients, which could otherwise fill the database. */

@@ -19,6 +19,7 @@ import { flagOf, isLoopback, type OptionName, type Settings } from '../config/op
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
+import { clientAccess } from '../data/groups.ts';
 import { applicationClaims, userClaims } from '../data/people.ts';
 import {
   type ProgramSecret,
@@ -130,6 +131,7 @@ export async function openInstance(
           secret,
           pairwiseSecret,
           storage,
+          mayUseClient: clientAccess(people),
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();

@@ -307,6 +307,7 @@ export const PAGE_REASONS = {
   form_foreign: 'The form was not created for this browser, session and request, or it has expired.',
   request_expired: 'The request has expired or was not started by this server.',
   request_too_long: 'The request is too long for a page URL.',
+  client_not_allowed: 'The client is for groups that the user is not in.',
   consent_withdrawn: 'The user ended the client’s access during the request. The new grant is revoked.',
   session_over: 'The session ended during the request. The new grant is revoked.',
 } as const;
@@ -318,6 +319,7 @@ export type PageName =
   | Extract<ServerEvent['operation'], 'authorization' | 'logout'>
   | 'login'
   | 'select'
+  | 'denied'
   | 'consent'
   | 'account';
 

@@ -29,13 +29,14 @@ export function authorizePage(parts: PageParts) {
 
 /** The next page before the client gets its answer, or the session that the answer is about. */
 export type Step =
-  | { readonly page: 'login' | 'select' | 'consent' }
+  | { readonly page: 'login' | 'select' | 'denied' | 'consent' }
   | { readonly page: undefined; readonly session: BrowserSession };
 
-/** Errors for clients that allow no page (OpenID Connect Core §3.1.2.6). */
+/** Errors for clients that allow no page (OpenID Connect Core §3.1.2.6, RFC 6749 §4.1.2.1). */
 const WITHOUT_PAGE = {
   login: 'login_required',
   select: 'account_selection_required',
+  denied: 'access_denied',
   consent: 'consent_required',
 } as const satisfies Record<NonNullable<Step['page']>, AuthorizationRefusal>;
 
@@ -55,7 +56,8 @@ export async function proceed(
   if (!authorization.prompt.includes('none')) return redirectToPage(c, parts, step.page, pending);
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
   const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
-  const description = 'a page would have to be shown';
+  const description =
+    code === 'access_denied' ? 'the user may not use this client' : 'a page would have to be shown';
   const { server } = parts;
   const refusal = await server.authorization.refuse(authorization, code, description, requestIdOf(c));
   return toClient(c, parts, refusal, authorization.uiLocales);
@@ -73,6 +75,7 @@ export async function nextStep(
     return { page: 'login' };
   const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
+  if (!(await parts.mayUse(session.person.subject, authorization.client))) return { page: 'denied' };
   return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
 }
 

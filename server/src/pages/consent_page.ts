@@ -108,7 +108,7 @@ async function openConsenting(c: PageContext, parts: PageParts): Promise<Consent
   const session = await parts.browserSessions.current(c);
   if (session === undefined) return proceed(c, parts, page, undefined);
   const { page: next } = await nextStep(parts, page, session);
-  return next === 'login' || next === 'select' ? proceed(c, parts, page, session) : { ...page, session };
+  return next === 'consent' || next === undefined ? { ...page, session } : proceed(c, parts, page, session);
 }
 
 /**

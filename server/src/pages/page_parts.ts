@@ -6,6 +6,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   MAX_BODY_BYTES,
+  type MayUseClient,
 } from '@grantd/core';
 import { plainAddress, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
@@ -29,6 +30,7 @@ import type { Logos } from './logos.ts';
 export interface PageParts {
   readonly server: AuthorizationServer;
   readonly clients: Pick<ClientRepository, 'get'>;
+  readonly mayUse: MayUseClient;
   readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
   readonly browserSessions: BrowserSessions;
   readonly sessions: Sessions;

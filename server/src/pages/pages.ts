@@ -3,6 +3,7 @@ import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@gr
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
+import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
@@ -19,6 +20,7 @@ import { BrowserSessions } from './browser_sessions.ts';
 import { Cookies, FormTokens, KnownBrowsers, PendingRequests, SealedValues } from './browser_state.ts';
 import { showChoice, submitChoice } from './choose_account_page.ts';
 import { showConsent, submitConsent } from './consent_page.ts';
+import { showDenied, submitDenied } from './denied_page.ts';
 import { answerError, refuseMethod, renderProblem } from './error_page.ts';
 import { showHome } from './home_page.ts';
 import { showLogin, submitLogin } from './login_page.ts';
@@ -78,6 +80,7 @@ export function openPages(
     scopeTexts,
     detailsTypes: new Map(Object.entries(settings.authorizationDetails ?? {})),
     clients: storage,
+    mayUse: clientAccess(people),
     grants: storage,
     operator: operatorShown(operator, issuer, basePath),
     operatorLogo: operator.logo,
@@ -125,6 +128,7 @@ function listenerOver(parts: PageParts): PageListener {
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
   app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(refuseForForms);
+  app.get(at('/denied'), showDenied(parts)).post(submitDenied(parts)).all(refuseForForms);
   app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseForForms);
   app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(refuseForForms);
   app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(refuseForForms);

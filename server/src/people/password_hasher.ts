@@ -1,16 +1,12 @@
-import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { argon2, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
+import { COST, type PasswordHash, readPasswordHash } from './password_formats.ts';
 
-/** RFC 9106 §4, second recommended option: 64 MiB, three passes, four lanes. */
-const COST = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 } as const;
 const SALT_BYTES = 16;
-
-/** The PHC string format stores the cost with the hash, so that it can be raised later. */
-const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 /** Password hash formats of other programs: modular crypt, PHC strings, LDAP schemes, Django and Werkzeug. */
 const HASH_FORM =
-  /^(?:\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2\w*|scrypt|pbkdf2[\w-]*)\$.+|\{[A-Z][\w-]*\}.{16,}|(?:pbkdf2|scrypt|argon2|bcrypt)\w*[:$].+[:$].+)$/i;
+  /^(?:\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2\w*|(?:fire)?scrypt|pbkdf2[\w-]*)\$.+|\{[A-Z][\w-]*\}.{16,}|(?:pbkdf2|scrypt|argon2|bcrypt)\w*[:$].+[:$].+)$/i;
 
 /** Whether a text looks like a password hash. */
 export function isPasswordHash(text: string): boolean {
@@ -45,19 +41,16 @@ const COMMAND_LINE: Place = { name: '', isKnown: true };
 
 const derive = promisify(argon2);
 
-interface ParsedHash {
-  readonly parameters: Omit<Argon2Parameters, 'message'>;
-  readonly tag: Buffer;
+/** The result of a password check. */
+export interface PasswordCheck {
+  readonly fits: boolean;
+  /** A new hash for the stored one, if the password fits and the stored hash is not argon2id at our cost. */
+  readonly upgraded?: string;
 }
 
-const DUMMY_HASH: ParsedHash = {
-  parameters: { nonce: Buffer.alloc(SALT_BYTES), ...COST },
-  tag: Buffer.alloc(COST.tagLength),
-};
-
 /**
- * Hashes and verifies passwords with argon2id (RFC 9106). Places take turns: many attempts from one place delay only
- * that place.
+ * Hashes passwords with argon2id (RFC 9106), and verifies them also with the hashes of other servers. Places take turns:
+ * many attempts from one place delay only that place.
  */
 export class PasswordHasher {
   /** Waiting checks by place, in order of their turns. */
@@ -86,25 +79,43 @@ export class PasswordHasher {
   }
 
   /** Hashes a password for storage. */
-  async hash(password: string): Promise<string> {
+  async hash(password: string, place = COMMAND_LINE): Promise<string> {
     const nonce = randomBytes(SALT_BYTES);
-    const tag = await this.#derive(password, { nonce, ...COST }, COMMAND_LINE);
+    const message = password.normalize('NFC');
+    const tag = await this.#inTurn(place, () => derive('argon2id', { nonce, ...COST, message }));
     const { memory, passes, parallelism } = COST;
     return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(tag)}`;
   }
 
-  /** Whether a password matches the stored hash. Without a stored hash, returns `false` at the same cost. */
+  /**
+   * Whether a password matches the stored hash. Without a stored hash, returns `false` at the cost of our own hashes.
+   */
   async fits(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<boolean> {
-    const hash = stored === undefined ? DUMMY_HASH : parse(stored);
-    const tag = await this.#derive(password, hash.parameters, place);
-    return timingSafeEqual(tag, hash.tag) && stored !== undefined;
+    const hash = usable(stored);
+    if (hash !== undefined) return this.#inTurn(place, () => hash.matches(password));
+    await this.hash(password, place);
+    return false;
   }
 
-  async #derive(password: string, parameters: ParsedHash['parameters'], { name }: Place): Promise<Buffer> {
+  /**
+   * Checks a password, and makes a new hash if the stored one comes from another server. The new hash is made meanwhile,
+   * for wrong passwords too: otherwise, a cheap imported hash would reveal by its speed that the user exists.
+   */
+  async check(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<PasswordCheck> {
+    const hash = usable(stored);
+    if (hash === undefined || hash.isCurrent) return { fits: await this.fits(password, stored, place) };
+    const [fits, upgraded] = await Promise.all([
+      this.#inTurn(place, () => hash.matches(password)),
+      this.hash(password, place),
+    ]);
+    return fits ? { fits, upgraded } : { fits };
+  }
+
+  async #inTurn<T>({ name }: Place, work: () => Promise<T>): Promise<T> {
     if (this.#running < MAX_CONCURRENT) this.#running += 1;
     else await this.#waitForTurn(name);
     try {
-      return await derive('argon2id', { ...parameters, message: password.normalize('NFC') });
+      return await work();
     } finally {
       this.#startNext();
     }
@@ -130,20 +141,10 @@ export class PasswordHasher {
   }
 }
 
-function parse(stored: string): ParsedHash {
-  const [, memory, passes, parallelism, salt = '', hash = ''] = PHC.exec(stored) ?? [];
-  const tag = Buffer.from(hash, 'base64');
-  if (tag.length === 0) throw new Error('a stored password hash is not in the form that grantd writes');
-  return {
-    parameters: {
-      nonce: Buffer.from(salt, 'base64'),
-      memory: Number(memory),
-      passes: Number(passes),
-      parallelism: Number(parallelism),
-      tagLength: tag.length,
-    },
-    tag,
-  };
+/** @returns `undefined` if there is no hash that a password could match */
+function usable(stored: string | undefined): PasswordHash | undefined {
+  const hash = stored === undefined ? undefined : readPasswordHash(stored);
+  return hash !== undefined && 'matches' in hash ? hash : undefined;
 }
 
 function unpadded(bytes: Buffer): string {

@@ -37,16 +37,37 @@ export async function signIn(
     const secondsToWait = await limit.begin(name, place.name);
     if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 
-    const fits = await hasher.fits(password, person?.passwordHash, place);
-    if (person === undefined) return { refused: 'person_unknown' };
-    if (!fits) return { refused: 'password_wrong' };
-    const state = await storage.getPrincipalState('subject', person.subject);
+    const checked = await checkPassword({ people, hasher }, person, password, place);
+    if (checked === undefined) return { refused: person === undefined ? 'person_unknown' : 'password_wrong' };
+    const state = await storage.getPrincipalState('subject', checked.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
     await limit.succeeded(name, place.name);
-    return { person };
+    return { person: checked };
   };
   // Queues before counting, so that a refused request does not count as an attempt.
   return hasher.admit(place, check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
+}
+
+/**
+ * Checks a password, and replaces a hash from another server.
+ * @returns the user with the stored hash, which the session depends on; `undefined` if the password is wrong
+ */
+async function checkPassword(
+  { people, hasher }: Pick<SignInParts, 'people' | 'hasher'>,
+  person: Person | undefined,
+  password: string,
+  place: Place,
+): Promise<Person | undefined> {
+  const { fits, upgraded } = await hasher.check(password, person?.passwordHash, place);
+  if (person === undefined || !fits) return undefined;
+  if (upgraded === undefined) return person;
+  if (await people.replacePasswordHash(person.subject, person.passwordHash, upgraded))
+    return { ...person, passwordHash: upgraded };
+  // Another sign-in has replaced the hash, or the password has changed.
+  const current = await people.bySubject(person.subject);
+  return current !== undefined && (await hasher.fits(password, current.passwordHash, place))
+    ? current
+    : undefined;
 }
 
 const MAX_ATTEMPTS = 10;

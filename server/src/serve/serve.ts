@@ -16,6 +16,7 @@ import {
 import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
+import { AccessEnding } from '../people/groups.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
@@ -462,7 +463,7 @@ interface UnfinishedWork {
  * half-done.
  */
 function unfinishedWork(
-  { people, sessions, consents, storage, logoutDeliveries }: Instance,
+  { people, groups, sessions, consents, storage, logoutDeliveries }: Instance,
   server: AuthorizationServer,
   log: Log,
   sweeps: boolean,
@@ -470,6 +471,7 @@ function unfinishedWork(
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
   const withdrawal = new ConsentWithdrawal({ consents, storage });
+  const access = new AccessEnding({ groups, people, storage });
   const onFault = (error: unknown) => log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
   const deliverer = new LogoutDeliverer({
     deliveries: logoutDeliveries,
@@ -489,6 +491,8 @@ function unfinishedWork(
     if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
     for (const subject of await removal.finishHalfRemoved())
       log.info({ event: 'person_removal_finished', subject });
+    for (const { subject, group } of await access.finishHalfEnded())
+      log.info({ event: 'group_end_finished', subject, group });
     await deliverer.begin();
   };
   const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;

@@ -46,6 +46,15 @@ export const DE: Texts = {
     other: 'Anderes Konto verwenden',
   },
 
+  denied: {
+    title: (application) => html`Sie können ${application} nicht verwenden`,
+    text: 'Ihr Konto gehört nicht zu denen, für die diese Anwendung gedacht ist.',
+    signedInAs: 'Angemeldet als',
+    other: 'Anderes Konto verwenden',
+    back: (application) => html`Zurück zu ${application}`,
+    help: 'Wenn Sie die Anwendung brauchen, bitten Sie die Betreiber dieses Dienstes um Zugang.',
+  },
+
   consent: {
     title: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',

@@ -54,6 +54,16 @@ export const EN = {
     other: 'Use another account',
   },
 
+  denied: {
+    /** @param application in the document title, which has no markup, a text */
+    title: (application: Name | string) => html`You cannot use ${application}`,
+    text: 'Your account is not among those for which this application is meant.',
+    signedInAs: 'Signed in as',
+    other: 'Use another account',
+    back: (application: Name) => html`Back to ${application}`,
+    help: 'If you need the application, ask the people who run this service for access.',
+  },
+
   consent: {
     /** @param application in the document title, which has no markup, a text */
     title: (application: Name | string) => html`${application} requests access`,

@@ -111,6 +111,17 @@ export const PAGES: readonly PageCase[] = [
     shows: '#account-continue',
   },
   {
+    name: 'application for others',
+    as: 'alice',
+    open: (visit) =>
+      visit.authorize({
+        client_id: 'closed',
+        redirect_uri: 'http://localhost:4001/callback',
+        scope: 'openid',
+      }),
+    shows: '#denied-back',
+  },
+  {
     name: 'account, signed out',
     as: 'nobody',
     open: (visit) => visit.open('/account'),
@@ -213,6 +224,11 @@ export async function addPageClients(server: RunningServer): Promise<void> {
   await grantdPrints(folder, [
     ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
     ...['--redirect-uri=http://localhost:4001/callback', '--authorization-details-type=payment'],
+  ]);
+  await grantdPrints(folder, ['group', 'add', 'staff']);
+  await grantdPrints(folder, [
+    ...['client', 'add', 'closed', '--name=Payroll', '--scope=openid', '--allow-group=staff'],
+    '--redirect-uri=http://localhost:4001/callback',
   ]);
   await addClient(server, {
     id: STRANGER.client_id,

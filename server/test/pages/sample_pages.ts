@@ -4,6 +4,7 @@ import { sessionsPage } from '../../src/pages/account_sessions.ts';
 import type { Brand } from '../../src/pages/brand.ts';
 import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
+import { deniedPage } from '../../src/pages/denied_page.ts';
 import { type Problem, problemPage } from '../../src/pages/error_page.ts';
 import { homePage } from '../../src/pages/home_page.ts';
 import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/layout.ts';
@@ -250,6 +251,12 @@ const SAMPLES: readonly Sample[] = [
     otherAccount: '/login',
   }),
   sample('consent', consentPage, CONSENT),
+  sample('denied', deniedPage, {
+    ...FORM,
+    application: PHOTOS,
+    person: ALICE,
+    otherAccount: '/login',
+  }),
   sample('choose_account_unchecked', chooseAccountPage, {
     ...FORM,
     application: STRANGER,

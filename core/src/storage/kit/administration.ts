@@ -163,6 +163,23 @@ const STATES = (['client', 'subject'] as const).map((principal) =>
   ),
 );
 
+const DISABLED_SUBJECTS = kitCase(
+  'administration',
+  'of a list of users it is known in one read who is disabled, and since when',
+  async (stage) => {
+    const store = stage.administration;
+    const [enabled, disabled, again] = [await stage.grant(), await stage.grant(), await stage.grant()];
+    const atMs = stage.clock.nowMs;
+    for (const { subject } of [disabled, again]) await store.setDisabled('subject', subject, true);
+    await store.setDisabled('subject', again.subject, false);
+    await store.setDisabled('client', enabled.clientId, true);
+    const asked = [enabled, disabled, again].map(({ subject }) => subject);
+    const found = await store.disabledSubjects([...asked, enabled.clientId, 'unknown']);
+    expectEqual([...found], [[disabled.subject, atMs]], 'the disabled one');
+    expectEqual([...(await store.disabledSubjects([]))], [], 'of none');
+  },
+);
+
 /** What can happen to a pair. Each happens to a pair with its own client, user, session and grant. */
 const FATES: Readonly<Record<string, (stage: Stage, grant: Grant, pair: Pair) => unknown>> = {
   none: () => undefined,
@@ -504,4 +521,5 @@ export const administration: readonly KitCase[] = [
   ),
 
   ...STATES,
+  DISABLED_SUBJECTS,
 ];

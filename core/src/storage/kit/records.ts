@@ -93,6 +93,7 @@ const METADATA: Required<ClientMetadata> = {
   post_logout_redirect_uris: ['https://client.example/bye'],
   backchannel_logout_uri: 'https://client.example/logout',
   backchannel_logout_session_required: true,
+  allowed_groups: ['z', 'a'],
   api_scopes: ['z', 'a'],
   apis: ['https://z.example', 'https://a.example'],
   set_by_operator: ['scope', 'client_name#de'],

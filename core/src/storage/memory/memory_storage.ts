@@ -115,7 +115,13 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct' | 'eventsAfter'
+  | 'revokeAll'
+  | 'countAlive'
+  | 'setDisabled'
+  | 'getPrincipalState'
+  | 'disabledSubjects'
+  | 'recordAct'
+  | 'eventsAfter'
 >;
 
 function memoryAdministration(handle: MemoryHandle, principals: Principals): Administration {
@@ -148,6 +154,10 @@ function memoryAdministration(handle: MemoryHandle, principals: Principals): Adm
     getPrincipalState(principal, id) {
       const row = principals.find(principal, id);
       return row && principalState(row);
+    },
+    disabledSubjects(subjects) {
+      const states = subjects.map((id) => [id, principals.find('subject', id)?.disabledAtMs] as const);
+      return new Map(states.filter((state): state is readonly [string, number] => state[1] !== undefined));
     },
     recordAct({ type, target, actor }) {
       addEvent(handle, type, target, actor);

@@ -129,6 +129,10 @@ export const ADMINISTRATION_SQL = {
     INSERT INTO grantd.events (issuer_id, at_ms, type, target)
     SELECT $1, $3::bigint, 'issued_before_revoked', $2::bigint::text FROM raised`,
 
+  disabledSubjects: `
+    SELECT id, disabled_at_ms FROM grantd.principals
+    WHERE issuer_id = $1 AND kind = 'subject' AND id = ANY ($2::text[]) AND disabled_at_ms IS NOT NULL`,
+
   recordAct: `
     INSERT INTO grantd.events (issuer_id, at_ms, type, target, actor) VALUES ($1, $2, $3, $4, $5)`,
 
@@ -141,7 +145,7 @@ export const ADMINISTRATION_SQL = {
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'disabledSubjects' | 'recordAct'
 >;
 
 export async function postgresAdministration(
@@ -191,6 +195,16 @@ export async function postgresAdministration(
 
     getPrincipalState(principal, id) {
       return principals.state(principal, id);
+    },
+
+    async disabledSubjects(subjects) {
+      return primary.read(
+        [sql.disabledSubjects, issuerId, subjects.filter(isStorable)],
+        (found) =>
+          new Map(
+            rowsOf<{ id: string; disabled_at_ms: number }>(found).map((row) => [row.id, row.disabled_at_ms]),
+          ),
+      );
     },
   };
 }

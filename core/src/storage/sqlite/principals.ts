@@ -88,6 +88,11 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
 }
 
 export const ADMINISTRATION_SQL = {
+  disabledSubjects: `
+    SELECT id, disabled_at_ms FROM principals
+    WHERE issuer_id = :issuerId AND kind = 'subject' AND id IN (SELECT value FROM json_each(:subjects))
+      AND disabled_at_ms IS NOT NULL`,
+
   raiseNotBefore: `
     UPDATE issuers SET not_before_ms = :notBeforeMs
     WHERE id = :issuerId AND coalesce(not_before_ms, 0) < :notBeforeMs`,
@@ -97,7 +102,7 @@ export const ADMINISTRATION_SQL = {
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'disabledSubjects' | 'recordAct'
 >;
 
 export function sqliteAdministration(
@@ -151,6 +156,11 @@ export function sqliteAdministration(
 
     getPrincipalState(principal, id) {
       return principals.state(principal, id);
+    },
+
+    disabledSubjects(subjects) {
+      const rows = sql.disabledSubjects.all({ issuerId, subjects: JSON.stringify(subjects) });
+      return new Map(rows.map((row) => [String(row.id), Number(row.disabled_at_ms)]));
     },
   };
 }

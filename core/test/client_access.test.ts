@@ -1,0 +1,70 @@
+// Who may use a client: the option `mayUseClient`. § refers to RFC 6749.
+import assert from 'node:assert/strict';
+import { OAuthError, OperatorIssueError } from '../src/index.ts';
+import { changeClient } from './harness/client_change.ts';
+import { ON_EVERY_HOST } from './harness/places.ts';
+import { secondServer } from './harness/second_server.ts';
+import { codeFor, DEAD_REFRESH_TOKEN, issued, PKCE, refused } from './harness/token_endpoint.ts';
+import { specification } from './harness/world.ts';
+
+const NOT_ALLOWED = refused('invalid_grant', 'the user may not use this client');
+
+specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
+  spec('§4.1.2.1 a user who may not use a client gets access_denied instead of a code', async (world) => {
+    const asked: unknown[] = [];
+    const strict = await secondServer(world, {
+      mayUseClient: (subject, client) => {
+        asked.push([subject, client.id, 'secrets' in client]);
+        return false;
+      },
+    });
+    await assert.rejects(codeFor(strict, { client_id: 'web', scope: 'read', ...PKCE }), (error) => {
+      assert.ok(error instanceof OAuthError);
+      assert.deepEqual([error.code, error.reason], ['access_denied', 'person_not_allowed']);
+      return true;
+    });
+    assert.deepEqual(asked, [['alice', 'web', false]], 'the host sees no secret');
+  });
+
+  spec('§4.1.3 a code of a user who has lost the client is refused, and works again later', async (world) => {
+    const code = await world.code();
+    let mayUse = false;
+    const strict = await secondServer(world, { mayUseClient: async () => mayUse });
+    assert.deepEqual(await strict.redeem(code), NOT_ALLOWED);
+    assert.equal(strict.lastReason, 'person_not_allowed');
+    mayUse = true;
+    issued(await strict.redeem(code));
+  });
+
+  spec('§6 a refresh token of a user who has lost the client is refused', async (world) => {
+    let mayUse = true;
+    const strict = await secondServer(world, { mayUseClient: () => mayUse });
+    const { refresh_token } = await world.grant();
+    mayUse = false;
+    assert.deepEqual(await strict.refresh(refresh_token), DEAD_REFRESH_TOKEN);
+    assert.equal(strict.lastReason, 'person_not_allowed');
+    mayUse = true;
+    issued(await strict.refresh(refresh_token));
+  });
+
+  spec('grantd §8.5 a host that cannot tell is an outage, not a refusal', async (world) => {
+    const code = await world.code();
+    const failing = await secondServer(world, {
+      mayUseClient: () => {
+        throw new Error('the directory is down');
+      },
+    });
+    assert.equal((await failing.redeem(code)).status, 503);
+    issued(await world.redeem(code));
+  });
+
+  spec(
+    'without the option, a client for some groups is for no user, and for the operator neither',
+    async (world) => {
+      await changeClient(world, 'web', { metadata: { allowed_groups: ['staff'] } });
+      await assert.rejects(codeFor(world, { client_id: 'web', scope: 'read', ...PKCE }), /may not use/);
+      const { operator } = world.server;
+      await assert.rejects(operator.issueTokens({ clientId: 'web', subject: 'alice' }), OperatorIssueError);
+    },
+  );
+});

@@ -1,0 +1,311 @@
+import { once } from 'node:events';
+import { createReadStream, createWriteStream, readFileSync, rmSync, type WriteStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
+import { NO_PASSWORD } from '../data/people.ts';
+import { newIdentifier } from '../data/tables.ts';
+import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
+import {
+  convertUser,
+  IMPORT_FORMATS,
+  type ImportFormat,
+  isOneDocument,
+  usersIn,
+} from '../people/import_lines.ts';
+import { SessionEnding } from '../people/sessions.ts';
+import {
+  type CommandParts,
+  databaseFlags,
+  endProgress,
+  printOne,
+  showProgress,
+  withInstance,
+} from './command.ts';
+import { BadUsage } from './exit.ts';
+import { requireGroup } from './group.ts';
+import { type Listed, pagesOf } from './user_list.ts';
+
+interface ImportFlags extends GivenFlags {
+  readonly format?: string;
+  readonly fromLine?: string;
+  readonly dryRun?: true;
+  readonly update?: true;
+  readonly createGroups?: true;
+  readonly report?: string;
+}
+
+interface ExportFlags extends GivenFlags {
+  readonly withPasswordHashes?: true;
+  readonly group?: string;
+}
+
+/** Adds the commands `import` and `export`. */
+export function addImportCommands(group: Command): void {
+  databaseFlags(
+    group
+      .command('import <FILE>')
+      .description('add users from a file with a JSON object per line; - reads standard input'),
+    ['create'],
+  )
+    .option('--format <FORMAT>', `${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
+    .option('--dry-run', 'check every line and change nothing')
+    .option('--update', 'also change users who exist, if their line has changed since its last import')
+    .option('--create-groups', 'add missing groups')
+    .option('--from-line <N>', 'skip the lines before this one')
+    .option('--report <FILE>', 'write what became of each line to a new file, as a JSON object per line')
+    .addHelpText(
+      'after',
+      `
+  {"username":"carol","password_hash":"$2b$12$…","claims":{"name":"Carol","email":"carol@example.com"},"groups":["staff"]}
+
+A line can also have subject and disabled. If the import stops, run it again: it skips the lines that it has imported.
+Exit code 1 if a line was not imported.
+
+  grantd user import people.jsonl --dry-run
+  grantd user import people.jsonl --report report.jsonl
+  grantd user import realm-export.json --format keycloak --create-groups`,
+    )
+    .action(async (file: string, flags: ImportFlags) => {
+      const wish = importWishOf(file, flags);
+      await withInstance(flags, 'may_create_database', (parts) => importPeople(parts, wish));
+    });
+  databaseFlags(
+    group
+      .command('export [FILE]')
+      .description('write all users, a JSON object per line, to a new file that only you can read'),
+  )
+    .option('--with-password-hashes', 'include the password hashes, which allow to guess passwords')
+    .option('--group <NAME>', 'only members of this group')
+    .addHelpText(
+      'after',
+      `
+Without FILE, it writes to standard output. Users who change during the export can be missing.
+
+  grantd user export people.jsonl --with-password-hashes`,
+    )
+    .action((file: string | undefined, flags: ExportFlags) =>
+      withInstance(flags, 'needs_database', (parts) => exportPeople(parts, file, flags)),
+    );
+}
+
+interface ImportWish {
+  readonly file: string;
+  readonly format: ImportFormat;
+  readonly fromLine: number;
+  readonly isDryRun: boolean;
+  readonly updates: boolean;
+  readonly createsGroups: boolean;
+  readonly report?: string;
+}
+
+/** @throws {BadUsage} a value is invalid */
+function importWishOf(file: string, flags: ImportFlags): ImportWish {
+  const format = IMPORT_FORMATS.find((one) => one === (flags.format ?? IMPORT_FORMATS[0]));
+  if (format === undefined)
+    throw new BadUsage(
+      `--format: expected ${IMPORT_FORMATS.join(', ')}, got ${JSON.stringify(flags.format)}`,
+    );
+  const fromLine = Number(flags.fromLine ?? 1);
+  if (!(Number.isSafeInteger(fromLine) && fromLine >= 1))
+    throw new BadUsage(`--from-line: expected a whole number from 1, got ${JSON.stringify(flags.fromLine)}`);
+  return {
+    file,
+    format,
+    fromLine,
+    isDryRun: flags.dryRun === true,
+    updates: flags.update === true,
+    createsGroups: flags.createGroups === true,
+    ...(flags.report !== undefined && { report: flags.report }),
+  };
+}
+
+/** Problems that a command without a report prints. */
+const MAX_PRINTED = 10;
+
+async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void> {
+  const id = newIdentifier();
+  const counts: Record<Outcome, number> = {
+    imported: 0,
+    updated: 0,
+    unchanged: 0,
+    skipped: 0,
+    exists: 0,
+    failed: 0,
+  };
+  const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
+  let [lines, lastLine, printed] = [0, 0, 0];
+  const onLine = (one: LineReport) => {
+    counts[one.outcome] += 1;
+    [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
+    report?.write(`${JSON.stringify(one)}\n`);
+    if (one.reason !== undefined && report === undefined && printed++ < MAX_PRINTED) {
+      endProgress();
+      console.error(`grantd: line ${one.line}: ${[one.username, one.reason].filter(Boolean).join(': ')}`);
+    }
+    if (lines % 500 === 0) showProgress(`${lines} users`);
+  };
+  try {
+    const ending = new SessionEnding(parts);
+    const work = await PeopleImport.open({ ...parts, ending }, { id, ...wish });
+    await work.run(await linesOf(wish), onLine);
+  } catch (error) {
+    endProgress();
+    if (lastLine > 0)
+      console.error(
+        `grantd: stopped after line ${lastLine}. Run the command again: it skips the lines that are imported.`,
+      );
+    throw error;
+  } finally {
+    if (report !== undefined) await closed(report);
+  }
+  endProgress();
+  const { imported, updated, unchanged, skipped, exists, failed } = counts;
+  const would = wish.isDryRun ? 'would be ' : '';
+  printOne(parts, { import: id, dryRun: wish.isDryRun, ...counts }, [
+    `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
+  ]);
+  if (exists + failed > 0)
+    throw new Refused(
+      `${exists + failed} of ${lines} lines were not imported: ${wish.report === undefined ? 'use --report FILE to see all of them' : `${wish.report} says why`}.`,
+    );
+}
+
+/**
+ * Longer lines are refused. A whole document is limited, because it is read at once.
+ */
+const MAX_LINE = 64 * 1024;
+const MAX_DOCUMENT = 512 * 1024 * 1024;
+
+/** @throws {Refused} the file cannot be read, or is not a list of users */
+async function linesOf(wish: ImportWish): Promise<AsyncIterable<NumberedLine> | Iterable<NumberedLine>> {
+  return isOneDocument(wish.format) ? documentUsers(wish) : documentLines(wish);
+}
+
+async function* documentLines({ file, format, fromLine }: ImportWish): AsyncGenerator<NumberedLine> {
+  const input = file === '-' ? process.stdin : createReadStream(typedPath(process.env, file));
+  let failure: Error | undefined;
+  input.once('error', (error) => {
+    failure = error;
+  });
+  let line = 0;
+  for await (const content of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    line += 1;
+    if (line < fromLine || content.trim() === '') continue;
+    yield { line, read: lineFrom(line === 1 ? content.replace(/^\uFEFF/, '') : content, format) };
+  }
+  if (failure !== undefined) throw unreadable(file, failure);
+}
+
+function lineFrom(content: string, format: ImportFormat): NumberedLine['read'] {
+  if (content.length > MAX_LINE) return { reason: `expected at most ${MAX_LINE} characters` };
+  let value: unknown;
+  try {
+    value = JSON.parse(content);
+  } catch {
+    // The parser’s own message would quote the line.
+    return { reason: 'expected JSON' };
+  }
+  return convertUser(format, value);
+}
+
+async function documentUsers({ file, format, fromLine }: ImportWish): Promise<readonly NumberedLine[]> {
+  let content: string;
+  try {
+    content = file === '-' ? await text(process.stdin) : readFileSync(typedPath(process.env, file), 'utf8');
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+  if (content.length > MAX_DOCUMENT)
+    throw new Refused(
+      `${file}: expected at most ${MAX_DOCUMENT} characters: export the users in several files.`,
+    );
+  let document: unknown;
+  try {
+    document = JSON.parse(content);
+  } catch {
+    throw new Refused(`${file}: expected JSON.`);
+  }
+  const users = usersIn(document);
+  if (users === undefined) throw new Refused(`${file}: expected a list of users, as ${format} exports it.`);
+  return users
+    .map((user, index) => ({ line: index + 1, read: convertUser(format, user) }))
+    .filter(({ line }) => line >= fromLine);
+}
+
+function unreadable(file: string, error: unknown): Refused {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new Refused(`${file} cannot be read (${reason}): choose another file.`);
+}
+
+/**
+ * Creates a file that only this user can read.
+ * @throws {Refused} it exists or cannot be created
+ */
+async function newFile(what: string, path: string): Promise<WriteStream> {
+  const stream = createWriteStream(typedPath(process.env, path), { flags: 'wx', mode: 0o600 });
+  try {
+    await once(stream, 'open');
+  } catch (error) {
+    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    throw new Refused(`${what}: ${path} ${exists ? 'exists' : 'cannot be created'}: choose another file.`);
+  }
+  return stream;
+}
+
+/** Resolves when everything is written. */
+async function closed(stream: WriteStream): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  stream.once('error', reject);
+  stream.end(() => resolve());
+  return promise;
+}
+
+async function exportPeople(
+  parts: CommandParts,
+  path: string | undefined,
+  { withPasswordHashes, group: groupName }: ExportFlags,
+): Promise<void> {
+  const group = groupName === undefined ? undefined : (await requireGroup(parts, groupName)).name;
+  const file = path === undefined ? undefined : await newFile('FILE', path);
+  let users = 0;
+  try {
+    for await (const page of pagesOf(parts, group === undefined ? {} : { group })) {
+      const content = page
+        .map((person) => `${JSON.stringify(exported(person, withPasswordHashes === true))}\n`)
+        .join('');
+      await written(file ?? process.stdout, content);
+      users += page.length;
+      if (file !== undefined) showProgress(`${users} users`);
+    }
+    if (file !== undefined) await closed(file);
+  } catch (error) {
+    // A part of an export could be taken for the whole.
+    if (path !== undefined) rmSync(typedPath(process.env, path), { force: true });
+    throw error;
+  } finally {
+    endProgress();
+  }
+  if (path !== undefined) printOne(parts, { file: path, users }, [`wrote ${users} users to ${path}`]);
+}
+
+function written(stream: NodeJS.WritableStream, content: string): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  if (content === '') resolve();
+  else stream.write(content, (error) => (error ? reject(error) : resolve()));
+  return promise;
+}
+
+/** A user as a line that `user import` reads. */
+function exported({ name, subject, claims, groups, disabledAtMs, passwordHash }: Listed, withHash: boolean) {
+  return {
+    username: name,
+    subject,
+    claims,
+    ...(groups !== undefined && { groups }),
+    ...(disabledAtMs !== undefined && { disabled: true }),
+    ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),
+  };
+}

@@ -1,0 +1,114 @@
+import type { Command } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import { claimsOf, type PeopleFilter, type Person } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
+import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
+import { BadUsage } from './exit.ts';
+import { requireGroup } from './group.ts';
+
+/** Adds the command `list`. */
+export function addListCommand(group: Command): void {
+  databaseFlags(group.command('list').description('list users, sorted by name'))
+    .option('--search <TEXT>', 'only users with this text in the username, e-mail address, name or phone')
+    .option('--group <NAME>', 'only members of this group')
+    .option('--state <STATE>', 'only active or only disabled users')
+    .option('--limit <N>', 'at most so many users')
+    .option('--after <NAME>', 'only users after this username, such as the last one of the previous page')
+    .addHelpText(
+      'after',
+      `
+  grantd user list --search example.com --state disabled
+  grantd user list --group staff --limit 100 --after bob`,
+    )
+    .action((flags: UserListFlags) => {
+      const wish = listWishOf(flags);
+      return withInstance(flags, 'needs_database', (parts) => listPeople(parts, wish));
+    });
+}
+
+interface UserListFlags extends GivenFlags {
+  readonly search?: string;
+  readonly group?: string;
+  readonly state?: string;
+  readonly limit?: string;
+  readonly after?: string;
+}
+
+interface ListWish extends PeopleFilter {
+  readonly state?: State;
+}
+
+type State = 'active' | 'disabled';
+
+/** @throws {BadUsage} a value is invalid */
+function listWishOf({ search, group, state, limit, after }: UserListFlags): ListWish {
+  if (state !== undefined && state !== 'active' && state !== 'disabled')
+    throw new BadUsage(`--state: expected active or disabled, got ${JSON.stringify(state)}`);
+  const most = limit === undefined ? undefined : Number(limit);
+  if (most !== undefined && !(Number.isSafeInteger(most) && most >= 1))
+    throw new BadUsage(`--limit: expected a whole number from 1, got ${JSON.stringify(limit)}`);
+  if (search === '') throw new BadUsage('--search: expected a part of a name or address');
+  return {
+    ...(search !== undefined && { search }),
+    ...(group !== undefined && { group }),
+    ...(state !== undefined && { state }),
+    ...(most !== undefined && { limit: most }),
+    ...(after !== undefined && { after }),
+  };
+}
+
+/** Users per read. Their states are one more read. */
+const USERS_PER_PAGE = 2000;
+
+/** A user with their state. */
+export type Listed = Person & { readonly disabledAtMs?: number };
+
+/** Yields the users of a list page by page. */
+export async function* pagesOf(
+  { people, storage }: Pick<CommandParts, 'people' | 'storage'>,
+  { state, limit = Number.POSITIVE_INFINITY, ...filter }: ListWish,
+): AsyncGenerator<readonly Listed[]> {
+  // Users in the wrong state do not count, so a page of them needs another read.
+  const pageSize = state === undefined ? Math.min(limit, USERS_PER_PAGE) : USERS_PER_PAGE;
+  for (let [left, after] = [limit, filter.after ?? '']; left > 0; ) {
+    const page = await people.list({ ...filter, after, limit: Math.min(pageSize, USERS_PER_PAGE) });
+    const disabled = await askStorage(() => storage.disabledSubjects(page.map(({ subject }) => subject)));
+    const listed = page
+      .filter(({ subject }) => state === undefined || disabled.has(subject) === (state === 'disabled'))
+      .slice(0, left)
+      .map((person): Listed => {
+        const disabledAtMs = disabled.get(person.subject);
+        return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
+      });
+    yield listed;
+    left -= listed.length;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = last.name;
+  }
+}
+
+async function listPeople(parts: CommandParts, wish: ListWish): Promise<void> {
+  const group = wish.group === undefined ? undefined : await requireGroup(parts, wish.group);
+  const people: ReturnType<typeof describedPerson>[] = [];
+  for await (const page of pagesOf(parts, { ...wish, ...(group !== undefined && { group: group.name }) }))
+    people.push(...page.map(describedPerson));
+  printList(parts, people, {
+    NAME: ({ name }) => name,
+    SUB: ({ sub }) => sub,
+    ADDED: ({ createdAt }) => createdAt ?? '',
+    DISABLED: ({ disabledAt }) => disabledAt ?? '',
+  });
+}
+
+function describedPerson(person: Listed) {
+  const disabledAt = timeOf(person.disabledAtMs);
+  return {
+    name: person.name,
+    sub: person.subject,
+    claims: claimsOf(person),
+    ...(person.groups !== undefined && { groups: person.groups }),
+    createdAt: timeOf(person.createdAtMs),
+    ...(disabledAt !== undefined && { disabledAt }),
+  };
+}

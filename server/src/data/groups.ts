@@ -1,0 +1,131 @@
+import type { ClientRecord, MayUseClient } from '@grantd/core';
+import { nameAsKept, nameKey, type People } from './people.ts';
+import type { ProgramTables, TableRow } from './tables.ts';
+
+/** A group of users. Groups contain no groups. */
+export interface Group {
+  /** Fixed, because APIs and clients know the group by it. */
+  readonly name: string;
+  readonly description: string;
+  readonly createdAtMs: number;
+  /** Number of members. */
+  readonly members: number;
+}
+
+export type NewGroup = Pick<Group, 'name' | 'description'>;
+
+/** A user in a group. */
+export interface Membership {
+  readonly subject: string;
+  readonly group: string;
+}
+
+/** The groups of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
+export interface Groups {
+  /** @returns `false` if the name is taken */
+  add(group: NewGroup, nowMs: number): Promise<boolean>;
+  /** The group with this name, or with a name that readers confuse with it. */
+  byName(name: string): Promise<Group | undefined>;
+  /** Sorted by name. */
+  list(): Promise<readonly Group[]>;
+  /** @returns `false` if the group does not exist */
+  describe(name: string, description: string): Promise<boolean>;
+  /** Deletes the group with its memberships. @returns `false` if the group does not exist */
+  remove(name: string): Promise<boolean>;
+  /** @returns `false` if nothing changed: the user is a member, or the user or the group does not exist */
+  addMember(membership: Membership, nowMs: number): Promise<boolean>;
+  /** First step of ending a membership: the user is no longer a member. @returns `false` if the user was not */
+  beginEnd(membership: Membership, nowMs: number): Promise<boolean>;
+  /** Last step: deletes the membership, unless the user was added again. */
+  finishEnd(membership: Membership): Promise<void>;
+  /** Memberships whose end was begun before a time and was not finished. */
+  halfEnded(beforeMs: number, limit: number): Promise<readonly Membership[]>;
+}
+
+const COLUMNS = `name, description, created_at_ms, (
+      SELECT count(*) FROM grantd.group_members AS m
+      WHERE m.issuer = groups.issuer AND m.group_name = groups.name AND m.ended_at_ms IS NULL) AS members`;
+
+const ONE_MEMBERSHIP = 'issuer = $1 AND subject = $2 AND group_name = $3';
+
+const GROUPS_SQL = {
+  add: `
+    INSERT INTO grantd.groups (issuer, name, name_key, description, created_at_ms) VALUES ($1, $2, $3, $4, $5)
+    ON CONFLICT DO NOTHING RETURNING name`,
+  byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 AND name_key = $2`,
+  list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 ORDER BY name`,
+  describe: 'UPDATE grantd.groups SET description = $3 WHERE issuer = $1 AND name = $2 RETURNING name',
+  remove: 'DELETE FROM grantd.groups WHERE issuer = $1 AND name = $2 RETURNING name',
+
+  // Of a user whose membership is just being ended, it ends the end.
+  addMember: `
+    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
+    SELECT people.issuer, people.subject, groups.name, CAST($4 AS bigint)
+    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $3
+    WHERE people.issuer = $1 AND people.subject = $2
+    ON CONFLICT (issuer, subject, group_name) DO UPDATE
+    SET added_at_ms = excluded.added_at_ms, ended_at_ms = NULL WHERE group_members.ended_at_ms IS NOT NULL
+    RETURNING subject`,
+  beginEnd: `
+    UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
+    RETURNING subject`,
+  finishEnd: `DELETE FROM grantd.group_members WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NOT NULL`,
+  halfEnded: `
+    SELECT subject, group_name FROM grantd.group_members WHERE issuer = $1 AND ended_at_ms < $2
+    ORDER BY ended_at_ms LIMIT $3`,
+};
+
+export function groupsTable(tables: ProgramTables, issuer: string): Groups {
+  /** @returns whether the statement changed a row */
+  const change = async (sql: string, ...values: readonly (string | number)[]): Promise<boolean> => {
+    const [changed] = await tables.write([sql, issuer, ...values]);
+    return changed?.length === 1;
+  };
+
+  return {
+    add: ({ name, description }, nowMs) =>
+      change(GROUPS_SQL.add, nameAsKept(name), nameKey(name), description, nowMs),
+    async byName(name) {
+      const [row] = await tables.read(GROUPS_SQL.byName, issuer, nameKey(name));
+      return row && groupOf(row);
+    },
+    list: async () => (await tables.read(GROUPS_SQL.list, issuer)).map(groupOf),
+    describe: (name, description) => change(GROUPS_SQL.describe, name, description),
+    remove: (name) => change(GROUPS_SQL.remove, name),
+    addMember: ({ subject, group }, nowMs) => change(GROUPS_SQL.addMember, subject, group, nowMs),
+    beginEnd: ({ subject, group }, nowMs) => change(GROUPS_SQL.beginEnd, subject, group, nowMs),
+    async finishEnd({ subject, group }) {
+      await change(GROUPS_SQL.finishEnd, subject, group);
+    },
+    halfEnded: async (beforeMs, limit) =>
+      (await tables.read(GROUPS_SQL.halfEnded, issuer, beforeMs, limit)).map((row) => ({
+        subject: String(row.subject),
+        group: String(row.group_name),
+      })),
+  };
+}
+
+function groupOf(row: TableRow): Group {
+  return {
+    name: String(row.name),
+    description: String(row.description),
+    createdAtMs: Number(row.created_at_ms),
+    members: Number(row.members),
+  };
+}
+
+/** Whether members of these groups may use a client. */
+export function admits(
+  { metadata }: Pick<ClientRecord, 'metadata'>,
+  groups: readonly string[] = [],
+): boolean {
+  const allowed = metadata?.allowed_groups;
+  return allowed === undefined || groups.some((group) => allowed.includes(group));
+}
+
+/** Whether a user may use a client: everyone may, or the members of the client’s groups. For the library and the pages. */
+export function clientAccess(people: Pick<People, 'bySubject'>): MayUseClient {
+  return async (subject, client) =>
+    client.metadata?.allowed_groups === undefined ||
+    admits(client, (await people.bySubject(subject))?.groups);
+}

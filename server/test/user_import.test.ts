@@ -1,0 +1,424 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { readPasswordHash } from '../src/people/password_formats.ts';
+import { PasswordHasher } from '../src/people/password_hasher.ts';
+import { Browser, isConsent } from './harness/browser.ts';
+import { cheapHash } from './harness/cheap_hash.ts';
+import { DATABASES } from './harness/databases.ts';
+import {
+  environmentOf,
+  grantd,
+  grantdPrints,
+  type RunningServer,
+  SOURCES,
+  until,
+  Workbench,
+} from './harness/program.ts';
+import { authorizationUrl, newPkce } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
+
+const PASSWORD = 'correct horse';
+
+/** Made by Python’s hashlib, node:crypto and bcryptjs, in the forms of several servers. */
+const HASHES: Readonly<Record<string, string>> = {
+  argon2id:
+    '$argon2id$v=19$m=7168,t=5,p=1$MDEyMzQ1Njc4OWFiY2RlZg$2Ek5zMZVGrFVTlHZZgywf+fd0fS6/y+DB3Z5fAX1+zM',
+  bcrypt: '$2b$06$RO8ssqjNIF2XroTHENkJO.EMzwhcOTPNbW91IetmNbktKyde1e4M.',
+  bcrypt_of_php: '$2y$06$RO8ssqjNIF2XroTHENkJO.EMzwhcOTPNbW91IetmNbktKyde1e4M.',
+  scrypt: '$scrypt$ln=14,r=8,p=1$MDEyMzQ1Njc4OWFiY2RlZg$0LupyHkzAIgDr9UDsriAAf87vMbCbcaUfDvFOAHk0D0',
+  scrypt_of_kratos:
+    '$scrypt$ln=16384,r=8,p=1$MDEyMzQ1Njc4OWFiY2RlZg==$0LupyHkzAIgDr9UDsriAAf87vMbCbcaUfDvFOAHk0D0=',
+  pbkdf2:
+    '$pbkdf2-sha256$i=27500,l=64$MDEyMzQ1Njc4OWFiY2RlZg$H5R9LZ0QvKxHLm1Lg0IeQXdtUAa+9gf2NeOZns+WHBTpnlaWE/+JwnJ/2OXEjNPW5EusP1xxGLqEqjWDbIcGlg',
+  pbkdf2_of_passlib:
+    '$pbkdf2-sha512$25000$MDEyMzQ1Njc4OWFiY2RlZg$NAtVcXr7DbXedVbBm.JvbbmENXwAmeETSMIk.8rC9F5GBbGumPcNIpwLppBM7vaXnbPUqZhH3UgUjzNRgCPZMg',
+};
+
+/** From the documentation of Firebase’s scrypt, and test vectors of the standards of PBKDF2. */
+const PUBLISHED: readonly (readonly [password: string, hash: string])[] = [
+  [
+    'user1password',
+    '$firescrypt$ln=14,r=8,p=1$42xEC+ixf3L2lw==$lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==$Bw==$jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA==',
+  ],
+  [
+    'password',
+    `$pbkdf2-sha1$i=4096$${base64('73616c74')}$${base64('4b007901b765489abead49d926f721d065a429c1')}`,
+  ],
+  [
+    'passwd',
+    `$pbkdf2-sha256$i=1$${base64('73616c74')}$${base64('55ac046e56e3089fec1691c22544b605f94185216dde0465e68b9d57c20dacbc49ca9cccf179b645991664b39d77ef317c71b845b1e30bd509112041d3a19783')}`,
+  ],
+];
+
+function base64(hex: string): string {
+  return Buffer.from(hex, 'hex').toString('base64');
+}
+
+test('hashes of published examples fit their password alone', async () => {
+  const own = Object.values(HASHES).map((text) => [PASSWORD, text] as const);
+  for (const [password, text] of [...PUBLISHED, ...own]) {
+    const hash = readPasswordHash(text);
+    assert.ok('matches' in hash, text);
+    assert.equal(hash.isCurrent, false);
+    assert.deepEqual([await hash.matches(password), await hash.matches(`${password}x`)], [true, false], text);
+  }
+});
+
+test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {
+  for (const [text, problem] of [
+    [`$2b$31$${'a'.repeat(53)}`, /cost from 4 to 14/],
+    [
+      '$argon2id$v=19$m=4194304,t=3,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+      /m of at most/,
+    ],
+    ['$scrypt$ln=24,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD', /N × r × p/],
+    ['$scrypt$ln=100,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD', /power of two/],
+    ['$pbkdf2-sha256$i=99999999,l=32$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBs', /iterations/],
+    ['$argon2id$v=19$m=65536,t=3,p=4$c29tZXNhbHQ$CTFh', /hash of 16 to 128 bytes/],
+    ['{SSHA}DkMTwBl+a/3DQTxCYEApdUtNXGgdUac3', /argon2 .*bcrypt .*scrypt .*PBKDF2/],
+    ['wonderland', /argon2/],
+  ] as const) {
+    const read = readPasswordHash(text);
+    assert.ok('problem' in read, text);
+    assert.match(read.problem, problem);
+  }
+});
+
+test('a check of an imported hash makes our own hash too, whether the password fits or not', async () => {
+  const hasher = new PasswordHasher();
+  const wrong = await hasher.check('wrong', HASHES.bcrypt);
+  assert.deepEqual(wrong, { fits: false });
+  const { fits, upgraded = '' } = await hasher.check(PASSWORD, HASHES.bcrypt);
+  assert.equal(fits, true);
+  assert.deepEqual(await hasher.check(PASSWORD, upgraded), { fits: true });
+  assert.deepEqual(await hasher.check(PASSWORD, 'no hash'), { fits: false }, 'no error at a sign-in');
+
+  const timed = async (stored: string | undefined) => {
+    const begun = performance.now();
+    await hasher.check('wrong', stored);
+    return performance.now() - begun;
+  };
+  const [imported, nobody] = [await timed(HASHES.bcrypt), await timed(undefined)];
+  assert.ok(imported > nobody / 3, `${imported} ms for somebody, ${nobody} ms for nobody`);
+});
+
+for (const database of DATABASES) {
+  describe(`import of users on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
+    });
+
+    const prints = (...args: readonly string[]) => grantdPrints(server.folder, args);
+    const file = (name: string, ...lines: readonly unknown[]) => {
+      const text = lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n');
+      writeFileSync(join(server.folder, name), `${text}\n`);
+      return name;
+    };
+    const run = async (...args: readonly string[]) => {
+      const { code, stdout, stderr } = await grantd(server.folder, ['user', 'import', '--json', ...args]);
+      const { import: id, ...counts } = stdout === '' ? { import: '' } : JSON.parse(stdout);
+      return { code, stderr, id, counts: Object.values(counts).slice(1) };
+    };
+    const reportIn = (name: string) =>
+      readFileSync(join(server.folder, name), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+
+    test('imported users sign in with their password, whose hash becomes argon2id', async () => {
+      // In the tests, the program computes argon2 at one low cost.
+      const hashes = { ...HASHES, argon2id: cheapHash(PASSWORD) };
+      const lines = Object.entries(hashes).map(([username, password_hash]) => ({ username, password_hash }));
+      const { code, counts } = await run(file('hashes.jsonl', ...lines));
+      assert.deepEqual([code, counts], [0, [lines.length, 0, 0, 0, 0, 0]]);
+      const hashOf = (name: string) =>
+        withDatabaseOf(server, async ({ people }) => (await people.byName(name))?.passwordHash ?? '');
+      for (const [username, hash] of Object.entries(hashes)) {
+        const [browser, stranger, other] = [1, 2, 3].map(() => new Browser(server.url));
+        assert.ok(browser && stranger && other);
+        const url = authorizationUrl(server.url, newPkce());
+        const form = await stranger.get(url);
+        assert.equal((await stranger.submit(form, { username, password: 'wrong' })).status, 403, username);
+        assert.equal(await hashOf(username), hash, `${username}: a wrong password changes nothing`);
+        // Two at once: one replaces the hash, and the other signs in with the new one.
+        const pages = await Promise.all(
+          [browser, other].map(async (one) =>
+            one.submit(await one.get(url), { username, password: PASSWORD }),
+          ),
+        );
+        assert.deepEqual(pages.map(isConsent), [true, true], username);
+        const upgraded = await hashOf(username);
+        assert.match(upgraded, /^\$argon2id\$v=19\$m=65536,t=3,p=4\$/, username);
+        const again = new Browser(server.url);
+        assert.ok(isConsent(await again.submit(await again.get(url), { username, password: PASSWORD })));
+        assert.equal(await hashOf(username), upgraded, username);
+      }
+    });
+
+    test('one bad line does not lose the others, and the report says why', async () => {
+      await prints('group', 'add', 'staff');
+      const name = file(
+        'mixed.jsonl',
+        { username: 'carol', claims: { name: 'Carol' }, groups: ['Staff'], subject: 'carol-before' },
+        '{"username":',
+        '',
+        { username: 'dora', password_hash: 'wonderland' },
+        { username: 'erik', groups: ['unknown'] },
+        { username: 'gil', subject: 'carol-before' },
+        { username: 'finn', password: 'wonderland' },
+        { username: 'CAROL' },
+        { username: 'hal', claims: { email_verified: 'yes' } },
+        { username: 'ida', disabled: true },
+      );
+      const dry = await run(name, '--dry-run');
+      assert.deepEqual([dry.code, dry.counts], [1, [2, 0, 0, 0, 0, 7]]);
+      assert.ok(!(await prints('user', 'list')).includes('carol'));
+      const { code, stderr, counts } = await run(name, '--report', 'mixed-report.jsonl');
+      assert.deepEqual([code, counts], [1, [2, 0, 0, 0, 1, 6]]);
+      assert.match(stderr, /7 of 9 lines were not imported: mixed-report.jsonl says why/);
+      const report = reportIn('mixed-report.jsonl').sort((one, other) => one.line - other.line);
+      assert.deepEqual(
+        report.map(({ line, outcome, reason = '' }) => [line, outcome, reason.split(':')[0]]),
+        [
+          [1, 'imported', ''],
+          [2, 'failed', 'expected JSON'],
+          [4, 'failed', 'password_hash'],
+          [5, 'failed', 'groups'],
+          [6, 'failed', report[4].reason],
+          [7, 'failed', 'password'],
+          [8, 'exists', 'the user exists with another username'],
+          [9, 'failed', 'claims'],
+          [10, 'imported', ''],
+        ],
+      );
+      assert.ok(!readFileSync(join(server.folder, 'mixed-report.jsonl'), 'utf8').includes('wonderland'));
+      assert.equal(statSync(join(server.folder, 'mixed-report.jsonl')).mode & 0o777, 0o600);
+      const [carol] = JSON.parse(await prints('user', 'list', '--search', 'carol', '--json'));
+      assert.deepEqual([carol.sub, carol.groups], ['carol-before', ['staff']]);
+      const ida = JSON.parse(await prints('user', 'show', 'ida', '--json'));
+      assert.deepEqual([typeof ida.disabledAt, ida.hasPassword], ['string', false]);
+      assert.equal((await run(name, '--report', 'mixed-report.jsonl')).code, 1, 'no report is overwritten');
+    });
+
+    test('--update changes what a line says, ends sessions of a new password, and keeps later changes', async () => {
+      const line = { username: 'kai', password_hash: HASHES.bcrypt, claims: { name: 'Kai' } };
+      const { id } = await run(file('kai.jsonl', line));
+      const events: { type: string; target: string }[] = JSON.parse(await prints('events', 'list', '--json'));
+      assert.equal(
+        events.filter(({ type, target }) => type === 'people_imported' && target === id).length,
+        1,
+      );
+      const browser = new Browser(server.url);
+      const url = authorizationUrl(server.url, newPkce());
+      const who = { username: 'kai', password: PASSWORD };
+      assert.ok(isConsent(await browser.submit(await browser.get(url), who)));
+      // The stored hash is another one now, and the line is still the same.
+      assert.deepEqual((await run('kai.jsonl')).counts, [0, 0, 1, 0, 0, 0]);
+      await prints('user', 'update', 'kai', '--claim', 'nickname=K');
+      assert.deepEqual((await run('kai.jsonl', '--update')).counts, [0, 0, 1, 0, 0, 0]);
+      const changed = file('kai.jsonl', {
+        ...line,
+        password_hash: HASHES.scrypt,
+        claims: { name: 'Kai B.' },
+      });
+      assert.deepEqual((await run(changed)).counts, [0, 0, 0, 0, 1, 0]);
+      assert.deepEqual((await run(changed, '--update')).counts, [0, 1, 0, 0, 0, 0]);
+      const { claims, sessions } = JSON.parse(await prints('user', 'show', 'kai', '--json'));
+      assert.deepEqual([claims, sessions], [{ preferred_username: 'kai', name: 'Kai B.' }, []]);
+    });
+
+    test('what export writes, import reads, and hashes are in it only if wanted', async () => {
+      await prints('user', 'export', 'all.jsonl', '--with-password-hashes');
+      const path = join(server.folder, 'all.jsonl');
+      assert.equal(statSync(path).mode & 0o777, 0o600);
+      const people = reportIn('all.jsonl');
+      assert.ok(people.find(({ username }) => username === 'alice').password_hash.startsWith('$argon2id$'));
+      assert.ok(!(await prints('user', 'export')).includes('password_hash'));
+      assert.equal((await grantd(server.folder, ['user', 'export', 'all.jsonl'])).code, 1, 'it exists');
+      assert.deepEqual((await run('all.jsonl')).counts, [0, 0, people.length, 0, 0, 0]);
+      const elsewhere = await workbench.home();
+      writeFileSync(join(elsewhere, 'all.jsonl'), readFileSync(path));
+      await grantdPrints(elsewhere, ['user', 'import', 'all.jsonl', '--create-groups']);
+      await grantdPrints(elsewhere, ['user', 'export', 'back.jsonl', '--with-password-hashes']);
+      assert.equal(readFileSync(join(elsewhere, 'back.jsonl'), 'utf8'), readFileSync(path, 'utf8'));
+    });
+
+    test('an import that was killed goes on where it was', async () => {
+      const howMany = 4000;
+      const lines = Array.from({ length: howMany }, (_, index) => ({
+        username: `many-${index}`,
+        claims: { email: `many-${index}@example.com` },
+        groups: ['staff'],
+      }));
+      const name = file('many.jsonl', ...lines);
+      const [node, main] = SOURCES;
+      const child = spawn(node, [main, 'user', 'import', name, '--report', 'first.jsonl'], {
+        cwd: server.folder,
+        env: { ...process.env, ...environmentOf(server.folder) },
+        stdio: 'ignore',
+      });
+      const report = join(server.folder, 'first.jsonl');
+      await until(() => existsSync(report) && statSync(report).size > 0, 'something is imported', 60_000);
+      child.kill('SIGKILL');
+      const [, signal] = await once(child, 'exit');
+      assert.equal(signal, 'SIGKILL');
+      const { code, counts } = await run(name);
+      const [imported = 0, , unchanged = 0] = counts.map(Number);
+      assert.deepEqual([code, imported + unchanged], [0, howMany]);
+      assert.ok(imported > 0 && unchanged > 0, `${imported} imported, ${unchanged} skipped`);
+      const found = JSON.parse(
+        await prints('user', 'list', '--search', 'many-', '--group', 'staff', '--json'),
+      );
+      assert.equal(found.length, howMany);
+    });
+  });
+}
+
+describe('exports of other servers', () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+
+  /** Imports a file, and returns the users without the hash of their password. */
+  async function imported(format: string, content: string) {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'export'), content);
+    await grantdPrints(folder, ['user', 'import', 'export', '--format', format, '--create-groups']);
+    const lines = (await grantdPrints(folder, ['user', 'export', '--with-password-hashes'])).split('\n');
+    const hasher = new PasswordHasher();
+    const users: unknown[] = [];
+    for (const line of lines) {
+      const { password_hash: hash, ...user } = JSON.parse(line);
+      assert.equal(await hasher.fits(PASSWORD, hash), true, line);
+      users.push(user);
+    }
+    return users;
+  }
+
+  test('a realm export of Keycloak, with PBKDF2 and argon2, but without service accounts', async () => {
+    const [, , , salt = '', pbkdf2 = ''] = HASHES.pbkdf2?.split('$') ?? [];
+    const [, , , , , argon2 = ''] = HASHES.argon2id?.split('$') ?? [];
+    const password = (secretData: object, credentialData: object) => ({
+      type: 'password',
+      secretData: JSON.stringify(secretData),
+      credentialData: JSON.stringify(credentialData),
+    });
+    const realm = {
+      realm: 'acme',
+      users: [
+        {
+          id: '0b3c',
+          username: 'kim',
+          email: 'kim@example.com',
+          emailVerified: true,
+          firstName: 'Kim',
+          lastName: 'Lee',
+          enabled: true,
+          attributes: { locale: ['de'], sites: ['a', 'b'] },
+          credentials: [
+            { type: 'otp', secretData: '{}', credentialData: '{}' },
+            password(
+              { value: pbkdf2, salt: `${salt}==` },
+              { hashIterations: 27500, algorithm: 'pbkdf2-sha256' },
+            ),
+          ],
+          groups: ['/staff', '/staff/berlin'],
+        },
+        {
+          id: '0b3d',
+          username: 'lou',
+          enabled: false,
+          credentials: [
+            password(
+              { value: `${argon2}=`, salt: `${salt}==` },
+              {
+                hashIterations: 5,
+                algorithm: 'argon2',
+                additionalParameters: {
+                  hashLength: ['32'],
+                  memory: ['7168'],
+                  type: ['id'],
+                  version: ['1.3'],
+                  parallelism: ['1'],
+                },
+              },
+            ),
+          ],
+        },
+        { id: '0b3e', username: 'service-account-x', serviceAccountClientId: 'x', enabled: true },
+      ],
+    };
+    assert.deepEqual(await imported('keycloak', JSON.stringify(realm)), [
+      {
+        username: 'kim',
+        subject: '0b3c',
+        claims: {
+          locale: 'de',
+          sites: ['a', 'b'],
+          email: 'kim@example.com',
+          email_verified: true,
+          given_name: 'Kim',
+          family_name: 'Lee',
+          name: 'Kim Lee',
+        },
+        groups: ['staff', 'staff/berlin'],
+      },
+      { username: 'lou', subject: '0b3d', claims: {}, disabled: true },
+    ]);
+  });
+
+  test('a password hash export of Auth0', async () => {
+    const user = {
+      _id: { $oid: '60425da9' },
+      email_verified: true,
+      email: 'mia@example.com',
+      passwordHash: HASHES.bcrypt,
+      tenant: 'acme',
+      connection: 'Username-Password-Authentication',
+      _tmp_is_unique: true,
+    };
+    assert.deepEqual(await imported('auth0', `${JSON.stringify(user)}\n`), [
+      {
+        username: 'mia@example.com',
+        subject: 'auth0|60425da9',
+        claims: { email: 'mia@example.com', email_verified: true },
+      },
+    ]);
+  });
+
+  test('identities of Ory Kratos', async () => {
+    const identity = {
+      id: '5e1c',
+      schema_id: 'default',
+      state: 'active',
+      traits: { email: 'noa@example.com', name: { first: 'Noa', last: 'Levi' } },
+      verifiable_addresses: [{ value: 'noa@example.com', verified: true, via: 'email' }],
+      credentials: {
+        password: {
+          type: 'password',
+          identifiers: ['noa@example.com'],
+          config: { hashed_password: HASHES.scrypt_of_kratos },
+        },
+      },
+    };
+    assert.deepEqual(await imported('kratos', JSON.stringify([identity])), [
+      {
+        username: 'noa@example.com',
+        subject: '5e1c',
+        claims: {
+          email: 'noa@example.com',
+          email_verified: true,
+          name: 'Noa Levi',
+          given_name: 'Noa',
+          family_name: 'Levi',
+        },
+      },
+    ]);
+  });
+});
