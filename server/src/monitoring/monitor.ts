@@ -113,8 +113,7 @@ export class Monitor {
     const statistics = this.#watched?.storage.statistics?.();
     for (const [cache, { size }] of Object.entries(statistics?.caches ?? {}))
       this.meter.set('grantd_cache_entries', size, cache);
-    if (statistics !== undefined)
-      this.meter.set('grantd_storage_waiting_writes', statistics.writes.waiting);
+    if (statistics !== undefined) this.meter.set('grantd_storage_waiting_writes', statistics.writes.waiting);
     const connections = this.#watched?.connections?.();
     if (connections !== undefined) {
       this.meter.set('db_client_connection_count', connections.idle, 'idle');

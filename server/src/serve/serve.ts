@@ -109,7 +109,7 @@ export async function serve(
   }
 }
 
-async function serveMetrics(...given: Parameters<(typeof import('./metrics_server.ts'))['serveMetrics']>) {
+async function serveMetrics(...given: Parameters<typeof import('./metrics_server.ts')['serveMetrics']>) {
   return (await import('./metrics_server.ts')).serveMetrics(...given);
 }
 

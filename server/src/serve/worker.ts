@@ -61,7 +61,10 @@ class SupervisorChannel {
   /** From now on, sends what the worker counts. */
   sendCounts(monitor: Monitor): void {
     this.#monitor = monitor;
-    setInterval(() => this.send({ type: 'counts', snapshot: monitor.counts() }), SEND_COUNTS_EVERY_MS).unref();
+    setInterval(
+      () => this.send({ type: 'counts', snapshot: monitor.counts() }),
+      SEND_COUNTS_EVERY_MS,
+    ).unref();
   }
 
   /** Answers a scrape. */
