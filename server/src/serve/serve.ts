@@ -28,13 +28,14 @@ import {
   lateListener,
   listen,
   type Routes,
+  readinessCheck,
   requestListener,
 } from './http_server.ts';
 import { type Reload, reloader } from './reload.ts';
 import type { BackupPlan } from './scheduled_backups.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
-import { sweepable, sweepPeriodically } from './sweeper.ts';
+import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
 import type { TlsFiles } from './tls.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
@@ -392,7 +393,7 @@ function databaseReplaced(name: string): Refused {
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
   { sweepInterval: intervalSeconds, eventRetention: eventRetentionSeconds }: Settings,
-  log: Log,
+  log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
   // Rejects only when aborted.
