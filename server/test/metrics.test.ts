@@ -255,19 +255,43 @@ describe('workers', () => {
       line.close();
     }
   }
-
-  /** Compares all counters and histograms. */
-  async function requireNoLess(one: Scrape, next: Scrape): Promise<Scrape> {
-    const isCumulative = (name: string) =>
-      ['counter', 'histogram'].includes(next.kinds[name] ?? next.kinds[name.replace(/_\w+?$/, '')] ?? '');
-    for (const { name, labels, value } of one.samples) {
-      if (!isCumulative(name)) continue;
-      const now = next.sum(name, labels);
-      assert.ok(now >= value, `${name} ${JSON.stringify(labels)}: ${value}, then ${now}`);
-    }
-    return next;
-  }
 });
+
+test('a reload of the configuration takes no count with it, and needs a restart for options of metrics', async () => {
+  const folder = workbench.folder();
+  const config = join(folder, 'grantd.json');
+  const write = (options: object) => writeFileSync(config, JSON.stringify(options), { mode: 0o600 });
+  write({ accessTokenLifetime: 300, metricsPort: 0, tracing: 'off' });
+  const server = await workbench.start(folder, ['--demo', '--config', config]);
+  await introspect(server.url, 'unknown');
+  await postForm(`${server.url}/token`, { grant_type: 'client_credentials' }, MACHINE);
+  const before = await scrapeOnce(server, 2);
+  write({ accessTokenLifetime: 600, metricsPort: 0, tracing: 'otlp' });
+  process.kill(server.pid, 'SIGHUP');
+  await server.logged(({ event }) => event === 'hangup', 'that it reloaded');
+  const restart = await server.logged(({ event }) => event === 'restart_needed', 'what needs a restart');
+  assert.deepEqual(restart.options, ['tracing']);
+  await introspect(server.url, 'unknown');
+  const later = await requireNoLess(before, await scrapeOnce(server, 3));
+  assert.deepEqual(later.of('grantd_requests_total'), {
+    ...before.of('grantd_requests_total'),
+    'introspection demo-api 200 inactive malformed': 2,
+  });
+  assert.deepEqual(later.of('grantd_ready'), { '': 1 });
+  assert.ok(later.sum('grantd_storage_commits_total') >= before.sum('grantd_storage_commits_total'));
+});
+
+/** Compares all counters and histograms. */
+async function requireNoLess(one: Scrape, next: Scrape): Promise<Scrape> {
+  const isCumulative = (name: string) =>
+    ['counter', 'histogram'].includes(next.kinds[name] ?? next.kinds[name.replace(/_\w+?$/, '')] ?? '');
+  for (const { name, labels, value } of one.samples) {
+    if (!isCumulative(name)) continue;
+    const now = next.sum(name, labels);
+    assert.ok(now >= value, `${name} ${JSON.stringify(labels)}: ${value}, then ${now}`);
+  }
+  return next;
+}
 
 describe('options', () => {
   const refused = async (args: readonly string[]) => {
