@@ -64,6 +64,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['log/'],
     ['data/'],
     ['instance/'],
+    ['monitoring/'],
     ['people/'],
     ['texts/'],
     ['pages/'],

@@ -1,5 +1,6 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; and the
+// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; the
+// table in docs/monitoring.md; and the
 // picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -13,6 +14,7 @@ import { PAGE_REASONS } from '../server/src/log/log.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
+import { monitoringPage } from './monitoring_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
 import { publicNamesPage } from './public_names_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
@@ -30,6 +32,7 @@ for (const [path, text] of [
   ['docs/certification.md', certificationPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/migration.md', migrationPage()],
+  ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],
   ['docs/runtimes.md', runtimesPage()],
   ['CONTRIBUTING.md', await pageWithWalk()],

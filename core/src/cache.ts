@@ -1,6 +1,7 @@
 // Bounded caches with text keys.
 /** The part of `Map` that `RecentlyUsed` needs. `TextTable` is faster for random keys. */
 interface Table<T> {
+  readonly size: number;
   get(key: string): T | undefined;
   set(key: string, value: T): unknown;
   delete(key: string): unknown;
@@ -31,6 +32,11 @@ export class RecentlyUsed<T> {
     this.#newTable = this.#half === 0 ? () => NOTHING : newTable;
     this.#recent = this.#newTable();
     this.#earlier = this.#newTable();
+  }
+
+  /** The number of values, of which some may count twice. */
+  get size(): number {
+    return this.#recent.size + this.#earlier.size;
   }
 
   get(key: string): T | undefined {
@@ -67,7 +73,7 @@ export class RecentlyUsed<T> {
 }
 
 /** A table that stays empty. */
-const NOTHING: Table<never> = { get: () => undefined, set() {}, delete() {} };
+const NOTHING: Table<never> = { size: 0, get: () => undefined, set() {}, delete() {} };
 
 /** Initial size; a power of two. */
 const INITIAL_SLOTS = 64;
@@ -160,6 +166,13 @@ export class InternedValues {
   }
 }
 
+/** How a cache was used since it was made, and how many values it holds now. */
+export interface CacheUse {
+  readonly hits: number;
+  readonly misses: number;
+  readonly size: number;
+}
+
 /** The number of the database state that lookups see now. It increases after a commit. */
 interface DatabaseState {
   readonly stateNumber: number;
@@ -172,6 +185,7 @@ const MAX_ROWS = 2000;
 export class CachedRows<T> {
   readonly #reads: DatabaseState;
   readonly #rows = new RecentlyUsed<T>(MAX_ROWS);
+  readonly #lookups = { hits: 0, misses: 0 };
   #stateNumber: number | undefined;
 
   /** @param reads of the connection that looks up */
@@ -179,9 +193,15 @@ export class CachedRows<T> {
     this.#reads = reads;
   }
 
+  get use(): CacheUse {
+    return { ...this.#lookups, size: this.#rows.size };
+  }
+
   get(name: string): T | undefined {
     this.#followState();
-    return this.#rows.get(name);
+    const row = this.#rows.get(name);
+    this.#lookups[row === undefined ? 'misses' : 'hits'] += 1;
+    return row;
   }
 
   /** @returns the same row, frozen */

@@ -1,13 +1,11 @@
 // The exercises of CONTRIBUTING.md: their code is added to the sources while these are loaded, and then used.
 // Runs alone: it changes how modules are loaded.
 import assert from 'node:assert/strict';
-import { EventEmitter } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { Workbench } from './harness/program.ts';
 
@@ -81,16 +79,14 @@ const touched = {
   metric: apply('Add a metric'),
 };
 change('core/src/token/token.ts', (source) => `import { dummy } from './dummy.ts';\n${source}`);
-change('server/src/log/log.ts', (source) => `import { countRequest } from './metrics.ts';\n${source}`);
 
 const { AuthorizationServer, errorResponse } = await import('@grantd/core');
 const { memoryStorage } = await import('@grantd/core/memory');
 const { openSqliteStorage } = await import('@grantd/core/sqlite');
 const { readConfiguration } = await import('../src/config/configuration.ts');
 const { flagOf, OPTIONS } = await import('../src/config/options.ts');
-const { RequestLog } = await import('../src/log/log.ts');
-/** Not there without the exercise, so the compiler must not look for it. */
-const metrics = await import(pathToFileURL(join(ROOT, 'server/src/log/metrics.ts')).href);
+const { Monitor } = await import('../src/monitoring/monitor.ts');
+const { prometheusText } = await import('../src/monitoring/prometheus.ts');
 
 const ISSUER = 'http://localhost:3000';
 const workbench = new Workbench();
@@ -161,29 +157,13 @@ test('a column is written and read', async () => {
   assert.equal(found && 'origin' in found && found.origin, 'a test');
 });
 
-test('a metric counts requests by endpoint, status and reason', () => {
-  const requestLog = new RequestLog(pino({ base: null }, { write: () => {} }));
-  const requested = (statusCode: number, tell: (requestId: string) => void) => {
-    const response = Object.assign(new EventEmitter(), { statusCode, writableFinished: true });
-    const request = { method: 'POST', url: '/token' } as IncomingMessage;
-    tell(requestLog.begin(request, response as unknown as ServerResponse));
-    response.emit('close');
-  };
-  const refusal = {
-    type: 'refused',
-    error: 'invalid_client',
-    status: 401,
-    reason: 'client_unknown',
-  } as const;
-  const operation = 'token';
-  requested(200, (requestId) => requestLog.event({ type: 'answered', operation, requestId }));
-  requested(401, (requestId) => requestLog.event({ ...refusal, operation, requestId }));
-  requested(404, () => {});
-  assert.deepEqual(Object.fromEntries(metrics.endedRequests), {
-    'token 200 ': 1,
-    'token 401 client_unknown': 1,
-    'other 404 ': 1,
-  });
+test('a metric is counted, and is in a scrape with its label', () => {
+  const monitor = new Monitor();
+  const log = monitor.log(pino({ base: null }, { write: () => {} }));
+  log.info({ event: 'consent_given', page: 'consent', clientId: 'web' });
+  log.info({ event: 'consent_given', page: 'consent', clientId: 'other' });
+  const lines = prometheusText(monitor.counts()).split('\n');
+  assert.ok(lines.includes('grantd_consents_total{decision="given"} 2'), lines.join('\n'));
 });
 
 /** A server with options and metadata that its types do not have. */

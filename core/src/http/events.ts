@@ -38,7 +38,7 @@ export type ServerEvent = EventOrigin &
      * A request that was not refused. Every request at an endpoint, except a CORS preflight, ends with this event or with
      * `refused`. If the response cannot be sent, `refused` follows.
      */
-    | { readonly type: 'answered' }
+    | { readonly type: 'answered'; readonly issued?: IssuedKinds }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */
     | { readonly type: 'revocation_ignored'; readonly reason: ReasonCode }
@@ -58,6 +58,14 @@ export type ServerEvent = EventOrigin &
       }
   );
 
+/** What a response of the token endpoint contains besides an access token. */
+export interface IssuedKinds {
+  readonly grantType: string;
+  /** Whether there is a refresh token other than the one in the request. */
+  readonly hasRefreshToken: boolean;
+  readonly hasIdToken: boolean;
+}
+
 /** Facts about a request that become known while it is processed. */
 export interface Call {
   readonly operation: Operation;
@@ -65,4 +73,6 @@ export interface Call {
   clientId?: string;
   /** The host’s request ID. */
   readonly requestId?: string;
+  /** Set when the token endpoint has issued tokens. */
+  issued?: IssuedKinds;
 }

@@ -1,4 +1,5 @@
 // The storage contract: what the server needs of a store, and what an administrator needs in addition.
+import type { CacheUse } from '../cache.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type {
   Act,
@@ -341,8 +342,18 @@ export interface AdministrableStorage extends Storage {
    */
   sweep(limit: number): Awaitable<number>;
 
+  /** How this handle was used, for metrics. */
+  statistics?(): StorageStatistics;
+
   /** Closes the handle: later calls are rejected. Idempotent. */
   close(): Awaitable<void>;
+}
+
+/** The use of one handle since it was opened. */
+export interface StorageStatistics {
+  readonly caches: Readonly<Record<string, CacheUse>>;
+  /** Writes that wait for their commit, and commits so far. */
+  readonly writes: { readonly waiting: number; readonly commits: number };
 }
 
 export interface SweepOptions {

@@ -56,7 +56,10 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const proven = needsProof || hasProof ? await confirmationOfRequest(context, request, client) : undefined;
 
   // §5.1 issue the tokens
-  return tokenResponse(context, await GRANT_FUNCTIONS[grantType](context, client, form, call, proven));
+  const issued = await GRANT_FUNCTIONS[grantType](context, client, form, call, proven);
+  const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
+  call.issued = { grantType, hasRefreshToken, hasIdToken: issued.idToken !== undefined };
+  return tokenResponse(context, issued);
 }
 
 function isGrantType(value: string): value is GrantType {
@@ -65,13 +68,12 @@ function isGrantType(value: string): value is GrantType {
 
 /** RFC 6749 §5.1. */
 function tokenResponse({ clock }: ClientContext, { access, refreshToken, idToken }: IssuedTokens) {
-  const { record, token } = access;
   return jsonResponse({
-    access_token: token,
-    token_type: record.tokenType,
-    expires_in: record.expiresAt - secondsOf(clock()),
+    access_token: access.token,
+    token_type: access.record.tokenType,
+    expires_in: access.record.expiresAt - secondsOf(clock()),
     ...(refreshToken !== undefined && { refresh_token: refreshToken }),
-    ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
+    ...(access.record.scopes.length > 0 && { scope: formatScope(access.record.scopes) }),
     ...(access.authorizationDetails && { authorization_details: access.authorizationDetails }), // RFC 9396 §7
     ...(idToken !== undefined && { id_token: idToken }), // OpenID Connect Core §3.1.3.3
   });

@@ -321,6 +321,36 @@ export const OPTIONS = {
     { section: 'RFC 8705 §2.1' },
   ),
 
+  metricsPort: optionWithoutDefault(
+    'Monitoring',
+    wholeNumber(0, 65535),
+    'Port of its own at which the server answers /metrics for Prometheus (docs/monitoring.md). 0 picks a free port.',
+    'none; nothing is measured',
+    { needsRestart: true },
+  ),
+  metricsHost: optionWithoutDefault(
+    'Monitoring',
+    text('HOST', 'a host name or an IP address', isHost),
+    'Address to listen on for metrics. Anyone who can connect reads them.',
+    '127.0.0.1',
+    { needsRestart: true },
+  ),
+  metricsClients: optionWithoutDefault(
+    'Monitoring',
+    wholeNumber(0, 1000),
+    'Maximum clients that metrics name, per process and in the order of their first requests. Further ones are counted as other.',
+    '100',
+    { needsRestart: true },
+  ),
+
+  tracing: option(
+    'Monitoring',
+    oneOf('off', 'otlp'),
+    'Whether requests are traced. otlp sends spans to an OpenTelemetry collector, which the variables OTEL_EXPORTER_OTLP_… name (docs/monitoring.md).',
+    'off',
+    { needsRestart: true },
+  ),
+
   operatorName: optionWithoutDefault(
     'Pages',
     text('NAME', 'a text of at most 80 characters', (name) => /^\S.{0,79}$/u.test(name)),

@@ -106,6 +106,8 @@ export interface OpenDatabase extends ProgramData {
   isInPlace?(): boolean;
   /** Whether any process has found the file corrupt. Absent for a database server. */
   isDamaged?(): boolean;
+  /** The state of the connection pool. Absent for a file. */
+  connections?(): { readonly idle: number; readonly used: number; readonly pending: number };
   /** Whether the last process crashed. Absent for a database server. */
   readonly isAfterCrash?: boolean;
 }

@@ -97,7 +97,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
         const data = programData(tables, issuer, storage.clients);
         reportSharedNames(await data.people.keyNames());
-        return { storage, ...data };
+        return { storage, ...data, connections: () => stateOf(pool) };
       }),
     close,
   };
@@ -127,6 +127,10 @@ async function areOthersConnected(connections: PostgresConnections): Promise<boo
   const sql = await namedStatements(OTHERS_SQL);
   const [row] = rowsOf<{ others: number }>(await connections.read([sql.others]));
   return (row?.others ?? 0) > 0;
+}
+
+function stateOf({ idleCount, totalCount, waitingCount }: Pool) {
+  return { idle: idleCount, used: totalCount - idleCount, pending: waitingCount };
 }
 
 function refuseWithoutSecret(): never {

@@ -63,6 +63,7 @@ export interface Instance extends OpenDatabase {
  * @param actor what makes changes through the instance
  * @param secretOfStart the secret of the processes that this one serves with. Later additions are accepted but not used
  * for new values.
+ * @param traced adds traces to the requests that fetch client URLs
  * @throws {ConfigurationRefused} an option is invalid
  * @throws {Refused} the database has no secret, may not be created, or was created for another issuer in the meantime
  */
@@ -72,6 +73,7 @@ export async function openInstance(
   issuer: string,
   actor: ActorKind,
   secretOfStart: readonly string[] = [],
+  traced = (fetchDocument: FetchDocument): FetchDocument => fetchDocument,
 ): Promise<Instance> {
   const { settings } = configuration;
   // Invalid options are found before the database is opened and its issuer stored.
@@ -86,7 +88,7 @@ export async function openInstance(
   // Another process may have created it in the meantime.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;
-  const fetchDocument = documentsFromOutside(settings);
+  const fetchDocument = traced(documentsFromOutside(settings));
   let read: readonly string[] | undefined;
   const secrets = () => {
     read ??= settings.secret ?? [...new Set([...secretOfStart, ...database.keptSecret()])];

@@ -58,8 +58,7 @@ export function refuseContradictoryTls({ settings, sourceOf }: Configuration): v
   };
   const isGiven = (option: OptionName) => settings[option] !== undefined;
   const hasHeader = isGiven('clientCertificateHeader');
-  for (const [option, needed] of NEEDED)
-    if (isGiven(option) && !isGiven(needed)) refuse(option, `${sourceOf(needed)} with it`);
+  refuseWithoutNeeded({ settings, sourceOf }, NEEDED);
   if (isGiven('mtlsPort') && hasHeader)
     refuse('clientCertificateHeader', `no ${sourceOf('mtlsPort')}, because certificates come from one place`);
   if (hasHeader && (settings.trustedProxies ?? []).length === 0)
@@ -74,6 +73,33 @@ export function refuseContradictoryTls({ settings, sourceOf }: Configuration): v
   if (settings.issuer !== undefined) refusePlainIssuer({ settings, sourceOf }, settings.issuer);
 }
 
+/**
+ * Options for metrics that do not belong together.
+ * @throws {ConfigurationRefused} names the option and what it needs
+ */
+export function refuseContradictoryMetrics({ settings, sourceOf }: Configuration): void {
+  refuseWithoutNeeded({ settings, sourceOf }, [
+    ['metricsHost', 'metricsPort'],
+    ['metricsClients', 'metricsPort'],
+  ]);
+  const { metricsPort } = settings;
+  for (const other of ['port', 'mtlsPort'] as const) {
+    if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === settings[other])
+      throw new ConfigurationRefused(
+        `${sourceOf('metricsPort')}: expected another port than ${sourceOf(other)}`,
+      );
+  }
+}
+
+type Need = readonly [option: OptionName, needed: OptionName];
+
+function refuseWithoutNeeded({ settings, sourceOf }: Configuration, needs: readonly Need[]): void {
+  for (const [option, needed] of needs) {
+    if (settings[option] !== undefined && settings[needed] === undefined)
+      throw new ConfigurationRefused(`${sourceOf(option)}: expected ${sourceOf(needed)} with it`);
+  }
+}
+
 /** Options that have no effect without another. */
 const NEEDED = [
   ['tlsCertificate', 'tlsKey'],
@@ -82,7 +108,7 @@ const NEEDED = [
   ['tlsClientCa', 'mtlsPort'],
   ['clientCertificateFormat', 'clientCertificateHeader'],
   ['clientCertificateVerified', 'clientCertificateHeader'],
-] as const satisfies readonly (readonly [OptionName, OptionName])[];
+] as const satisfies readonly Need[];
 
 /**
  * A server that speaks TLS has no URLs with http.

@@ -226,23 +226,28 @@ type HealthListener = (path: string, response: ServerResponse) => Promise<boolea
  * Creates the health checks. The server is ready if storage answers every kind of lookup without the cache, accepts
  * writes, and the server is not shutting down.
  */
-export function healthListener({
-  settings,
-  instance,
-  isInPlace,
-  isEnding,
-  log,
-}: ReadinessParts): HealthListener {
+export function healthListener({ isEnding, ...parts }: ReadinessParts): HealthListener {
+  const isReady = readinessCheck(parts);
   return async (path, response) => {
     if (path === LIVE_PATH) {
       answerLive(response);
       return true;
     }
     if (!READY_PATHS.has(path)) return false;
-    const isReady = await isHealthy(() => checkStorage(settings, instance, isInPlace), log);
-    answerHealth(response, isEnding() ? 'ending' : isReady ? 'ok' : 'unavailable');
+    const isOk = await isReady();
+    answerHealth(response, isEnding() ? 'ending' : isOk ? 'ok' : 'unavailable');
     return true;
   };
+}
+
+/** Returns a check whether storage answers and accepts writes. It logs why not, and never rejects. */
+export function readinessCheck({
+  settings,
+  instance,
+  isInPlace,
+  log,
+}: Omit<ReadinessParts, 'isEnding'>): () => Promise<boolean> {
+  return () => isHealthy(() => checkStorage(settings, instance, isInPlace), log);
 }
 
 function answerHealth(response: ServerResponse, status: 'ok' | 'unavailable' | 'ending'): void {
@@ -385,6 +390,7 @@ export async function listen(
  * Starts to listen.
  * @param port 0 picks a free port
  * @param option the option that the port comes from
+ * @param hostOption the option that the host comes from
  * @returns the port in use
  * @throws {Refused} the address is in use or not available on this machine
  */
@@ -393,6 +399,7 @@ export async function listenOn(
   host: string,
   port: number,
   option: OptionName = 'port',
+  hostOption: OptionName = 'host',
 ): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -401,12 +408,12 @@ export async function listenOn(
       resolve();
     });
   }).catch((error: unknown) => {
-    throw new Refused(cannotListen(error, host, port, flagOf(option)), { cause: error });
+    throw new Refused(cannotListen(error, host, port, flagOf(option), flagOf(hostOption)), { cause: error });
   });
   return portOf(server.address());
 }
 
-function cannotListen(error: unknown, host: string, port: number, flag: string): string {
+function cannotListen(error: unknown, host: string, port: number, flag: string, hostFlag: string): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   if (code === 'EADDRINUSE') {
     return `port ${port} on ${host} is in use: stop the program that uses it, or choose another port with ${flag}.`;
@@ -414,7 +421,7 @@ function cannotListen(error: unknown, host: string, port: number, flag: string):
   if (code === 'EACCES')
     return `no permission to listen on port ${port}: choose a port above 1023 with ${flag}.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${host} is not an address of this machine: choose another with --host.`;
+    return `${host} is not an address of this machine: choose another with ${hostFlag}.`;
   return `cannot listen on ${host}, port ${port}: ${code}`;
 }
 

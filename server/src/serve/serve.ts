@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthorizationServer } from '@grantd/core';
+import type { AuthorizationServer, FetchDocument } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName, Settings } from '../config/options.ts';
@@ -14,6 +14,8 @@ import {
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
 import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
+import type { Monitor, Watched } from '../monitoring/monitor.ts';
+import type { Tracing } from '../monitoring/tracing.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { AccessEnding } from '../people/groups.ts';
@@ -27,13 +29,14 @@ import {
   lateListener,
   listen,
   type Routes,
+  readinessCheck,
   requestListener,
 } from './http_server.ts';
 import { type Reload, reloader } from './reload.ts';
 import type { BackupPlan } from './scheduled_backups.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
-import { sweepable, sweepPeriodically } from './sweeper.ts';
+import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
 import type { TlsFiles } from './tls.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
@@ -46,6 +49,10 @@ interface Role {
   /** Present if the server speaks TLS. */
   readonly tls: TlsFiles | undefined;
   readonly log: Log;
+  /** Present if metrics are on. */
+  readonly monitor?: Monitor | undefined;
+  /** Present if traces are on. */
+  readonly tracing?: Tracing | undefined;
   readonly ending: Ending;
   /** Only one of several processes needs to do this. */
   readonly sweeps: boolean;
@@ -65,7 +72,8 @@ export async function serve(
   environment: NodeJS.ProcessEnv,
   readAgain: () => Configuration,
 ): Promise<void> {
-  const log = await openLog(given.settings.log);
+  const observation = await observed(given.settings, await openLog(given.settings.log));
+  const { log, monitor } = observation;
   let { shutdownDelay } = given.settings;
   const canReload = Promise.withResolvers<() => void>();
   const ending = listenForEnd(
@@ -76,26 +84,52 @@ export async function serve(
   // Listens before it opens the database, because the default issuer depends on the port and a failed start must leave
   // no files behind.
   const tls = await tlsFilesOf(given, environment);
-  const server = createHttpServer(tls);
-  const configuration = { ...given, settings: await listen(server, given.settings) };
-  await serveDatabase(configuration, environment, {
-    server,
-    connections: server.connections,
-    tls,
-    log,
-    ending,
-    sweeps: true,
-    bringsDemo: given.settings.demo,
-    started(what, _secret, reload) {
-      announce(log, configuration.settings, what);
-      const apply = async (next: Configuration) => {
-        const reloaded = await reload(next);
-        shutdownDelay = next.settings.shutdownDelay;
-        return reloaded;
-      };
-      canReload.resolve(reloader({ start: given, served: configuration }, readAgain, apply, log));
-    },
-  });
+  const metrics = monitor && (await serveMetrics(given.settings, () => monitor.alone(), log));
+  try {
+    const server = createHttpServer(tls);
+    const configuration = { ...given, settings: await listen(server, given.settings) };
+    await serveDatabase(configuration, environment, {
+      server,
+      connections: server.connections,
+      tls,
+      ...observation,
+      ending,
+      sweeps: true,
+      bringsDemo: given.settings.demo,
+      started(what, _secret, reload) {
+        announce(log, configuration.settings, { ...what, metrics: metrics?.url });
+        const apply = async (next: Configuration) => {
+          const reloaded = await reload(next);
+          shutdownDelay = next.settings.shutdownDelay;
+          return reloaded;
+        };
+        canReload.resolve(reloader({ start: given, served: configuration }, readAgain, apply, log));
+      },
+    });
+  } finally {
+    metrics?.close();
+  }
+}
+
+async function serveMetrics(...given: Parameters<typeof import('./metrics_server.ts')['serveMetrics']>) {
+  return (await import('./metrics_server.ts')).serveMetrics(...given);
+}
+
+/** What stands between the parts of a server and its log. */
+export type Observation = Pick<Role, 'log' | 'monitor' | 'tracing'>;
+
+/** A log that also counts for metrics and ends spans, if these are on. Loads their modules only then. */
+export async function observed(settings: Settings, bare: Log): Promise<Observation> {
+  const { metricsPort, metricsClients } = settings;
+  const monitor =
+    metricsPort === undefined
+      ? undefined
+      : new (await import('../monitoring/monitor.ts')).Monitor(metricsClients);
+  const log = monitor?.log(bare) ?? bare;
+  if (settings.tracing === 'off') return { log, monitor };
+  const { Tracing } = await import('../monitoring/tracing.ts');
+  const tracing = new Tracing(settings, process.env, log);
+  return { log: tracing.log(log), monitor, tracing };
 }
 
 /**
@@ -117,7 +151,7 @@ export async function serveDatabase(
   environment: NodeJS.ProcessEnv,
   role: Role,
 ): Promise<void> {
-  const { server: http, connections, tls, log, ending, bringsDemo, started } = role;
+  const { server: http, connections, tls, log, monitor, tracing, ending, bringsDemo, started } = role;
   const replaced = Promise.withResolvers<'database_replaced'>();
   const renewing = new AbortController();
   const retired = new Set<Promise<void>>();
@@ -127,7 +161,8 @@ export async function serveDatabase(
   const use = (service: Service): Promise<void> => {
     service.run(() => http.answerNotReady());
     void service.watch.replaced.then(replaced.resolve);
-    return http.answerWith(service.listener);
+    monitor?.watch({ ...service.watched, tls });
+    return http.answerWith(tracing?.listener(service.listener) ?? service.listener);
   };
   try {
     let service = await open(configuration, role.secretOfStart);
@@ -194,6 +229,7 @@ export async function serveDatabase(
       const isFinished = await finish(connections);
       await Promise.all([stopped, ...retired]);
       await service.end();
+      await tracing?.close();
       log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
       if (isReplaced) throw databaseReplaced(name);
     } finally {
@@ -219,6 +255,8 @@ interface Service {
   /** Of the database. */
   readonly name: string;
   readonly listener: RequestListener;
+  /** What metrics are read from. */
+  readonly watched: Watched;
   readonly watch: DatabaseWatch;
   /** Starts the work besides requests. @param onCorrupt called if the database turns out to be corrupt */
   run(onCorrupt: () => void): void;
@@ -231,7 +269,7 @@ interface Service {
   abandon(): Promise<void>;
 }
 
-interface ServiceRole extends Pick<Role, 'log' | 'sweeps'> {
+interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'tracing' | 'sweeps'> {
   readonly secretOfStart: readonly string[] | undefined;
   /** Whether this process serves the database already. */
   readonly isReload: boolean;
@@ -242,27 +280,32 @@ interface ServiceRole extends Pick<Role, 'log' | 'sweeps'> {
 async function openService(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-  { log, sweeps, secretOfStart, isReload, isEnding }: ServiceRole,
+  { log, monitor, tracing, sweeps, secretOfStart, isReload, isEnding }: ServiceRole,
 ): Promise<Service> {
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
-  const database = await databaseOf(configuration, environment, (error) =>
+  const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
+  const database = monitor?.database(bare) ?? bare;
+  const traced = tracing && ((fetchDocument: FetchDocument) => tracing.fetchDocument(fetchDocument));
   const stopping = new AbortController();
   try {
     const issuer = issuerToServe(settings, await database.storedIssuer());
     refuseStoredInsecureIssuer(configuration, issuer);
     refusePlainIssuer(configuration, issuer);
     refuseForeignDemo(configuration, issuer, database.name);
-    const instance = await openInstance(configuration, database, issuer, 'server', secretOfStart);
+    const instance = await openInstance(configuration, database, issuer, 'server', secretOfStart, traced);
     await refuseKnownPasswords(configuration, instance);
     const requestLog = new RequestLog(log);
-    const server = await instance.server(requestLog.event);
+    const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
     const unfinished = unfinishedWork(instance, server, log, sweeps);
     const watch = watchDatabase(instance);
+    const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
+    const isReady = readinessCheck(readiness);
+    const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
     let work: Promise<unknown> = Promise.resolve();
     let closed: Promise<void> | undefined;
     const closeDatabase = () => {
@@ -276,9 +319,10 @@ async function openService(
     };
     return {
       ...{ instance, server, operator, watch, closeDatabase, abandon, name: database.name },
+      watched: { ...instance, isReady: async () => !isEnding() && isReady() },
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
-        health: healthListener({ settings, instance, log, isEnding, isInPlace: watch.isInPlace }),
+        health: healthListener({ ...readiness, isEnding }),
         pages: lateListener(async () => {
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
@@ -291,7 +335,7 @@ async function openService(
           unfinished.run(signal),
           // An open database looks like one after a crash.
           sweeps
-            ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, log, signal)
+            ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, sweepLog, signal)
             : undefined,
           sweeps ? backUp(instance, settings, backupPlan, log, signal) : undefined,
         ]);
@@ -350,7 +394,7 @@ function databaseReplaced(name: string): Refused {
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
   { sweepInterval: intervalSeconds, eventRetention: eventRetentionSeconds }: Settings,
-  log: Log,
+  log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
   // Rejects only when aborted.

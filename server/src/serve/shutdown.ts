@@ -78,13 +78,15 @@ export interface Started {
   readonly database: string;
   /** Commands to try. Present with demo data. */
   readonly demo?: string;
+  /** The URL of the metrics, if they are on. */
+  readonly metrics?: string | undefined;
 }
 
 /** Announces the start once, regardless of the number of processes. */
 export function announce(
   log: Log,
   { host, port, mtlsPort, workers, profile }: Settings,
-  { issuer, database, demo }: Started,
+  { issuer, database, demo, metrics }: Started,
 ): void {
   const isShared = workers > 1;
   log.info({
@@ -92,10 +94,12 @@ export function announce(
     ...(mtlsPort !== undefined && { mtlsPort }),
     ...(profile !== undefined && { profile }),
     ...(isShared && { workers }),
+    ...(metrics !== undefined && { metrics }),
   });
   const what = [...(profile ? [`the profile ${profile}`] : []), ...(isShared ? [`${workers} workers`] : [])];
   const by = what.length > 0 ? ` with ${what.join(' and ')}` : '';
   const ports = `port ${port}${mtlsPort === undefined ? '' : `, and port ${mtlsPort} for client certificates`}`;
   console.error(`grantd serves ${issuer}${by} (listening on ${host}, ${ports})`);
+  if (metrics !== undefined) console.error(`metrics are at ${metrics}`);
   if (demo !== undefined) console.error(demo);
 }

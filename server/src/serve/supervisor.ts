@@ -6,6 +6,7 @@ import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { causeOf, type Log, openLog } from '../log/log.ts';
+import type { Snapshot } from '../monitoring/meter.ts';
 import { listen } from './http_server.ts';
 import { type Reloaded, reloader } from './reload.ts';
 import { announce, listenForEnd, type Started } from './shutdown.ts';
@@ -18,6 +19,7 @@ import {
   sourcesOf,
   type ToWorker,
 } from './worker_messages.ts';
+import type { WorkersMonitor } from './workers_monitor.ts';
 
 /** Maximum milliseconds that accepted connections wait for a worker during shutdown. */
 const MAX_WAIT_MS = 1000;
@@ -44,12 +46,23 @@ export async function supervise(configuration: Configuration, readAgain: () => C
   const http = createQueueing();
   const mtls = given.mtlsPort === undefined ? undefined : createQueueing();
   const settings = await listen({ http, mtls }, given);
+  const close = (): void => {
+    http.close();
+    mtls?.close();
+  };
 
   const sources = sourcesOf(configuration);
-  const workers = new WorkerPool({ settings, sources, bringsDemo: settings.demo }, queue, log);
+  const monitor = given.metricsPort === undefined ? undefined : await workersMonitor(given.workers);
+  const workers = new WorkerPool({ settings, sources, bringsDemo: settings.demo }, { queue, log, monitor });
+  const metrics = await monitor
+    ?.serve(given, () => workers.all, log)
+    .catch((error: unknown) => {
+      close();
+      throw error;
+    });
   workers.start();
   workers.ready.then((started) => {
-    announce(log, settings, started);
+    announce(log, settings, { ...started, metrics: metrics?.url });
     const apply = async (next: Configuration) => {
       const reloaded = await workers.reload({ settings: next.settings, sources: sourcesOf(next) });
       shutdownDelay = next.settings.shutdownDelay;
@@ -59,10 +72,6 @@ export async function supervise(configuration: Configuration, readAgain: () => C
     canReload.resolve(reloader({ start: configuration, served }, readAgain, apply, log));
   });
 
-  const close = (): void => {
-    http.close();
-    mtls?.close();
-  };
   const signal = await Promise.race([ending.requested, workers.failed]);
   if (signal !== undefined) {
     workers.announceEnd(signal);
@@ -72,7 +81,21 @@ export async function supervise(configuration: Configuration, readAgain: () => C
   }
   close();
   queue.close();
-  await workers.end();
+  await workers.end().finally(() => metrics?.close());
+}
+
+/** Loads metrics only if they are on. */
+async function workersMonitor(size: number): Promise<WorkersMonitor> {
+  const { WorkersMonitor } = await import('./workers_monitor.ts');
+  return new WorkersMonitor(size);
+}
+
+/** What a pool uses. */
+interface PoolParts {
+  readonly queue: ConnectionQueue;
+  readonly log: Log;
+  /** Present if metrics are on. */
+  readonly monitor: WorkersMonitor | undefined;
 }
 
 /** The supervisor’s workers, numbered from 1. A replacement gets the number of the worker that died. */
@@ -84,6 +107,7 @@ class WorkerPool {
   #order: Omit<Order, 'worker'>;
   readonly #queue: ConnectionQueue;
   readonly #log: Log;
+  readonly #monitor: WorkersMonitor | undefined;
   readonly #size: number;
   readonly #workers = new Set<WorkerProcess>();
   readonly #slots: Promise<void>[] = [];
@@ -95,13 +119,18 @@ class WorkerPool {
   #secretOfStart: readonly string[] | undefined;
   #isComplete = false;
 
-  constructor(order: Omit<Order, 'worker'>, queue: ConnectionQueue, log: Log) {
+  constructor(order: Omit<Order, 'worker'>, { queue, log, monitor }: PoolParts) {
     this.#order = order;
     this.#size = order.settings.workers;
     this.#queue = queue;
     this.#log = log;
+    this.#monitor = monitor;
     this.ready = this.#ready.promise;
     this.failed = this.#failed.promise;
+  }
+
+  get all(): readonly WorkerProcess[] {
+    return [...this.#workers];
   }
 
   /**
@@ -173,6 +202,7 @@ class WorkerPool {
       const worker = this.#startWorker(number);
       const end = await worker.ended;
       this.#workers.delete(worker);
+      this.#monitor?.ended(number, !this.#ending.signal.aborted);
       const { failure } = end;
       // A replacement may fail for a temporary reason, such as a database outage.
       const isFatal = !this.#isComplete || (worker.isReady && failure?.kind !== 'unexpected');
@@ -201,6 +231,7 @@ class WorkerPool {
         free: () => this.#queue.offer(worker),
         leaving: () => this.#queue.withdraw(worker),
         returned: (connection) => this.#queue.putBack(connection),
+        measured: (snapshot) => this.#monitor?.received(number, snapshot),
       },
     );
     this.#workers.add(worker);
@@ -281,6 +312,8 @@ interface WorkerEvents {
   leaving(): void;
   /** The worker did not take this connection. */
   returned(connection: Socket): void;
+  /** What the worker has counted, if metrics are on. */
+  measured?(snapshot: Snapshot): void;
 }
 
 /** How a worker ended. */
@@ -306,6 +339,7 @@ export class WorkerProcess implements ConnectionTaker {
   #secondsLeft: number;
   #readySince: number | undefined;
   #handedOver: Socket | undefined;
+  #measurement: PromiseWithResolvers<void> | undefined;
   #isLeaving = false;
   #failure: Failure | undefined;
   #overdue: keyof WorkerTimeouts | undefined;
@@ -360,6 +394,15 @@ export class WorkerProcess implements ConnectionTaker {
     return Promise.race([reloading.promise, hasEnded]);
   }
 
+  /** Asks for the metrics of the worker. Resolves when they have arrived, or when the worker has ended. */
+  measure(): Promise<void> {
+    if (this.#measurement === undefined) {
+      this.#measurement = Promise.withResolvers();
+      this.#send({ type: 'measure' });
+    }
+    return this.#measurement.promise;
+  }
+
   /** Makes the worker fail its readiness check. It still takes connections. */
   announceEnd(signal: NodeJS.Signals): void {
     this.#send({ type: 'ending', signal });
@@ -387,6 +430,14 @@ export class WorkerProcess implements ConnectionTaker {
         return;
       case 'beat':
         if (this.isReady && this.#handedOver === undefined) this.#answered();
+        return;
+      case 'counts':
+        this.#events.measured?.(message.snapshot);
+        return;
+      case 'measured':
+        this.#events.measured?.(message.snapshot);
+        this.#measurement?.resolve();
+        this.#measurement = undefined;
         return;
       case 'taken':
         this.#handedOver?.destroy();
@@ -441,6 +492,7 @@ export class WorkerProcess implements ConnectionTaker {
   #end(code: number | null, signal: NodeJS.Signals | null): WorkerEnd {
     this.#leave();
     this.#return();
+    this.#measurement?.resolve();
     return {
       code,
       signal,

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { causeOf } from '../log/log.ts';
 import type { SweepLog } from './sweeper.ts';
-import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
+import type { SweepingMessage, SweepingOrder } from './sweeping_thread.ts';
 
 /** Has this file’s extension, because the program runs both from source and compiled. */
 const PROGRAM = new URL(`sweeping_thread${extname(import.meta.filename)}`, import.meta.url);
@@ -39,7 +39,10 @@ function runThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Pr
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
   const end = () => thread.postMessage('end');
-  thread.on('message', ({ level, line }: SweepingLine) => log[level](line));
+  thread.on('message', (message: SweepingMessage) => {
+    if (message.level === 'swept') log.swept?.(message.line);
+    else log[message.level](message.line);
+  });
   thread.on('error', reject);
   thread.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the thread ended with ${code}`))));
   signal.addEventListener('abort', end, { once: true });

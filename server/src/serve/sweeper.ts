@@ -13,6 +13,13 @@ export function sweepable(storage: Sweepable, sweepProgram: (limit: number) => P
 export interface SweepLog {
   info(line: object): void;
   error(line: object): void;
+  /** Receives every sweep that did not fail, also those that found nothing. */
+  readonly swept?: ((sweep: Sweep) => void) | undefined;
+}
+
+export interface Sweep {
+  readonly rows: number;
+  readonly durationMs: number;
 }
 
 /** Sweeps periodically until the signal. A failed sweep is retried at the next interval. */
@@ -31,8 +38,10 @@ export async function sweepPeriodically(
 
 /** Sweeps until no expired rows are left, or until the signal. */
 export async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
+  const startedAtMs = performance.now();
   try {
     const rows = await sweep(storage, { signal });
+    log.swept?.({ rows, durationMs: performance.now() - startedAtMs });
     if (rows > 0) log.info({ event: 'swept', rows });
   } catch (error) {
     log.error({ event: 'sweep_failed', cause: causeOf(error) });

@@ -1,7 +1,7 @@
 /** The thread of `sweepInThread`: sweeps once with its own database handle. Any message stops it early. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
-import { sweepable, sweepOnce } from './sweeper.ts';
+import { type Sweep, sweepable, sweepOnce } from './sweeper.ts';
 
 export interface SweepingOrder {
   /** The database file. */
@@ -12,11 +12,10 @@ export interface SweepingOrder {
   readonly checksFirst: boolean;
 }
 
-/** A line for the program’s log. */
-export interface SweepingLine {
-  readonly level: 'info' | 'error';
-  readonly line: object;
-}
+/** A message for the program’s log. */
+export type SweepingMessage =
+  | { readonly level: 'info' | 'error'; readonly line: object }
+  | { readonly level: 'swept'; readonly line: Sweep };
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
@@ -24,10 +23,11 @@ const { path, issuer, eventRetentionSeconds, checksFirst }: SweepingOrder = work
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
-const send = (line: SweepingLine) => port.postMessage(line);
+const send = (line: SweepingMessage) => port.postMessage(line);
 const log = {
   info: (line: object) => send({ level: 'info', line }),
   error: (line: object) => send({ level: 'error', line }),
+  swept: (line: Sweep) => send({ level: 'swept', line }),
 };
 const database = sqliteDatabase(path, { eventRetentionSeconds });
 try {

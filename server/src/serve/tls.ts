@@ -137,7 +137,7 @@ export class TlsFiles {
         if (fault !== undefined) throw new ConfigurationRefused(`${fault.option}: ${fault.expected}`);
         this.#use(content, onOtherCas);
         refused = undefined;
-        log.info({ event: 'tls_reloaded', expires: this.#expiry().toISOString() });
+        log.info({ event: 'tls_reloaded', expires: this.expiry().toISOString() });
       } catch (error) {
         // Once for each fault, because a new certificate can be there before its key.
         const cause = causeOf(error);
@@ -156,13 +156,14 @@ export class TlsFiles {
   /** Once a day. */
   #warnOfExpiry(log: Log): void {
     const now = Date.now();
-    const expiry = this.#expiry();
+    const expiry = this.expiry();
     if (expiry.getTime() - now > EXPIRES_SOON_MS || now - this.#warnedAt < DAY_MS) return;
     this.#warnedAt = now;
     log.warn({ event: 'tls_certificate_expires', expires: expiry.toISOString() });
   }
 
-  #expiry(): Date {
+  /** When the server’s certificate expires. */
+  expiry(): Date {
     return new Date(new X509Certificate(this.#content.tlsCertificate ?? '').validTo);
   }
 

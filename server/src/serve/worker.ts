@@ -1,13 +1,17 @@
 import { Socket } from 'node:net';
 import { openLog } from '../log/log.ts';
+import type { Monitor } from '../monitoring/monitor.ts';
 import { HandedConnections } from './handed_connections.ts';
 import { createHttpServer } from './http_server.ts';
 import type { Reload } from './reload.ts';
-import { serveDatabase, tlsFilesOf } from './serve.ts';
+import { observed, serveDatabase, tlsFilesOf } from './serve.ts';
 import type { Ending, Started } from './shutdown.ts';
 import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
 
 const BEAT_MS = 1000;
+
+/** If the worker is killed, the counts since then are lost. */
+const SEND_COUNTS_EVERY_MS = 5_000;
 
 /**
  * The channel to the supervisor. If the supervisor dies, the worker exits at once, because no one could stop it later.
@@ -17,6 +21,7 @@ class SupervisorChannel {
   readonly ending: Ending;
   #connections: HandedConnections | undefined;
   #reload: Reload | undefined;
+  #monitor: Monitor | undefined;
 
   constructor() {
     const order = Promise.withResolvers<Order>();
@@ -35,6 +40,7 @@ class SupervisorChannel {
         closing.resolve();
       }
       if (message.type === 'reload') void this.#serveAnew(message.order);
+      if (message.type === 'measure') this.#sendSnapshot();
       if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
     });
   }
@@ -50,6 +56,20 @@ class SupervisorChannel {
     this.#reload = reload;
     this.send({ type: 'ready', started, secret });
     setInterval(() => this.send({ type: 'beat' }), BEAT_MS).unref();
+  }
+
+  /** From now on, sends what the worker counts. */
+  sendCounts(monitor: Monitor): void {
+    this.#monitor = monitor;
+    setInterval(
+      () => this.send({ type: 'counts', snapshot: monitor.counts() }),
+      SEND_COUNTS_EVERY_MS,
+    ).unref();
+  }
+
+  /** Answers a scrape. */
+  #sendSnapshot(): void {
+    void this.#monitor?.snapshot().then((snapshot) => this.send({ type: 'measured', snapshot }));
   }
 
   /** Resolves when the message is sent or cannot be sent. If it cannot, the supervisor is gone and the worker exits. */
@@ -113,11 +133,14 @@ async function serveAs(order: Order): Promise<void> {
   const connections = new HandedConnections(server, settings.mtlsPort, () =>
     supervisor.send({ type: 'leaving' }),
   );
+  const bareLog = await openLog(settings.log, { worker, isShared: true });
+  const observation = await observed(settings, bareLog);
+  if (observation.monitor !== undefined) supervisor.sendCounts(observation.monitor);
   await serveDatabase(configuration, process.env, {
     server,
     connections,
     tls,
-    log: await openLog(settings.log, { worker, isShared: true }),
+    ...observation,
     ending: supervisor.ending,
     sweeps: worker === 1,
     bringsDemo,

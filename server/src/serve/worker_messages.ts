@@ -1,6 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
 import { OPTION_NAMES, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import type { Snapshot } from '../monitoring/meter.ts';
 import type { Reloaded } from './reload.ts';
 import type { Started } from './shutdown.ts';
 
@@ -13,6 +14,8 @@ export type ToWorker =
   | { readonly type: 'connection' }
   /** The supervisor received this signal. Connections still arrive. */
   | { readonly type: 'ending'; readonly signal: NodeJS.Signals }
+  /** Asks for `measured`, if metrics are on. */
+  | { readonly type: 'measure' }
   /** No more connections arrive. */
   | { readonly type: 'end' };
 
@@ -22,6 +25,10 @@ export type FromWorker =
   | { readonly type: 'ready'; readonly started: Started; readonly secret: readonly string[] }
   /** Sent every second, because a hanging process cannot report itself. */
   | { readonly type: 'beat' }
+  /** Sent every few seconds, because a killed process cannot report its last counts. */
+  | { readonly type: 'counts'; readonly snapshot: Snapshot }
+  /** The answer to `measure`. */
+  | { readonly type: 'measured'; readonly snapshot: Snapshot }
   | { readonly type: 'taken' }
   | { readonly type: 'declined' }
   /** The worker takes no more connections. */

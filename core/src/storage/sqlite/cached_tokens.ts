@@ -1,5 +1,12 @@
 // A cache of access tokens in front of SQLite.
-import { DEFAULT_CACHED_TOKENS, frozen, InternedValues, RecentlyUsed, TextTable } from '../../cache.ts';
+import {
+  type CacheUse,
+  DEFAULT_CACHED_TOKENS,
+  frozen,
+  InternedValues,
+  RecentlyUsed,
+  TextTable,
+} from '../../cache.ts';
 import type { Principal, TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
 import type { TokenExtent } from '../statements.ts';
@@ -44,6 +51,7 @@ export class CachedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #events: Pick<Events, 'position' | 'endings'>;
   readonly #clock: () => number;
+  readonly #lookups = { hits: 0, misses: 0 };
   #limit = DEFAULT_CACHED_TOKENS;
   #tokens = newTable(DEFAULT_CACHED_TOKENS);
   #values = new InternedValues();
@@ -78,7 +86,17 @@ export class CachedTokens {
     this.#lastExpiry = 0;
   }
 
+  get use(): CacheUse {
+    return { ...this.#lookups, size: this.#tokens.size };
+  }
+
   get(id: string): TokenRecord | undefined {
+    const token = this.#find(id);
+    this.#lookups[token === undefined ? 'misses' : 'hits'] += 1;
+    return token;
+  }
+
+  #find(id: string): TokenRecord | undefined {
     this.#followState();
     const remembered = this.#tokens.get(id);
     if (remembered === undefined) return undefined;

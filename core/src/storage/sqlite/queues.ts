@@ -221,6 +221,11 @@ export class WriteQueue {
     return this.#commits;
   }
 
+  /** The number of writes that wait for their commit. */
+  get length(): number {
+    return this.#waiting.length;
+  }
+
   /** Rejects the writes that still wait. */
   close(): void {
     rejectAll(this.#waiting.splice(0), new Error('the database was closed before this was written'));

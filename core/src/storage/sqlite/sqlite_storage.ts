@@ -163,6 +163,10 @@ function storageOn(
         cachedClients.clear();
       },
     },
+    statistics: () => ({
+      caches: { tokens: cachedTokens.use, clients: cachedClients.use },
+      writes: { waiting: writes.length, commits: writes.commits },
+    }),
     close() {
       writes.close();
       if (database.isOpen) database.close();

@@ -1,0 +1,138 @@
+// Every metric of the program. Names follow Prometheus; those that OpenTelemetry’s conventions define have its names.
+
+/**
+ * How the values of several processes become one. `each`: every process has its own value, with the label `worker`.
+ */
+type Across = 'sum' | 'max' | 'min' | 'each';
+
+export interface Metric {
+  readonly kind: 'counter' | 'gauge' | 'histogram';
+  /** What it measures, for the scrape and the guide. */
+  readonly about: string;
+  /** Names of its labels. Their values are few, whatever a client sends. */
+  readonly labels: readonly string[];
+  readonly across: Across;
+  /** Upper bounds of a histogram’s buckets. */
+  readonly bounds: readonly number[];
+}
+
+function counter(about: string, ...labels: readonly string[]): Metric {
+  return { kind: 'counter', about, labels, across: 'sum', bounds: [] };
+}
+
+function gauge(across: Across, about: string, ...labels: readonly string[]): Metric {
+  return { kind: 'gauge', about, labels, across, bounds: [] };
+}
+
+function histogram(bounds: readonly number[], about: string, ...labels: readonly string[]): Metric {
+  return { kind: 'histogram', about, labels, across: 'sum', bounds };
+}
+
+/** Seconds. The bounds of OpenTelemetry for HTTP, with finer ones below 5 ms, where introspection is. */
+const REQUEST_SECONDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+];
+const STORAGE_SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
+const PAUSE_SECONDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+const SWEEP_SECONDS = [0.01, 0.1, 1, 10, 60, 600];
+
+export const METRICS = {
+  grantd_requests_total: counter(
+    'Requests that ended. The operation is the endpoint or page, or `other`; the status is `aborted` if the caller left; the result is `ok`, `inactive`, `ignored`, `refused`, `fault` or `aborted`; the reason is a reason code.',
+    ...['operation', 'client_id', 'status', 'result', 'reason'],
+  ),
+  http_server_request_duration_seconds: histogram(
+    REQUEST_SECONDS,
+    'Seconds from the head of a request to the end of its response.',
+    ...['operation', 'http_request_method', 'http_response_status_code'],
+  ),
+  grantd_tokens_issued_total: counter(
+    'Tokens in responses of the token endpoint. The type is `access_token`, `refresh_token` or `id_token`.',
+    ...['type', 'grant_type'],
+  ),
+  grantd_revocations_total: counter(
+    'What ended tokens: `request` at the revocation endpoint, the reuse of a refresh token (`refresh_token_reused`) or code (`authorization_code_reused`), `session_ended` or `consent_withdrawn`. Commands are not counted.',
+    'cause',
+  ),
+  grantd_sign_ins_total: counter(
+    'Attempts to sign in. The result is `signed_in` or the reason code of the refusal.',
+    'result',
+  ),
+  grantd_logout_deliveries_total: counter(
+    'Back-channel logout notifications. The result is `delivered`, `postponed` or `given_up`.',
+    'result',
+  ),
+  grantd_errors_total: counter(
+    'Log lines of the level error or fatal, by event. Counted even if the log is off.',
+    'event',
+  ),
+
+  grantd_ready: gauge(
+    'min',
+    '1 if every process could answer requests and write at this scrape, otherwise 0.',
+  ),
+  grantd_workers: gauge('sum', 'Processes that serve requests. The state is `wanted` or `ready`.', 'state'),
+  grantd_worker_deaths_total: counter('Workers that died and were replaced.'),
+
+  db_client_operation_duration_seconds: histogram(
+    STORAGE_SECONDS,
+    'Seconds until storage answered, including the wait in queues and for connections. The error type is `fault` or empty.',
+    ...['db_system_name', 'db_operation_name', 'error_type'],
+  ),
+  db_client_connection_count: gauge(
+    'sum',
+    'PostgreSQL connections. The state is `idle` or `used`.',
+    'db_client_connection_state',
+  ),
+  db_client_connection_pending_requests: gauge('sum', 'Requests that wait for a PostgreSQL connection.'),
+  grantd_storage_waiting_writes: gauge('sum', 'Writes that wait for their commit (SQLite).'),
+  grantd_storage_commits_total: counter('Transactions that wrote (SQLite).'),
+  grantd_cache_lookups_total: counter(
+    'Lookups in the caches of the SQLite store. The result is `hit` or `miss`.',
+    ...['cache', 'result'],
+  ),
+  grantd_cache_entries: gauge('each', 'Entries of each cache, of which some may count twice.', 'cache'),
+
+  grantd_sweeps_total: counter('Deletions of expired rows. The result is `done` or `failed`.', 'result'),
+  grantd_swept_rows_total: counter('Expired rows that were deleted.'),
+  grantd_sweep_duration_seconds: histogram(SWEEP_SECONDS, 'Seconds that a deletion of expired rows took.'),
+  grantd_sweep_last_success_timestamp_seconds: gauge('max', 'Unix time of the last successful deletion.'),
+
+  grantd_signing_key_age_seconds: gauge(
+    'max',
+    'Seconds since the key that signs now was created, by its algorithm.',
+    'alg',
+  ),
+  grantd_tls_certificate_remaining_seconds: gauge('min', 'Seconds until the TLS certificate expires.'),
+
+  nodejs_eventloop_delay_seconds: histogram(
+    PAUSE_SECONDS,
+    'Seconds by which a timer was late, sampled twenty times per second in every process.',
+  ),
+  nodejs_eventloop_time_seconds_total: counter(
+    'Seconds that event loops were `active` or `idle`.',
+    'nodejs_eventloop_state',
+  ),
+  v8js_gc_duration_seconds: histogram(
+    PAUSE_SECONDS,
+    'Seconds of garbage collections. The type is `major`, `minor`, `incremental` or `weakcb`.',
+    'v8js_gc_type',
+  ),
+  v8js_memory_heap_used_bytes: gauge('each', 'Bytes of JavaScript objects.'),
+  process_memory_usage_bytes: gauge('each', 'Bytes of physical memory (RSS).'),
+  process_cpu_time_seconds_total: counter('Seconds of CPU time, `user` or `system`.', 'cpu_mode'),
+  process_uptime_seconds: gauge('each', 'Seconds since the process started.'),
+} as const satisfies Readonly<Record<string, Metric>>;
+
+export type MetricName = keyof typeof METRICS;
+
+export const METRIC_NAMES = Object.keys(METRICS) as readonly MetricName[];
+
+/** The label of values that every process has for itself: a worker’s number, or `supervisor`. */
+export const WORKER_LABEL = 'worker';
+
+/** The labels of a metric in a scrape. */
+export function labelsOf(name: MetricName): readonly string[] {
+  const { labels, across }: Metric = METRICS[name];
+  return across === 'each' ? [...labels, WORKER_LABEL] : labels;
+}

@@ -1,0 +1,67 @@
+// The listener for metrics, on a port of its own. Loaded only if the option metricsPort is set.
+import { createServer, type ServerResponse } from 'node:http';
+import { pathOf } from '@grantd/core';
+import type { Settings } from '../config/options.ts';
+import { causeOf, type Log } from '../log/log.ts';
+import type { Snapshot } from '../monitoring/meter.ts';
+import { prometheusText, TEXT_FORMAT } from '../monitoring/prometheus.ts';
+import { listenOn } from './http_server.ts';
+
+const PATH = '/metrics';
+
+/** A few scrapers at once. Further connections are closed. */
+const MAX_CONNECTIONS = 32;
+
+const LOOPBACK = '127.0.0.1';
+
+export interface MetricsServer {
+  readonly url: string;
+  close(): void;
+}
+
+/**
+ * Serves metrics as Prometheus text, and nothing else.
+ * @param collect returns the values of all processes
+ * @throws {Refused} the address is in use or not available on this machine
+ */
+export async function serveMetrics(
+  { metricsHost: host = LOOPBACK, metricsPort = 0 }: Settings,
+  collect: () => Promise<Snapshot>,
+  log: Log,
+): Promise<MetricsServer> {
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
+    (request, response) => {
+      if (pathOf({ url: request.url ?? '' }) !== PATH)
+        return refuse(response, 404, `metrics are at ${PATH}\n`);
+      if (request.method !== 'GET' && request.method !== 'HEAD') {
+        response.setHeader('allow', 'GET, HEAD');
+        return refuse(response, 405, 'use GET\n');
+      }
+      collect()
+        .then((snapshot) => answer(response, 200, TEXT_FORMAT, prometheusText(snapshot)))
+        .catch((error: unknown) => {
+          log.error({ event: 'metrics_failed', cause: causeOf(error) });
+          refuse(response, 500, 'the metrics could not be collected: see the log\n');
+        });
+    },
+  );
+  server.maxConnections = MAX_CONNECTIONS;
+  const port = await listenOn(server, host, metricsPort, 'metricsPort', 'metricsHost');
+  const shown = host.includes(':') ? `[${host}]` : host;
+  return {
+    url: `http://${shown}:${port}${PATH}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+function refuse(response: ServerResponse, status: number, text: string): void {
+  answer(response, status, 'text/plain; charset=utf-8', text);
+}
+
+function answer(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
+}
