@@ -10,12 +10,16 @@ export interface Person {
   readonly subject: string;
   /** The username. */
   readonly name: string;
+  /** `NO_PASSWORD` until the user has chosen a password. */
   readonly passwordHash: string;
   readonly claims: Claims;
   readonly createdAtMs: number;
   /** Number of changes to the name and claims. */
   readonly revision: number;
 }
+
+/** The password hash of users without a password. No password fits it. */
+export const NO_PASSWORD = '';
 
 export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
 
@@ -26,10 +30,15 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
+  byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
   /** Sorted by name. */
   list(): Promise<readonly Person[]>;
-  /** @returns `false` if the user does not exist */
-  setPasswordHash(subject: string, passwordHash: string): Promise<boolean>;
+  /**
+   * @param from the hash that is replaced, for a compare-and-set
+   * @returns `false` if the user does not exist, or has another hash than `from`
+   */
+  setPasswordHash(subject: string, passwordHash: string, from?: string): Promise<boolean>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
@@ -115,6 +124,16 @@ function plainWidth(name: string): string {
   return name.replaceAll(/[\uFF00-\uFFEF]+/g, (wide) => wide.normalize('NFKC'));
 }
 
+/** An email address in the form in which addresses are compared. Folds ASCII only, as SQL does. */
+export function emailKey(address: string): string {
+  return address.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The key of a verified email address. @returns `null` without one */
+function verifiedEmailOf({ email, email_verified: isVerified }: Claims): string | null {
+  return typeof email === 'string' && isVerified === true ? emailKey(email) : null;
+}
+
 /** A user’s claims for UserInfo. */
 export function claimsOf({ name, claims }: Person): Claims {
   return { preferred_username: name, ...claims };
@@ -151,21 +170,25 @@ const TAKEN = `
 
 const PEOPLE_SQL = {
   add: `
-    INSERT INTO grantd.people (issuer, ${COLUMNS}, name_key)
-    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7
+    INSERT INTO grantd.people (issuer, ${COLUMNS}, name_key, verified_email)
+    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, CAST($8 AS text)
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
+  byVerifiedEmail: `
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
+    ORDER BY created_at_ms, subject LIMIT $3`,
   list: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 ORDER BY name`,
   setPassword: `
-    UPDATE grantd.people SET password_hash = $3 WHERE issuer = $1 AND subject = $2 RETURNING subject`,
+    UPDATE grantd.people SET password_hash = $3
+    WHERE issuer = $1 AND subject = $2 AND (CAST($4 AS text) IS NULL OR password_hash = $4) RETURNING subject`,
 
   update: `
     UPDATE grantd.people SET name = $4, name_key = CASE WHEN name = $4 THEN name_key ELSE $3 END, claims = $5,
-      revision = revision + 1
+      verified_email = $7, revision = revision + 1
     WHERE issuer = $1 AND subject = $2 AND revision = $6 AND NOT EXISTS (${TAKEN}) RETURNING subject`,
   taken: TAKEN,
 
@@ -176,6 +199,8 @@ const PEOPLE_SQL = {
   erase: `
     DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2 AND subject IN (
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
+  forgetMails: 'DELETE FROM grantd.mails WHERE issuer = $1 AND subject = $2',
+  forgetLinks: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
   finishRemoval: `
     UPDATE grantd.removed_people SET finished_at_ms = $3
     WHERE issuer = $1 AND subject = $2 AND finished_at_ms IS NULL`,
@@ -205,14 +230,17 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       const person = personToKeep(newPerson);
       const { subject, name, passwordHash, claims, createdAtMs } = person;
       const values = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, nameKey(name)];
-      const [added] = await tables.write([PEOPLE_SQL.add, issuer, ...values]);
+      const [added] = await tables.write([PEOPLE_SQL.add, issuer, ...values, verifiedEmailOf(claims)]);
       return added?.length === 1 ? person : undefined;
     },
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
+    byVerifiedEmail: async (address, limit) =>
+      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
     list: async () => (await tables.read(PEOPLE_SQL.list, issuer)).map(personOf),
-    async setPasswordHash(subject, passwordHash) {
-      const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, subject, passwordHash]);
+    async setPasswordHash(subject, passwordHash, from) {
+      const values = [subject, passwordHash, from ?? null];
+      const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, ...values]);
       return changed?.length === 1;
     },
     async update({ subject, name: newName, claims, revision }) {
@@ -225,6 +253,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         ...values,
         JSON.stringify(claims),
         revision,
+        verifiedEmailOf(claims),
       ]);
       if (updated?.length === 1) return 'updated';
       return (await tables.read(PEOPLE_SQL.taken, issuer, ...values)).length > 0 ? 'name_taken' : 'changed';
@@ -233,7 +262,11 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       await tables.write([PEOPLE_SQL.beginRemoval, issuer, subject, nowMs]);
     },
     async erase(subject) {
-      await tables.write([PEOPLE_SQL.erase, issuer, subject]);
+      await tables.write(
+        [PEOPLE_SQL.erase, issuer, subject],
+        [PEOPLE_SQL.forgetMails, issuer, subject],
+        [PEOPLE_SQL.forgetLinks, issuer, subject],
+      );
     },
     async finishRemoval(subject, nowMs) {
       await tables.write([PEOPLE_SQL.finishRemoval, issuer, subject, nowMs]);

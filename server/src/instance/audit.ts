@@ -50,8 +50,8 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
         const outcome = await people.update(person);
         return recorded(outcome, outcome === 'updated', 'person_changed', person.subject);
       },
-      async setPasswordHash(subject, hash) {
-        const isDone = await people.setPasswordHash(subject, hash);
+      async setPasswordHash(subject, hash, from) {
+        const isDone = await people.setPasswordHash(subject, hash, from);
         return recorded(isDone, isDone, 'person_password_set', subject);
       },
       async beginRemoval(subject, nowMs) {

@@ -1,5 +1,6 @@
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
+import { NO_PASSWORD } from '../data/people.ts';
 
 /** RFC 9106 §4, second recommended option: 64 MiB, three passes, four lanes. */
 const COST = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 } as const;
@@ -95,9 +96,10 @@ export class PasswordHasher {
 
   /** Whether a password matches the stored hash. Without a stored hash, returns `false` at the same cost. */
   async fits(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<boolean> {
-    const hash = stored === undefined ? DUMMY_HASH : parse(stored);
+    const isThere = stored !== undefined && stored !== NO_PASSWORD;
+    const hash = isThere ? parse(stored) : DUMMY_HASH;
     const tag = await this.#derive(password, hash.parameters, place);
-    return timingSafeEqual(tag, hash.tag) && stored !== undefined;
+    return timingSafeEqual(tag, hash.tag) && isThere;
   }
 
   async #derive(password: string, parameters: ParsedHash['parameters'], { name }: Place): Promise<Buffer> {
