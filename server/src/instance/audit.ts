@@ -6,7 +6,13 @@ import { askStorage } from '../data/tables.ts';
 /** What makes a change: a command or a running server. */
 export type ActorKind = 'cli' | 'server';
 
-interface Audited {
+/** The parts of an instance that record changes. */
+interface Audited extends Recorded {
+  /** The same people, for changes that users make to themselves: the actor is `user`. */
+  readonly ownPeople: People;
+}
+
+interface Recorded {
   readonly storage: AdministrableStorage;
   readonly people: People;
   readonly scopeTexts: ScopeTexts;
@@ -16,7 +22,7 @@ interface Audited {
  * Wraps parts of an instance so that every successful change is recorded as an event. Revocations record their own
  * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
-export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKind): Audited {
+export function audited({ storage, people, scopeTexts }: Recorded, kind: ActorKind): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
     askStorage(() => storage.recordAct({ type, target, actor }));
   /** @returns the outcome, after recording it if it is a success */
@@ -24,6 +30,26 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
     if (isDone) await record(...act);
     return outcome;
   };
+
+  const peopleAs = (actor: string): People => ({
+    ...people,
+    async add(person) {
+      const added = await people.add(person);
+      return recorded(added, added !== undefined, 'person_added', added?.subject ?? '', actor);
+    },
+    async update(person) {
+      const outcome = await people.update(person);
+      return recorded(outcome, outcome === 'updated', 'person_changed', person.subject, actor);
+    },
+    async setPasswordHash(subject, hash, from) {
+      const isDone = await people.setPasswordHash(subject, hash, from);
+      return recorded(isDone, isDone, 'person_password_set', subject, actor);
+    },
+    async beginRemoval(subject, nowMs) {
+      await people.beginRemoval(subject, nowMs);
+      await record('person_removed', subject, actor);
+    },
+  });
 
   return {
     storage: {
@@ -40,25 +66,8 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
         storage.keys,
       ),
     },
-    people: {
-      ...people,
-      async add(person) {
-        const added = await people.add(person);
-        return recorded(added, added !== undefined, 'person_added', added?.subject ?? '');
-      },
-      async update(person) {
-        const outcome = await people.update(person);
-        return recorded(outcome, outcome === 'updated', 'person_changed', person.subject);
-      },
-      async setPasswordHash(subject, hash, from) {
-        const isDone = await people.setPasswordHash(subject, hash, from);
-        return recorded(isDone, isDone, 'person_password_set', subject);
-      },
-      async beginRemoval(subject, nowMs) {
-        await people.beginRemoval(subject, nowMs);
-        await record('person_removed', subject);
-      },
-    },
+    people: peopleAs(kind),
+    ownPeople: peopleAs('user'),
     scopeTexts: {
       ...scopeTexts,
       async add(text) {

@@ -19,7 +19,7 @@ import { flagOf, isLoopback, type OptionName, type Settings } from '../config/op
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
-import { applicationClaims, userClaims } from '../data/people.ts';
+import { applicationClaims, type People, userClaims } from '../data/people.ts';
 import {
   type ProgramSecret,
   type ProgramSecretUse,
@@ -44,6 +44,8 @@ export interface Instance extends OpenDatabase {
   readonly issuer: string;
   readonly database: Database;
   readonly storage: AdministrableStorage;
+  /** The users, for changes that users make to themselves. */
+  readonly ownPeople: People;
   /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */
