@@ -67,6 +67,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['people/'],
     ['texts/'],
     ['pages/'],
+    ['mail/'],
     ['serve/'],
     ['cli/'],
   ],

@@ -19,7 +19,7 @@ export interface Kind<V> {
 }
 
 /** Heading of an option in the help and in the documentation. */
-type Group = 'Server' | 'TLS' | 'Pages' | 'Endpoints' | 'Tokens' | 'Lifetimes' | 'Host';
+type Group = 'Server' | 'TLS' | 'Pages' | 'Users' | 'Endpoints' | 'Tokens' | 'Lifetimes' | 'Host';
 
 /**
  * One option. Its name in the table is its name in code and in the configuration file. The program's flag and

@@ -9,7 +9,7 @@ import {
 import { OPTION_NAMES } from '../config/options.ts';
 import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
-import { refuseContradictoryTls, refuseExposedDemo } from '../serve/exposure.ts';
+import { refuseContradictoryMail, refuseContradictoryTls, refuseExposedDemo } from '../serve/exposure.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('run the server until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -51,6 +51,7 @@ export function serverConfiguration(flags: GivenFlags): Configuration {
   refuseInsecureIssuer(configuration);
   refuseExposedDemo(configuration);
   refuseContradictoryTls(configuration);
+  refuseContradictoryMail(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
   warnOfPasswordInFlag(configuration);
   return configuration;

@@ -27,6 +27,13 @@ export interface MailParameters {
 
 export type MailTemplate = keyof MailParameters;
 
+/** An email as it is sent. */
+export interface RenderedMail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
 /** An email to queue. */
 interface MailToSend<T extends MailTemplate> {
   readonly template: T;

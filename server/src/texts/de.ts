@@ -262,6 +262,78 @@ export const DE: Texts = {
     waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
   },
 
+  mails: {
+    greeting: (username) => `Guten Tag ${username},`,
+    actionFor: (action, account) => `${action} für ${account}`,
+    linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
+    linkHint: 'Oder öffnen Sie diese Adresse:',
+    automatic: (operator) => `${operator} hat diese E-Mail automatisch gesendet.`,
+    templates: {
+      reset: {
+        subject: (operator) => `Passwort für ${operator} zurücksetzen`,
+        text: (operator) =>
+          `Jemand möchte Ihr Passwort für ${operator} zurücksetzen. Wenn Sie das waren, wählen Sie ein neues.`,
+        action: 'Neues Passwort wählen',
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ihr Passwort hat sich nicht geändert.',
+      },
+      sign_up: {
+        subject: (operator) => `Ihr Konto für ${operator} anlegen`,
+        text: (operator) =>
+          `Jemand möchte mit dieser E-Mail-Adresse ein Konto für ${operator} anlegen. Wenn Sie das waren, geht es hier weiter.`,
+        action: 'Konto anlegen',
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ohne diesen Link wird kein Konto angelegt.',
+      },
+      sign_up_exists: {
+        subject: (operator) => `Sie haben schon ein Konto für ${operator}`,
+        text: (operator) =>
+          `Jemand möchte mit dieser E-Mail-Adresse ein Konto für ${operator} anlegen, aber sie hat schon eines. Melden Sie sich damit an, oder setzen Sie auf der Anmeldeseite das Passwort zurück.`,
+        action: '',
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail.',
+      },
+      verify: {
+        subject: (operator) => `E-Mail-Adresse für ${operator} bestätigen`,
+        text: (operator) =>
+          `Bestätigen Sie, dass Ihr Konto für ${operator} diese E-Mail-Adresse verwenden darf.`,
+        action: 'Adresse bestätigen',
+        note: 'Wenn Sie das nicht verlangt haben, ignorieren Sie diese E-Mail. Die Adresse wird dann nicht verwendet.',
+      },
+      invite: {
+        subject: (operator) => `Ihr Konto für ${operator}`,
+        text: (operator) =>
+          `${operator} hat ein Konto für Sie angelegt. Wählen Sie ein Passwort, um es zu verwenden.`,
+        action: 'Passwort wählen',
+        note: '',
+      },
+      password_changed: {
+        subject: (operator) => `Ihr Passwort für ${operator} wurde geändert`,
+        text: (operator) =>
+          `Das Passwort Ihres Kontos für ${operator} wurde gerade geändert. Alle anderen Browser sind abgemeldet.`,
+        action: '',
+        note: 'Wenn Sie das nicht waren, setzen Sie jetzt auf der Anmeldeseite Ihr Passwort zurück, und wenden Sie sich an den Betreiber des Dienstes.',
+      },
+      email_changed: {
+        subject: (operator) => `Ihre E-Mail-Adresse für ${operator} wurde geändert`,
+        text: (operator, address) =>
+          `Ihr Konto für ${operator} verwendet jetzt die E-Mail-Adresse ${address}. Die bisherige Adresse erhält keine E-Mails mehr dazu.`,
+        action: '',
+        note: 'Wenn Sie das nicht waren, wenden Sie sich jetzt an den Betreiber des Dienstes.',
+      },
+      account_removed: {
+        subject: (operator) => `Ihr Konto für ${operator} ist gelöscht`,
+        text: (operator) =>
+          `Ihr Konto für ${operator} und seine Daten sind gelöscht, wie Sie es verlangt haben.`,
+        action: '',
+        note: 'Wenn Sie das nicht waren, wenden Sie sich an den Betreiber des Dienstes.',
+      },
+      test: {
+        subject: (operator) => `Test-E-Mail von ${operator}`,
+        text: (operator) => `Dies ist ein Test. ${operator} kann E-Mails senden.`,
+        action: '',
+        note: '',
+      },
+    },
+  },
+
   home: {
     title: (operator) => operator,
     text: 'Anwendungen schicken Sie hierher, damit Sie sich anmelden. Auf dieser Seite ist nichts zu tun.',

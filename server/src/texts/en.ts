@@ -273,6 +273,79 @@ export const EN = {
     waitFor: (wait: string) => `Try again in ${wait}.`,
   },
 
+  /** Emails. The text names the operator, and sometimes a further value. */
+  mails: {
+    greeting: (username: string) => `Hello ${username},`,
+    actionFor: (action: string, account: string) => `${action} for ${account}`,
+    linkValid: (duration: string) => `The link works once, for ${duration}.`,
+    linkHint: 'Or open this address:',
+    automatic: (operator: string) => `${operator} sent this email automatically.`,
+    templates: {
+      reset: {
+        subject: (operator: string) => `Reset your password for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to reset your password for ${operator}. If this was you, choose a new one.`,
+        action: 'Choose a new password',
+        note: 'If this was not you, ignore this email. Your password has not changed.',
+      },
+      sign_up: {
+        subject: (operator: string) => `Create your account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to create an account for ${operator} with this email address. If this was you, continue here.`,
+        action: 'Create the account',
+        note: 'If this was not you, ignore this email. No account is created without this link.',
+      },
+      sign_up_exists: {
+        subject: (operator: string) => `You already have an account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to create an account for ${operator} with this email address, which already has one. Sign in with it, or reset its password on the sign-in page.`,
+        action: '',
+        note: 'If this was not you, ignore this email.',
+      },
+      verify: {
+        subject: (operator: string) => `Confirm your email address for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Confirm that your account for ${operator} may use this email address.`,
+        action: 'Confirm the address',
+        note: 'If you did not ask for this, ignore this email. The address is not used then.',
+      },
+      invite: {
+        subject: (operator: string) => `Your account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `${operator} has created an account for you. Choose a password to use it.`,
+        action: 'Choose a password',
+        note: '',
+      },
+      password_changed: {
+        subject: (operator: string) => `Your password for ${operator} has changed`,
+        text: (operator: string, _: string) =>
+          `The password of your account for ${operator} has just changed. All other browsers are signed out.`,
+        action: '',
+        note: 'If this was not you, reset your password on the sign-in page now, and tell the people who run the service.',
+      },
+      email_changed: {
+        subject: (operator: string) => `Your email address for ${operator} has changed`,
+        text: (operator: string, address: string) =>
+          `Your account for ${operator} now uses the email address ${address}. This address receives no more emails about it.`,
+        action: '',
+        note: 'If this was not you, tell the people who run the service now.',
+      },
+      account_removed: {
+        subject: (operator: string) => `Your account for ${operator} is deleted`,
+        text: (operator: string, _: string) =>
+          `Your account for ${operator} and its data are deleted, as you asked.`,
+        action: '',
+        note: 'If this was not you, tell the people who run the service.',
+      },
+      test: {
+        subject: (operator: string) => `Test email from ${operator}`,
+        text: (operator: string, _: string) => `This is a test. ${operator} can send emails.`,
+        action: '',
+        note: '',
+      },
+    },
+  },
+
   home: {
     title: (operator: string) => operator,
     text: 'Applications send you here to sign in. There is nothing to do on this page.',
