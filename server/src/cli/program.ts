@@ -22,6 +22,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['user', async () => (await import('./user.ts')).userCommands()],
   ['apply', async () => (await import('./apply.ts')).applyCommand()],
   ['export', async () => (await import('./apply.ts')).exportCommand()],
+  ['mail', async () => (await import('./mail.ts')).mailCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],

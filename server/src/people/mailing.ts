@@ -143,6 +143,11 @@ export class LinkBook {
   use(token: string): Promise<MailedLink | undefined> {
     return this.#links.use(digestOf(token), this.#clock());
   }
+
+  /** Makes a used link usable again, because its use has failed. */
+  restore(token: string, link: MailedLink): Promise<void> {
+    return this.#links.add(digestOf(token), link);
+  }
 }
 
 /** Whether a link was made for this user as they are: a new password or address ends links that set a password. */

@@ -14,6 +14,7 @@ import {
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
 import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
+import type { MailService } from '../mail/mail.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -258,7 +259,8 @@ async function openService(
     await refuseKnownPasswords(configuration, instance);
     const requestLog = new RequestLog(log);
     const server = await instance.server(requestLog.event);
-    const unfinished = unfinishedWork(instance, server, log, sweeps);
+    const mail = await mailService(instance, settings, operator, log);
+    const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
     const watch = watchDatabase(instance);
     let work: Promise<unknown> = Promise.resolve();
     let closed: Promise<void> | undefined;
@@ -279,7 +281,10 @@ async function openService(
         pages: lateListener(async () => {
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
-          return openPages(instance, { settings, server, requestLog, operator, notifyClients });
+          return openPages(instance, {
+            ...{ settings, server, requestLog, operator, notifyClients },
+            mail: mail && { queue: mail.queue, links: mail.links },
+          });
         }),
       }),
       run(onCorrupt) {
@@ -311,6 +316,18 @@ async function openService(
     await database.close();
     throw error;
   }
+}
+
+/** Loads the part that sends emails, if the server sends any. */
+async function mailService(
+  instance: Instance,
+  settings: Settings,
+  operator: Operator,
+  log: Log,
+): Promise<MailService | undefined> {
+  if (settings.smtpUrl === undefined && !settings.demo) return undefined;
+  const { openMail } = await import('../mail/mail.ts');
+  return openMail(instance, { settings, operator, log });
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */
@@ -441,6 +458,7 @@ function unfinishedWork(
   server: AuthorizationServer,
   log: Log,
   sweeps: boolean,
+  mail: MailService | undefined,
 ): UnfinishedWork {
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
@@ -465,6 +483,7 @@ function unfinishedWork(
     for (const subject of await removal.finishHalfRemoved())
       log.info({ event: 'person_removal_finished', subject });
     await deliverer.begin();
+    await mail?.deliverer.begin();
   };
   const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;
 
@@ -486,6 +505,8 @@ function unfinishedWork(
         await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
       }
     },
-    end: () => deliverer.end(),
+    async end() {
+      await Promise.all([deliverer.end(), mail?.deliverer.end()]);
+    },
   };
 }

@@ -29,6 +29,8 @@ export const DE: Texts = {
     submit: 'Anmelden',
     submitAgain: 'Weiter',
     cancel: 'Abbrechen',
+    forgot: 'Passwort vergessen?',
+    signUp: 'Konto anlegen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
@@ -37,6 +39,88 @@ export const DE: Texts = {
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
     },
     tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+  },
+
+  passwords: {
+    currentPassword: 'Bisheriges Passwort',
+    newPassword: 'Neues Passwort',
+    reveal: 'Zeigen',
+    hint: (minLength) =>
+      `Mindestens ${formats.number(minLength)} Zeichen. Mehrere Wörter lassen sich gut merken.`,
+    currentWrong: 'Das bisherige Passwort ist falsch.',
+    problems: {
+      password_short: (minLength) =>
+        `Das neue Passwort ist zu kurz. Verwenden Sie mindestens ${formats.number(minLength)} Zeichen.`,
+      password_long: () => 'Das neue Passwort ist zu lang. Verwenden Sie höchstens 1.024 Zeichen.',
+      password_common: () =>
+        'Dieses Passwort verwenden viele, deshalb probieren Angreifer es als eines der ersten. Wählen Sie ein anderes.',
+      password_is_name: () => 'Das neue Passwort darf nicht Ihr Benutzername oder Ihre E-Mail-Adresse sein.',
+    },
+  },
+
+  forgot: {
+    title: 'Passwort zurücksetzen',
+    lead: 'Wir senden einen Link an die bestätigte E-Mail-Adresse Ihres Kontos.',
+    usernameOrEmail: 'Benutzername oder E-Mail-Adresse',
+    submit: 'Link senden',
+    back: 'Zurück zur Anmeldung',
+    sentTitle: 'Sehen Sie in Ihre E-Mails',
+    sent: 'Wenn es ein Konto mit bestätigter E-Mail-Adresse gibt, ist ein Link dorthin unterwegs. Er gilt 30 Minuten, in diesem Browser.',
+    sentHelp:
+      'Nach einigen Minuten ist nichts da? Sehen Sie in den Spam-Ordner, oder versuchen Sie es noch einmal.',
+  },
+
+  signUp: {
+    title: 'Konto anlegen',
+    lead: 'Wir senden zuerst einen Link an Ihre E-Mail-Adresse.',
+    email: 'E-Mail-Adresse',
+    domains: (domains) => `Möglich mit Adressen bei ${domains}.`,
+    submit: 'Link senden',
+    sent: 'Eine E-Mail ist an diese Adresse unterwegs. Öffnen Sie ihren Link innerhalb einer Stunde, um Ihr Konto anzulegen.',
+    problems: {
+      address_invalid: 'Das ist keine E-Mail-Adresse. Erwartet wird eine Adresse wie alice@example.com.',
+      domain_refused: 'Mit Adressen dieser Domain lässt sich hier kein Konto anlegen.',
+    },
+  },
+
+  links: {
+    elsewhere:
+      'Dieser Link wurde in einem anderen Browser angefordert. Wenn Sie das waren, geben Sie den Benutzernamen Ihres Kontos ein. Das schützt Sie, falls jemand anderes den Link hat.',
+    problems: {
+      link_foreign: 'Dieser Link ist für einen anderen Benutzernamen.',
+      name_refused:
+        'Dieser Benutzername ist nicht erlaubt. Verwenden Sie sichtbare Zeichen einer Schrift, ohne Leerzeichen am Rand.',
+      name_taken: 'Dieser oder ein sehr ähnlicher Benutzername ist vergeben. Wählen Sie einen anderen.',
+    },
+    reset: {
+      title: 'Neues Passwort wählen',
+      lead: (account) => html`für das Konto ${account}`,
+      submit: 'Passwort ändern',
+      doneTitle: 'Ihr Passwort ist geändert',
+      done: 'Sie sind überall abgemeldet, und keine Anwendung hat mehr Zugriff. Melden Sie sich mit dem neuen Passwort an.',
+    },
+    invite: {
+      title: 'Passwort wählen',
+      lead: (account) => html`für Ihr neues Konto ${account}`,
+      submit: 'Passwort speichern',
+      doneTitle: 'Ihr Konto ist bereit',
+      done: 'Melden Sie sich mit Ihrem Benutzernamen und Passwort an.',
+    },
+    sign_up: {
+      title: 'Konto anlegen',
+      lead: (address) => html`mit der E-Mail-Adresse ${address}`,
+      submit: 'Konto anlegen',
+      doneTitle: 'Ihr Konto ist bereit',
+      done: 'Melden Sie sich mit Ihrem Benutzernamen und Passwort an.',
+    },
+  },
+
+  mailbox: {
+    title: 'Postfach der Demo',
+    lead: 'E-Mails, die ein echter Server senden würde. Nur die Demo hat diese Seite.',
+    reload: 'Neu laden',
+    empty: 'Es gibt noch keine E-Mails.',
+    to: (address) => html`An ${address}`,
   },
 
   choose: {
@@ -122,13 +206,40 @@ export const DE: Texts = {
 
   account: {
     title: 'Ihr Konto',
-    pages: { overview: 'Übersicht', sessions: 'Sitzungen', applications: 'Anwendungen' },
+    pages: {
+      overview: 'Übersicht',
+      security: 'Sicherheit',
+      sessions: 'Sitzungen',
+      applications: 'Anwendungen',
+      data: 'Ihre Daten',
+    },
     profile: 'Profil',
     username: 'Benutzername',
     fullName: 'Vollständiger Name',
     email: 'E-Mail-Adresse',
     verified: 'Bestätigt',
     notVerified: 'Nicht bestätigt',
+    addEmail: 'E-Mail-Adresse hinzufügen',
+    changeEmail: 'E-Mail-Adresse ändern',
+    changeEmailText: 'Wir senden einen Link an die neue Adresse. Sie gilt, sobald Sie ihn geöffnet haben.',
+    sendLink: 'Link senden',
+    confirmEmail: 'E-Mail-Adresse bestätigen',
+    confirmEmailText: (address) => html`Ihr Konto wird ${address} verwenden.`,
+    confirmEmailYes: 'Diese Adresse verwenden',
+    securityText: 'Wie Sie sich anmelden.',
+    password: 'Passwort',
+    changePassword: 'Passwort ändern',
+    exportData: 'Ihre Daten herunterladen',
+    exportText: 'Alles, was dieser Server über Sie speichert, als JSON-Datei.',
+    exportYes: 'Herunterladen',
+    deleteAccount: 'Konto löschen',
+    deleteText:
+      'Ihre Daten werden gelöscht, Sie werden überall abgemeldet, und Anwendungen verlieren ihren Zugriff. Niemand kann das rückgängig machen.',
+    deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
+    deleteYes: 'Konto löschen',
+    notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',
+    deletedTitle: 'Ihr Konto ist gelöscht',
+    deletedText: 'Sie sind abgemeldet, und Ihre Daten sind gelöscht.',
     signedInAs: 'Angemeldet als',
     signOut: 'Abmelden',
     applications: 'Anwendungen mit Zugriff',
@@ -164,6 +275,10 @@ export const DE: Texts = {
       other_sessions_ended: (count) =>
         `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
       nothing_to_end: 'Das war schon beendet.',
+      password_changed: 'Ihr Passwort ist geändert. Alle anderen Browser sind abgemeldet.',
+      link_sent: 'Ein Link ist unterwegs. Öffnen Sie ihn in diesem Browser, um die Adresse zu verwenden.',
+      link_used: 'Der Link wurde benutzt oder ist abgelaufen. Fordern Sie einen neuen an.',
+      email_confirmed: 'Ihre E-Mail-Adresse ist bestätigt.',
     },
   },
 
@@ -197,6 +312,11 @@ export const DE: Texts = {
       title: 'Bitte beginnen Sie von vorn',
       text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist abgelaufen.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Ihr Browser muss Cookies für diese Seite erlauben.',
+    },
+    link_invalid: {
+      title: 'Dieser Link gilt nicht mehr',
+      text: 'Er wurde benutzt, ist abgelaufen, oder Ihr Konto hat sich seitdem geändert.',
+      help: 'Fordern Sie einen neuen Link an. Links gelten einmal und nur eine Weile.',
     },
     not_found: {
       title: 'Seite nicht gefunden',
