@@ -158,16 +158,19 @@ export function dataPage(view: DataView, setting: PageSetting): Page {
       body: html`<section aria-labelledby="export">
 <h2 id="export">${account.exportData}</h2>
 <p class="lead">${account.exportText}</p>
-<form method="post" action="${view.base}/data" class="fields">
+<div class="fields">
+<form method="post" action="${view.base}/data">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <button id="export-data" type="submit" name="export_data" value="yes">${account.exportYes}</button>
 </form>
+</div>
 </section>
 <section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>
 <p class="lead">${account.deleteText}</p>
 ${problem === undefined ? '' : problemBox(text)}
-<form method="post" action="${view.base}/data" class="fields">
+<div class="fields">
+<form method="post" action="${view.base}/data">
 <input type="hidden" name="form_token" value="${view.formToken}">
 ${currentPasswordField(problem, texts)}
 <div class="check">
@@ -176,6 +179,7 @@ ${currentPasswordField(problem, texts)}
 </div>
 <button id="delete-account" type="submit" class="danger">${account.deleteYes}</button>
 </form>
+</div>
 </section>
 ${revealScript()}`,
     }),

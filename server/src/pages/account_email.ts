@@ -146,12 +146,14 @@ export function emailPage(view: EmailView, setting: PageSetting): Page {
       lead: account.changeEmailText,
       isProblem: problem !== undefined,
       body: html`${problem === undefined ? '' : problemBox(text)}
-<form method="post" action="${view.base}/email" class="fields">
+<div class="fields">
+<form method="post" action="${view.base}/email">
 <input type="hidden" name="form_token" value="${view.formToken}">
 ${textField({ id: 'email', name: 'email', label: account.email, autocomplete: 'email', value: view.email, isWrong: problem === 'address_invalid' }, 'email')}
 ${currentPasswordField(problem, texts)}
 <button id="send-link" type="submit" class="primary">${account.sendLink}</button>
 </form>
+</div>
 ${revealScript()}`,
     }),
     runsReveal: true,

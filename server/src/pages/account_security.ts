@@ -121,12 +121,14 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
       body: html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
 ${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
-<form method="post" action="${view.base}/security" class="fields">
+<div class="fields">
+<form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
 ${currentPasswordField(problem, texts)}
 ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: problem !== undefined && !isCurrentWrong }, texts, minLength)}
 <button id="change-password" type="submit" class="primary">${account.changePassword}</button>
 </form>
+</div>
 </section>
 ${revealScript()}`,
     }),
