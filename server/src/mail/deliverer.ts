@@ -1,6 +1,6 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { StoredMail } from '../data/mails.ts';
-import { NO_PASSWORD, type People, type Person } from '../data/people.ts';
+import { isName, NO_PASSWORD, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Brand } from '../pages/brand.ts';
 import {
@@ -195,7 +195,7 @@ export class MailDeliverer {
     const { people } = this.#parts;
     const byAddress = isAddress(typed) ? await people.byVerifiedEmail(typed, MAX_ACCOUNTS_PER_MAIL) : [];
     if (byAddress.length > 0) return byAddress;
-    const byName = await people.byName(typed);
+    const byName = isName(typed) ? await people.byName(typed) : undefined;
     return byName === undefined ? [] : [byName];
   }
 

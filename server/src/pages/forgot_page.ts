@@ -1,6 +1,6 @@
 import { addressUnit } from '@grantd/core/node';
 import { html } from 'hono/html';
-import { emailKey, nameKey } from '../data/people.ts';
+import { emailKey, isName, nameKey } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { isAddress, type MailQueue } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
@@ -23,7 +23,9 @@ export function showForgot(parts: PageParts) {
 export function submitForgot(parts: PageParts, queue: MailQueue) {
   return async (c: PageContext): Promise<Response> => {
     const form = await verifiedForm(c, parts, { page: 'forgot', about: [] });
-    const typed = (form.get('username') ?? '').trim().slice(0, MAX_TYPED);
+    const text = (form.get('username') ?? '').trim();
+    // Some databases cannot store other characters.
+    const typed = isName(text) || isAddress(text) ? text : '';
     const setting = pageSetting(c, parts);
     const seconds = await mailsToWait(c, parts, typed);
     if (seconds > 0) return refuseMail(c, parts, 'forgot', await forgotOf(c, parts, typed, seconds), seconds);
