@@ -111,19 +111,19 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   operatorColor: { text: '#1a2B3c', json: '#1a2B3c', value: '#1a2B3c', badText: '#fff', badJson: 'red' },
   smtpUrl: {
     text: 'smtp://login:s%40fe@mail.example.com:587',
-    json: 'smtps://mail.example.com',
+    json: 'smtp://login:s%40fe@mail.example.com:587',
     value: 'smtp://login:s%40fe@mail.example.com:587',
     badText: 'mail.example.com',
-    badJson: 'smtp://a@b@mail.example.com',
+    badJson: 'smtp://mail.example.com/#x',
   },
   mailFrom: {
     text: 'Example <login@example.com>',
-    json: 'login@example.com',
+    json: 'Example <login@example.com>',
     value: 'Example <login@example.com>',
     badText: 'Example',
     badJson: 'a@example.com, b@example.com',
   },
-  signUp: { text: 'open', json: 'off', value: 'open', badText: 'closed', badJson: true },
+  signUp: { text: 'open', json: 'open', value: 'open', badText: 'closed', badJson: true },
   signUpDomains: {
     text: 'example.com, example.org',
     json: ['example.com', 'example.org'],

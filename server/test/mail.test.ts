@@ -348,15 +348,16 @@ describe('an email', () => {
     for (const language of LANGUAGES) {
       const { templates } = textsIn(language).mails;
       for (const template of Object.keys(templates) as (keyof typeof templates)[]) {
-        const links = [{ url: 'https://id.example/link?token=x&y' }];
+        const hasLink = templates[template].action !== undefined;
+        const links = hasLink ? [{ url: 'https://id.example/link?token=x&y' }] : [];
         const view = { template, username: '<b>bob</b>', links, validSeconds: 1800, value: 'x@example.com' };
         const { subject, text, html } = await renderMail(view, language, operator);
         assert.match(subject, /Example & <Sons>/);
-        assert.match(text, /https:\/\/id\.example\/link\?token=x&y\n/);
+        if (hasLink) assert.match(text, /https:\/\/id\.example\/link\?token=x&y\n/);
         assert.match(html, new RegExp(`<html lang="${language}">`));
-        assert.match(html, /href="https:\/\/id\.example\/link\?token=x&amp;y"/);
+        if (hasLink) assert.match(html, /href="https:\/\/id\.example\/link\?token=x&amp;y"/);
         assert.doesNotMatch(html, /<b>|<Sons>|<img|<script|url\(|src=/);
-        assert.match(html, /#7a1f5c/);
+        if (hasLink) assert.match(html, /#7a1f5c/);
       }
     }
   });

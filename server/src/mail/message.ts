@@ -34,11 +34,11 @@ export async function renderMail(view: MailView, language: Language, operator: B
   ];
   const links = (view.links ?? []).map(({ url, account }) => ({
     url,
-    label: account === undefined ? words.action : mails.actionFor(words.action, account),
+    label: labelOf(words.action, account, mails.actionFor),
   }));
   const after = [
     ...(view.validSeconds === undefined ? [] : [mails.linkValid(texts.formats.duration(view.validSeconds))]),
-    ...(words.note === '' ? [] : [words.note]),
+    ...(words.note === undefined ? [] : [words.note]),
   ];
   const text = [
     ...before,
@@ -51,6 +51,15 @@ export async function renderMail(view: MailView, language: Language, operator: B
     text: `${text.join('\n\n')}\n`,
     html: String(await documentOf({ before, links, after }, texts, operator)),
   };
+}
+
+function labelOf(
+  action: string | undefined,
+  account: string | undefined,
+  actionFor: Texts['mails']['actionFor'],
+): string {
+  if (action === undefined) throw new TypeError('this email has no link');
+  return account === undefined ? action : actionFor(action, account);
 }
 
 interface Parts {

@@ -51,6 +51,7 @@ input:not([type=hidden]) {
   border: 1px solid var(--edge); border-radius: .625rem;
 }
 input[aria-invalid] { border-color: var(--danger); }
+h2 + .problem, .lead + .problem { margin-top: .75rem; }
 .secret { position: relative; }
 .secret .reveal {
   position: absolute; top: .125rem; right: .125rem; width: auto; min-height: 2.75rem; padding: .25rem .75rem;

@@ -45,6 +45,9 @@ function isCommon(key: string, common: ReadonlySet<string>): boolean {
 
 /** Loads the list only when a user chooses a password. It has about 50,000 entries, most common first. */
 async function commonPasswords(): Promise<ReadonlySet<string>> {
-  const { dictionary } = await import('@zxcvbn-ts/language-common');
+  // CommonJS: a bundle offers the default export only.
+  const {
+    default: { dictionary },
+  } = await import('@zxcvbn-ts/language-common');
   return new Set(dictionary['passwords-common']);
 }

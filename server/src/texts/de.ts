@@ -407,7 +407,7 @@ export const DE: Texts = {
         subject: (operator) => `Sie haben schon ein Konto für ${operator}`,
         text: (operator) =>
           `Jemand möchte mit dieser E-Mail-Adresse ein Konto für ${operator} anlegen, aber sie hat schon eines. Melden Sie sich damit an, oder setzen Sie auf der Anmeldeseite das Passwort zurück.`,
-        action: '',
+        action: undefined,
         note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail.',
       },
       verify: {
@@ -422,34 +422,34 @@ export const DE: Texts = {
         text: (operator) =>
           `${operator} hat ein Konto für Sie angelegt. Wählen Sie ein Passwort, um es zu verwenden.`,
         action: 'Passwort wählen',
-        note: '',
+        note: undefined,
       },
       password_changed: {
         subject: (operator) => `Ihr Passwort für ${operator} wurde geändert`,
         text: (operator) =>
           `Das Passwort Ihres Kontos für ${operator} wurde gerade geändert. Alle anderen Browser sind abgemeldet.`,
-        action: '',
+        action: undefined,
         note: 'Wenn Sie das nicht waren, setzen Sie jetzt auf der Anmeldeseite Ihr Passwort zurück, und wenden Sie sich an den Betreiber des Dienstes.',
       },
       email_changed: {
         subject: (operator) => `Ihre E-Mail-Adresse für ${operator} wurde geändert`,
         text: (operator, address) =>
           `Ihr Konto für ${operator} verwendet jetzt die E-Mail-Adresse ${address}. Die bisherige Adresse erhält keine E-Mails mehr dazu.`,
-        action: '',
+        action: undefined,
         note: 'Wenn Sie das nicht waren, wenden Sie sich jetzt an den Betreiber des Dienstes.',
       },
       account_removed: {
         subject: (operator) => `Ihr Konto für ${operator} ist gelöscht`,
         text: (operator) =>
           `Ihr Konto für ${operator} und seine Daten sind gelöscht, wie Sie es verlangt haben.`,
-        action: '',
+        action: undefined,
         note: 'Wenn Sie das nicht waren, wenden Sie sich an den Betreiber des Dienstes.',
       },
       test: {
         subject: (operator) => `Test-E-Mail von ${operator}`,
         text: (operator) => `Dies ist ein Test. ${operator} kann E-Mails senden.`,
-        action: '',
-        note: '',
+        action: undefined,
+        note: undefined,
       },
     },
   },

@@ -420,7 +420,7 @@ export const EN = {
         subject: (operator: string) => `You already have an account for ${operator}`,
         text: (operator: string, _: string) =>
           `Someone asked to create an account for ${operator} with this email address, which already has one. Sign in with it, or reset its password on the sign-in page.`,
-        action: '',
+        action: undefined,
         note: 'If this was not you, ignore this email.',
       },
       verify: {
@@ -435,34 +435,34 @@ export const EN = {
         text: (operator: string, _: string) =>
           `${operator} has created an account for you. Choose a password to use it.`,
         action: 'Choose a password',
-        note: '',
+        note: undefined,
       },
       password_changed: {
         subject: (operator: string) => `Your password for ${operator} has changed`,
         text: (operator: string, _: string) =>
           `The password of your account for ${operator} has just changed. All other browsers are signed out.`,
-        action: '',
+        action: undefined,
         note: 'If this was not you, reset your password on the sign-in page now, and tell the people who run the service.',
       },
       email_changed: {
         subject: (operator: string) => `Your email address for ${operator} has changed`,
         text: (operator: string, address: string) =>
           `Your account for ${operator} now uses the email address ${address}. This address receives no more emails about it.`,
-        action: '',
+        action: undefined,
         note: 'If this was not you, tell the people who run the service now.',
       },
       account_removed: {
         subject: (operator: string) => `Your account for ${operator} is deleted`,
         text: (operator: string, _: string) =>
           `Your account for ${operator} and its data are deleted, as you asked.`,
-        action: '',
+        action: undefined,
         note: 'If this was not you, tell the people who run the service.',
       },
       test: {
         subject: (operator: string) => `Test email from ${operator}`,
         text: (operator: string, _: string) => `This is a test. ${operator} can send emails.`,
-        action: '',
-        note: '',
+        action: undefined,
+        note: undefined,
       },
     },
   },
