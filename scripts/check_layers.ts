@@ -68,6 +68,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['people/'],
     ['texts/'],
     ['pages/'],
+    ['mail/'],
     ['serve/'],
     ['cli/'],
   ],

@@ -13,12 +13,14 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'http://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** The pictures in docs/sign_in.md. */
+/** The pictures in docs/sign_in.md and docs/self_service.md. */
 const DOCUMENTED = [
   'sign_in',
   'choose_account',
   'consent',
   'account',
+  'account_security',
+  'link_reset',
   'logout',
   'signed_out',
   'problem_unavailable',
@@ -39,13 +41,13 @@ const chromium = await Chromium.start();
 try {
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of ['light', 'dark'] as const) {
-      const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: false });
+      const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: true });
       const tab = await person.newPage();
       // Served with the page's policy, so that the picture shows nothing that the policy forbids.
       await tab.route(`${SITE}/*`, async (route) => {
         const page = pages.get(new URL(route.request().url()).pathname.slice(1));
         if (page === undefined) return route.abort();
-        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave);
+        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave, page.runsReveal);
         return route.fulfill({
           body: String(await documentOf(page)),
           contentType: 'text/html; charset=utf-8',

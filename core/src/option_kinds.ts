@@ -25,6 +25,7 @@ type Group =
   | 'TLS'
   | 'Monitoring'
   | 'Pages'
+  | 'Users'
   | 'Endpoints'
   | 'Tokens'
   | 'Lifetimes'

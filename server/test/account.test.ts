@@ -173,14 +173,17 @@ for (const database of ANY_DATABASE) {
 
     test('each page is reached through the sign-in, and leads to the others', async () => {
       const { who } = await newPerson(server, 'mia');
-      for (const path of ['/sessions', '/applications']) {
+      for (const path of ['/security', '/sessions', '/applications', '/data']) {
         const browser = new Browser(server.url);
         const page = await browser.submit(await browser.get(account() + path), who);
         assert.equal(page.url, account() + path);
         const links = [...page.html.matchAll(/<li><a href="([^"]*)"( aria-current="page")?>/g)];
         assert.deepEqual(
           links.map(([, href, current]) => [href, current !== undefined]),
-          ['', '/sessions', '/applications'].map((one) => [`/account${one}`, one === path]),
+          ['', '/security', '/sessions', '/applications', '/data'].map((one) => [
+            `/account${one}`,
+            one === path,
+          ]),
         );
       }
     });

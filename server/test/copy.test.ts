@@ -38,6 +38,8 @@ const TABLES = [
   'consents',
   'scope_texts',
   'logout_deliveries',
+  'mails',
+  'mailed_links',
   'pairwise_secrets',
 ];
 

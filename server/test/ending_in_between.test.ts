@@ -114,6 +114,7 @@ for (const database of DATABASES) {
       const pages = openPages(
         {
           ...opened,
+          ownPeople: opened.people,
           issuer: 'http://localhost',
           fetchDocument: documentFetcher(),
           secret: () => new ServerSecret(SECRET),
@@ -124,6 +125,7 @@ for (const database of DATABASES) {
           requestLog: new RequestLog(await openLog('off')),
           operator: {},
           notifyClients: async () => new Map(),
+          mail: undefined,
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

@@ -22,6 +22,8 @@ const NEW_TABLES = [
   'groups',
   'write_checks',
   'copied_to',
+  'mails',
+  'mailed_links',
 ];
 
 for (const database of DATABASES) {
@@ -40,9 +42,9 @@ for (const database of DATABASES) {
       for (const table of NEW_TABLES)
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
-      await database.run(folder, `DROP INDEX ${schema}people_by_name_key`);
-      await database.run(folder, `DROP INDEX ${schema}people_to_make_searchable`);
-      for (const column of ['name_key', 'revision', 'search_text', 'import_digest'])
+      for (const index of ['people_by_name_key', 'people_to_make_searchable', 'people_by_verified_email'])
+        await database.run(folder, `DROP INDEX ${schema}${index}`);
+      for (const column of ['name_key', 'revision', 'search_text', 'import_digest', 'verified_email'])
         await database.run(folder, `ALTER TABLE ${schema}people DROP COLUMN ${column}`);
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(
@@ -123,6 +125,30 @@ for (const database of DATABASES) {
       assert.equal(await people.update({ ...second, revision: 1, name: 'alice2' }), 'updated');
       assert.deepEqual(await people.keyNames(), []);
       assert.equal(await found('alice'), 'first');
+      await again.close();
+    });
+
+    test('verified addresses are found, and others are not', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example';
+      const { run, schema } = await earlierTables(folder, issuer);
+      for (const [subject, claims] of Object.entries({
+        verified: { email: 'Ada@Example.COM', email_verified: true },
+        unverified: { email: 'ada@example.com' },
+        false: { email: 'ada@example.com', email_verified: false },
+        text: { email: 'ada@example.com', email_verified: 'true' },
+        number: { email: 7, email_verified: true },
+        none: { email_verified: true },
+      }))
+        await run(`INSERT INTO ${schema}people (issuer, subject, name, password_hash, claims, created_at_ms)
+          VALUES ('${issuer}', '${subject}', '${subject}', 'hash', '${JSON.stringify(claims)}', 1)`);
+      const again = databaseIn(folder);
+      const { people } = await again.open(issuer);
+      const found = await people.byVerifiedEmail('ada@example.com', 10);
+      assert.deepEqual(
+        found.map(({ subject }) => subject),
+        ['verified'],
+      );
       await again.close();
     });
 

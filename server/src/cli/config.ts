@@ -51,6 +51,7 @@ function rowOf({ name, value, source, isOfProfile }: EffectiveOption): Row {
 
 function shown(name: EffectiveOption['name'], value: unknown): unknown {
   if ('isSecret' in OPTIONS[name]) return 'set';
+  if (name === 'smtpUrl') return withoutPassword(String(value));
   return name === 'database' && isPostgresUrl(String(value)) ? withoutPassword(String(value)) : value;
 }
 

@@ -23,6 +23,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['apply', async () => (await import('./apply.ts')).applyCommand()],
   ['export', async () => (await import('./apply.ts')).exportCommand()],
   ['group', async () => (await import('./group.ts')).groupCommands()],
+  ['mail', async () => (await import('./mail.ts')).mailCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],

@@ -9,7 +9,12 @@ import {
 import { OPTION_NAMES } from '../config/options.ts';
 import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
-import { refuseContradictoryMetrics, refuseContradictoryTls, refuseExposedDemo } from '../serve/exposure.ts';
+import {
+  refuseContradictoryMail,
+  refuseContradictoryMetrics,
+  refuseContradictoryTls,
+  refuseExposedDemo,
+} from '../serve/exposure.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('run the server until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -52,6 +57,7 @@ export function serverConfiguration(flags: GivenFlags): Configuration {
   refuseExposedDemo(configuration);
   refuseContradictoryTls(configuration);
   refuseContradictoryMetrics(configuration);
+  refuseContradictoryMail(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
   warnOfPasswordInFlag(configuration);
   return configuration;

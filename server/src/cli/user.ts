@@ -14,9 +14,11 @@ import {
 } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
 import { CLAIM_TYPES } from '../people/import_lines.ts';
+import { isAddress, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
+import { DEFAULT_LANGUAGE, LANGUAGES } from '../texts/texts.ts';
 import {
   type CommandParts,
   collect,
@@ -43,6 +45,10 @@ interface UserAddFlags extends PasswordFlags, ClaimFlags {
   readonly addGroup?: readonly string[];
 }
 
+interface InviteFlags extends ClaimFlags {
+  readonly language: string;
+}
+
 interface UserRemoveFlags extends GivenFlags {
   readonly yes?: true;
 }
@@ -62,6 +68,39 @@ export function userCommands(): Command {
       const person = await personFrom(name, flags);
       await withInstance(flags, 'may_create_database', (parts) =>
         addPerson(parts, person, flags.addGroup ?? []),
+      );
+    });
+  databaseFlags(
+    group
+      .command('invite <NAME>')
+      .description(
+        'add a user without a password, and send them a link of 7 days to choose one. A running server with mail sends it; for an invited user, sends another link',
+      ),
+    ['create'],
+  )
+    .requiredOption(
+      '--email <ADDRESS>',
+      'the address that receives the link; it is verified when the link is used',
+    )
+    .option(
+      '--claim <NAME=VALUE>',
+      'a claim for UserInfo. The value is JSON if it parses as JSON, else text; repeatable',
+      collect,
+    )
+    .option('--language <LANGUAGE>', `language of the email: ${LANGUAGES.join(' or ')}`, DEFAULT_LANGUAGE)
+    .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
+    .action(async (name: string, flags: InviteFlags) => {
+      requireName('NAME', name);
+      const { email = '', language } = flags;
+      if (!isAddress(email))
+        throw new BadUsage(
+          `--email: expected an address such as bob@example.com, got ${JSON.stringify(email)}`,
+        );
+      if (!LANGUAGES.some((one) => one === language))
+        throw new BadUsage(`--language: expected ${LANGUAGES.join(' or ')}, got ${JSON.stringify(language)}`);
+      const claims = claimsAfter({}, changeOf(flags));
+      await withInstance(flags, 'may_create_database', (parts) =>
+        invite(parts, { name, claims, email, language }),
       );
     });
   const update = databaseFlags(
@@ -168,6 +207,35 @@ async function addPerson(
   for (const group of groups) await joinGroup(parts, group, person);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
+}
+
+interface Invitation {
+  readonly name: string;
+  readonly claims: Claims;
+  readonly email: string;
+  readonly language: string;
+}
+
+/** @throws {Refused} the user exists and has a password, or has another address */
+async function invite(parts: CommandParts, { name, claims, email, language }: Invitation): Promise<void> {
+  const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
+  const person = added ?? (await parts.people.byName(name));
+  if (person === undefined) throw nameTaken(name);
+  if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
+    throw nameTaken(name);
+  if (person.claims.email !== email)
+    throw new Refused(
+      `${name} was invited with another address. To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
+    );
+  const { subject } = person;
+  const queue = new MailQueue({ mails: parts.mails, secret: parts.secret() });
+  const mailId = await queue.add({ template: 'invite', to: email, subject, language, parameters: {} });
+  const { smtpUrl, demo } = parts.configuration.settings;
+  if (smtpUrl === undefined && !demo)
+    console.error('grantd: the email waits until a server with --smtp-url (or --demo) runs on this database');
+  printOne(parts, { name: person.name, sub: subject, mailId }, [
+    `${added === undefined ? 'invited' : 'added and invited'} ${person.name}, sub ${subject}; the link goes to ${email}`,
+  ]);
 }
 
 async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {

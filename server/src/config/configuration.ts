@@ -15,6 +15,7 @@ import {
   hasPassword,
   isDatabaseUrl,
   isPostgresUrl,
+  isSmtpUrl,
   OPTION_NAMES,
   OPTIONS,
   type OptionName,
@@ -175,7 +176,9 @@ function requirePrivate(
 function secretIn(content: Readonly<Record<string, unknown>>): string | undefined {
   const secret = OPTION_NAMES.find((name) => 'isSecret' in OPTIONS[name] && Object.hasOwn(content, name));
   if (secret !== undefined) return secret;
-  const { database } = content;
+  const { database, smtpUrl } = content;
+  if (typeof smtpUrl === 'string' && isSmtpUrl(smtpUrl) && hasPassword(smtpUrl))
+    return 'the password of smtpUrl';
   const isUrl = typeof database === 'string' && isPostgresUrl(database) && isDatabaseUrl(database);
   return isUrl && hasPassword(database) ? 'the password of database' : undefined;
 }

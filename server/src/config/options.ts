@@ -34,13 +34,13 @@ export function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
-/** Whether a PostgreSQL URL contains a password. */
+/** Whether a PostgreSQL or SMTP URL contains a password. */
 export function hasPassword(url: string): boolean {
   const { password, searchParams } = new URL(url);
   return password !== '' || searchParams.has('password');
 }
 
-/** A PostgreSQL URL without its password, for messages. */
+/** A PostgreSQL or SMTP URL without its password, for messages. */
 export function withoutPassword(url: string): string {
   const shown = new URL(url);
   shown.password = '';
@@ -56,6 +56,29 @@ function isReadable(url: string): boolean {
   if (!URL.canParse(url) || url.includes('#') || /%(?![0-9a-f]{2})/i.test(url)) return false;
   const { pathname, search } = new URL(url);
   return !`${pathname}${search}`.includes('@');
+}
+
+/** Whether a text is the URL of an SMTP server. */
+export function isSmtpUrl(url: string): boolean {
+  if (!/^smtps?:\/\//.test(url) || !isReadable(url)) return false;
+  const { hostname, pathname, search, username, password } = new URL(url);
+  return (
+    hostname !== '' &&
+    (pathname === '' || pathname === '/') &&
+    search === '' &&
+    (username !== '' || password === '')
+  );
+}
+
+function isSender(sender: string): boolean {
+  return (
+    /^(?:[^<>\p{C}]* <)?[^\s@<>,;:"]+@[^\s@<>,;:"]+>?$/u.test(sender) &&
+    sender.includes('<') === sender.endsWith('>')
+  );
+}
+
+function isDomain(domain: string): boolean {
+  return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(domain);
 }
 
 /** A range of IP addresses with a common prefix. */
@@ -370,6 +393,37 @@ export const OPTIONS = {
     text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
     'Operator colour, for pages whose application has no colour of its own and pages without an application.',
     'a dark green',
+  ),
+
+  smtpUrl: optionWithoutDefault(
+    'Users',
+    text('URL', 'smtp://USER@HOST:PORT or smtps://USER@HOST:PORT', isSmtpUrl),
+    'SMTP server for emails to users: smtps:// for TLS from the start, smtp:// for STARTTLS, which is required unless the host is on loopback. Pass a password in the URL in the variable or the config file. Never pass it in the flag, because every user of the machine can see arguments.',
+    'none, so the server sends no emails; with --demo, a page shows them',
+  ),
+  mailFrom: optionWithoutDefault(
+    'Users',
+    text('SENDER', 'an address such as login@example.com, or NAME <ADDRESS>', isSender),
+    'Sender of the emails.',
+    'none; required with smtpUrl',
+  ),
+  signUp: option(
+    'Users',
+    oneOf('off', 'open'),
+    'Whether anyone with an email address may create an account. The address is verified first.',
+    'off',
+  ),
+  signUpDomains: optionWithoutDefault(
+    'Users',
+    textList('DOMAINS', 'domains such as example.com, separated by commas, or a list of them', isDomain, 1),
+    'Domains whose addresses may sign up. A subdomain is a domain of its own.',
+    'all',
+  ),
+  passwordMinLength: option(
+    'Users',
+    wholeNumber(8, 128),
+    'Minimum characters of passwords that users choose. Common passwords and the username are refused too.',
+    12,
   ),
 
   ...SHARED_OPTIONS,

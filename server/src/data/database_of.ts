@@ -27,8 +27,11 @@ export async function databaseOf(
   });
 }
 
-/** Warns on stderr if `--database` contains a password. */
+/** Warns on stderr if `--database` or `--smtp-url` contains a password. */
 export function warnOfPasswordInFlag({ settings, sourceOf }: Configuration): void {
+  const smtpFlag = flagOf('smtpUrl');
+  if (settings.smtpUrl !== undefined && sourceOf('smtpUrl') === smtpFlag)
+    warnOfPassword(settings.smtpUrl, smtpFlag, 'GRANTD_SMTP_URL');
   const flag = flagOf('database');
   const { database } = settings;
   if (sourceOf('database') !== flag || !isPostgresUrl(database)) return;
@@ -36,7 +39,7 @@ export function warnOfPasswordInFlag({ settings, sourceOf }: Configuration): voi
 }
 
 /**
- * Warns on stderr if a PostgreSQL URL in an argument contains a password.
+ * Warns on stderr if a URL in an argument contains a password.
  * @param better the variables to use instead
  */
 export function warnOfPassword(url: string, flag: string, better: string): void {

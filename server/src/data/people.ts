@@ -10,6 +10,7 @@ export interface Person {
   readonly subject: string;
   /** The username. */
   readonly name: string;
+  /** `NO_PASSWORD` until the user has chosen a password. */
   readonly passwordHash: string;
   readonly claims: Claims;
   readonly createdAtMs: number;
@@ -19,10 +20,10 @@ export interface Person {
   readonly groups?: readonly string[];
 }
 
-export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
-
-/** The hash of people who have no password. No password matches it. */
+/** The password hash of users without a password. No password fits it. */
 export const NO_PASSWORD = '';
+
+export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
 
 /** A user from another server. */
 export interface ImportedPerson extends NewPerson {
@@ -58,10 +59,15 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
+  byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
   /** Sorted by name. */
   list(filter?: PeopleFilter): Promise<readonly Person[]>;
-  /** @returns `false` if the user does not exist */
-  setPasswordHash(subject: string, passwordHash: string): Promise<boolean>;
+  /**
+   * @param from the hash that is replaced, for a compare-and-set
+   * @returns `false` if the user does not exist, or has another hash than `from`
+   */
+  setPasswordHash(subject: string, passwordHash: string, from?: string): Promise<boolean>;
   /**
    * Replaces the hash of a password by another hash of the same password. Compare-and-set on the hash.
    * @returns `false` if the password has changed or the user was removed
@@ -170,6 +176,16 @@ function searchTextOf({ name, claims }: Pick<Person, 'name' | 'claims'>): string
   return [name, ...texts].map(nameKey).join('\n').slice(0, MAX_SEARCH_TEXT);
 }
 
+/** An email address in the form in which addresses are compared. Folds ASCII only, as SQL does. */
+export function emailKey(address: string): string {
+  return address.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The key of a verified email address. @returns `null` without one */
+function verifiedEmailOf({ email, email_verified: isVerified }: Claims): string | null {
+  return typeof email === 'string' && isVerified === true ? emailKey(email) : null;
+}
+
 /** A user’s stored claims for UserInfo. */
 export function claimsOf({ name, claims }: Person): Claims {
   return { preferred_username: name, ...claims };
@@ -226,14 +242,17 @@ function padded(values: readonly string[]): readonly string[] {
 
 const PEOPLE_SQL = {
   add: `
-    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, import_digest)
-    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, $9
+    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
+    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, CAST($9 AS text), $10
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
+  byVerifiedEmail: `
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
+    ORDER BY created_at_ms, subject LIMIT $3`,
 
   // Only people whom the same transaction has added.
   addToGroup: `
@@ -254,11 +273,12 @@ const PEOPLE_SQL = {
     UPDATE grantd.people SET password_hash = $4
     WHERE issuer = $1 AND subject = $2 AND password_hash = $3 RETURNING subject`,
   setPassword: `
-    UPDATE grantd.people SET password_hash = $3 WHERE issuer = $1 AND subject = $2 RETURNING subject`,
+    UPDATE grantd.people SET password_hash = $3
+    WHERE issuer = $1 AND subject = $2 AND (CAST($4 AS text) IS NULL OR password_hash = $4) RETURNING subject`,
 
   update: `
     UPDATE grantd.people SET name = $4, name_key = CASE WHEN name = $4 THEN name_key ELSE $3 END, claims = $5,
-      search_text = $7, revision = revision + 1
+      search_text = $7, verified_email = $8, revision = revision + 1
     WHERE issuer = $1 AND subject = $2 AND revision = $6 AND NOT EXISTS (${TAKEN}) RETURNING subject`,
   taken: TAKEN,
 
@@ -269,6 +289,8 @@ const PEOPLE_SQL = {
   erase: `
     DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2 AND subject IN (
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
+  forgetMails: 'DELETE FROM grantd.mails WHERE issuer = $1 AND subject = $2',
+  forgetLinks: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
   finishRemoval: `
     UPDATE grantd.removed_people SET finished_at_ms = $3
     WHERE issuer = $1 AND subject = $2 AND finished_at_ms IS NULL`,
@@ -371,9 +393,12 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     },
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
+    byVerifiedEmail: async (address, limit) =>
+      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
     list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
-    async setPasswordHash(subject, passwordHash) {
-      const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, subject, passwordHash]);
+    async setPasswordHash(subject, passwordHash, from) {
+      const values = [subject, passwordHash, from ?? null];
+      const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, ...values]);
       return changed?.length === 1;
     },
     async update({ subject, name: newName, claims, revision }) {
@@ -387,6 +412,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         JSON.stringify(claims),
         revision,
         searchTextOf({ name, claims }),
+        verifiedEmailOf(claims),
       ]);
       if (updated?.length === 1) return 'updated';
       return (await tables.read(PEOPLE_SQL.taken, issuer, ...values)).length > 0 ? 'name_taken' : 'changed';
@@ -395,7 +421,11 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       await tables.write([PEOPLE_SQL.beginRemoval, issuer, subject, nowMs]);
     },
     async erase(subject) {
-      await tables.write([PEOPLE_SQL.erase, issuer, subject]);
+      await tables.write(
+        [PEOPLE_SQL.erase, issuer, subject],
+        [PEOPLE_SQL.forgetMails, issuer, subject],
+        [PEOPLE_SQL.forgetLinks, issuer, subject],
+      );
     },
     async finishRemoval(subject, nowMs) {
       await tables.write([PEOPLE_SQL.finishRemoval, issuer, subject, nowMs]);
@@ -423,10 +453,10 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
 }
 
 /** The values of a new row, in the order of the statement. */
-function valuesOf(person: Person): readonly (string | number)[] {
+function valuesOf(person: Person): readonly (string | number | null)[] {
   const { subject, name, passwordHash, claims, createdAtMs } = person;
   const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs];
-  return [...columns, nameKey(name), searchTextOf(person)];
+  return [...columns, nameKey(name), searchTextOf(person), verifiedEmailOf(claims)];
 }
 
 function personOf(row: TableRow): Person {

@@ -170,5 +170,49 @@ export const PROGRAM_TABLES: PostgresTables = {
     ALTER TABLE grantd.people ADD COLUMN import_digest text COLLATE "C";
     CREATE INDEX people_to_make_searchable ON grantd.people (issuer) WHERE search_text IS NULL;
     `,
+    // Emails and mailed links.
+    `
+    -- The email claim in lower case, if it is verified. Several people may share an address.
+    ALTER TABLE grantd.people ADD COLUMN verified_email text COLLATE "C";
+    UPDATE grantd.people SET verified_email = lower((claims::json ->> 'email') COLLATE "C")
+    WHERE json_typeof(claims::json -> 'email') = 'string' AND json_typeof(claims::json -> 'email_verified') = 'boolean'
+      AND claims::json ->> 'email_verified' = 'true';
+    CREATE INDEX people_by_verified_email ON grantd.people (issuer, verified_email) WHERE verified_email IS NOT NULL;
+
+    CREATE TABLE grantd.mails (
+      issuer        text COLLATE "C" NOT NULL,
+      id            text COLLATE "C" NOT NULL,
+      subject       text COLLATE "C",
+      recipient     text NOT NULL,
+      template      text NOT NULL,
+      language      text NOT NULL,
+      sealed        text NOT NULL,
+      created_at_ms bigint NOT NULL,
+      due_at_ms     bigint NOT NULL,
+      attempts      bigint NOT NULL,
+      last_error    text,
+      failed_at_ms  bigint,
+      boxed_at_ms   bigint,
+      expires_at_ms bigint NOT NULL,
+      PRIMARY KEY (issuer, id)
+    );
+    CREATE INDEX mails_due ON grantd.mails (issuer, due_at_ms) WHERE failed_at_ms IS NULL AND boxed_at_ms IS NULL;
+    CREATE INDEX mails_by_subject ON grantd.mails (issuer, subject) WHERE subject IS NOT NULL;
+    CREATE INDEX mails_by_expiry ON grantd.mails (issuer, expires_at_ms);
+
+    CREATE TABLE grantd.mailed_links (
+      issuer          text COLLATE "C" NOT NULL,
+      token_digest    text COLLATE "C" NOT NULL,
+      purpose         text NOT NULL,
+      subject         text COLLATE "C",
+      address         text NOT NULL,
+      password_digest text,
+      browser_digest  text,
+      expires_at_ms   bigint NOT NULL,
+      PRIMARY KEY (issuer, token_digest)
+    );
+    CREATE INDEX mailed_links_by_subject ON grantd.mailed_links (issuer, subject) WHERE subject IS NOT NULL;
+    CREATE INDEX mailed_links_by_expiry ON grantd.mailed_links (issuer, expires_at_ms);
+    `,
   ],
 };

@@ -1,6 +1,7 @@
 import type { ClientRepository } from '@grantd/core';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Groups, groupsTable } from './groups.ts';
+import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
@@ -16,6 +17,8 @@ export interface ProgramData {
   readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
   readonly logoutDeliveries: LogoutDeliveries;
+  readonly mails: Mails;
+  readonly mailedLinks: MailedLinks;
   readonly pairwiseSecret: StoredPairwiseSecret;
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
@@ -44,6 +47,8 @@ export function programData(
     scopeTexts: scopeTextsTable(tables, issuer),
     attempts: attemptsTable(tables, issuer),
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
+    mails: mailsTable(tables, issuer),
+    mailedLinks: mailedLinksTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>
@@ -63,6 +68,15 @@ const SWEEP_SQL = [
     SELECT key_digest FROM grantd.sign_in_attempts WHERE issuer = $1 AND ends_at_ms <= $2
     ORDER BY ends_at_ms LIMIT $3)
   RETURNING key_digest`,
+  `
+  DELETE FROM grantd.mails WHERE issuer = $1 AND expires_at_ms <= $2 AND id IN (
+    SELECT id FROM grantd.mails WHERE issuer = $1 AND expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $3)
+  RETURNING id`,
+  `
+  DELETE FROM grantd.mailed_links WHERE issuer = $1 AND expires_at_ms <= $2 AND token_digest IN (
+    SELECT token_digest FROM grantd.mailed_links WHERE issuer = $1 AND expires_at_ms <= $2
+    ORDER BY expires_at_ms LIMIT $3)
+  RETURNING token_digest`,
 ];
 
 /**

@@ -22,6 +22,7 @@ import type { ProgramTables, TableRow } from './tables.ts';
 export type ProgramSecretUse =
   | 'form_token'
   | 'known_browser'
+  | 'mail'
   | 'notice'
   | 'pairwise_secret'
   | 'pending_request'

@@ -177,6 +177,49 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   ALTER TABLE people ADD COLUMN import_digest TEXT;
   CREATE INDEX people_to_make_searchable ON people (issuer) WHERE search_text IS NULL;
   `,
+  // Emails and mailed links.
+  `
+  -- The email claim in lower case, if it is verified. Several people may share an address.
+  ALTER TABLE people ADD COLUMN verified_email TEXT;
+  UPDATE people SET verified_email = lower(json_extract(claims, '$.email'))
+  WHERE json_type(claims, '$.email') = 'text' AND json_type(claims, '$.email_verified') = 'true';
+  CREATE INDEX people_by_verified_email ON people (issuer, verified_email) WHERE verified_email IS NOT NULL;
+
+  CREATE TABLE mails (
+    issuer        TEXT NOT NULL,
+    id            TEXT NOT NULL,
+    subject       TEXT,
+    recipient     TEXT NOT NULL,
+    template      TEXT NOT NULL,
+    language      TEXT NOT NULL,
+    sealed        TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    due_at_ms     INTEGER NOT NULL,
+    attempts      INTEGER NOT NULL,
+    last_error    TEXT,
+    failed_at_ms  INTEGER,
+    boxed_at_ms   INTEGER,
+    expires_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX mails_due ON mails (issuer, due_at_ms) WHERE failed_at_ms IS NULL AND boxed_at_ms IS NULL;
+  CREATE INDEX mails_by_subject ON mails (issuer, subject) WHERE subject IS NOT NULL;
+  CREATE INDEX mails_by_expiry ON mails (issuer, expires_at_ms);
+
+  CREATE TABLE mailed_links (
+    issuer          TEXT NOT NULL,
+    token_digest    TEXT NOT NULL,
+    purpose         TEXT NOT NULL,
+    subject         TEXT,
+    address         TEXT NOT NULL,
+    password_digest TEXT,
+    browser_digest  TEXT,
+    expires_at_ms   INTEGER NOT NULL,
+    PRIMARY KEY (issuer, token_digest)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX mailed_links_by_subject ON mailed_links (issuer, subject) WHERE subject IS NOT NULL;
+  CREATE INDEX mailed_links_by_expiry ON mailed_links (issuer, expires_at_ms);
+  `,
 ];
 
 /** The tables to copy to another database. Sign-in attempts are left out, because they expire within minutes. */
@@ -191,6 +234,8 @@ export const SQLITE_TABLES_TO_COPY = [
   'consents',
   'scope_texts',
   'logout_deliveries',
+  'mails',
+  'mailed_links',
   'pairwise_secrets',
 ];
 

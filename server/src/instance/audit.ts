@@ -7,7 +7,13 @@ import { askStorage } from '../data/tables.ts';
 /** What makes a change: a command or a running server. */
 export type ActorKind = 'cli' | 'server';
 
-interface Audited {
+/** The parts of an instance that record changes. */
+interface Audited extends Recorded {
+  /** The same people, for changes that users make to themselves: the actor is `user`. */
+  readonly ownPeople: People;
+}
+
+interface Recorded {
   readonly storage: AdministrableStorage;
   readonly people: People;
   readonly groups: Groups;
@@ -18,7 +24,7 @@ interface Audited {
  * Wraps parts of an instance so that every successful change is recorded as an event. Revocations record their own
  * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
-export function audited({ storage, people, groups, scopeTexts }: Audited, kind: ActorKind): Audited {
+export function audited({ storage, people, groups, scopeTexts }: Recorded, kind: ActorKind): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
     askStorage(() => storage.recordAct({ type, target, actor }));
   /** @returns the outcome, after recording it if it is a success */
@@ -26,6 +32,31 @@ export function audited({ storage, people, groups, scopeTexts }: Audited, kind: 
     if (isDone) await record(...act);
     return outcome;
   };
+
+  const peopleAs = (actor: string): People => ({
+    ...people,
+    async add(person) {
+      const added = await people.add(person);
+      return recorded(added, added !== undefined, 'person_added', added?.subject ?? '', actor);
+    },
+    async update(person) {
+      const outcome = await people.update(person);
+      return recorded(outcome, outcome === 'updated', 'person_changed', person.subject, actor);
+    },
+    async setPasswordHash(subject, hash, from) {
+      const isDone = await people.setPasswordHash(subject, hash, from);
+      return recorded(isDone, isDone, 'person_password_set', subject, actor);
+    },
+    // One event for a transaction: fifty thousand events would bury those of revocations.
+    async addImported(imported, importId) {
+      const added = await people.addImported(imported, importId);
+      return recorded(added, added.includes(true), 'people_imported', importId, actor);
+    },
+    async beginRemoval(subject, nowMs) {
+      await people.beginRemoval(subject, nowMs);
+      await record('person_removed', subject, actor);
+    },
+  });
 
   return {
     storage: {
@@ -42,30 +73,8 @@ export function audited({ storage, people, groups, scopeTexts }: Audited, kind: 
         storage.keys,
       ),
     },
-    people: {
-      ...people,
-      async add(person) {
-        const added = await people.add(person);
-        return recorded(added, added !== undefined, 'person_added', added?.subject ?? '');
-      },
-      async update(person) {
-        const outcome = await people.update(person);
-        return recorded(outcome, outcome === 'updated', 'person_changed', person.subject);
-      },
-      async setPasswordHash(subject, hash) {
-        const isDone = await people.setPasswordHash(subject, hash);
-        return recorded(isDone, isDone, 'person_password_set', subject);
-      },
-      // One event for a transaction: fifty thousand events would bury those of revocations.
-      async addImported(imported, importId) {
-        const added = await people.addImported(imported, importId);
-        return recorded(added, added.includes(true), 'people_imported', importId);
-      },
-      async beginRemoval(subject, nowMs) {
-        await people.beginRemoval(subject, nowMs);
-        await record('person_removed', subject);
-      },
-    },
+    people: peopleAs(kind),
+    ownPeople: peopleAs('user'),
     groups: {
       ...groups,
       async add(group, nowMs) {

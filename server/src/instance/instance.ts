@@ -20,7 +20,7 @@ import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { clientAccess } from '../data/groups.ts';
-import { applicationClaims, userClaims } from '../data/people.ts';
+import { applicationClaims, type People, userClaims } from '../data/people.ts';
 import {
   type ProgramSecret,
   type ProgramSecretUse,
@@ -45,6 +45,8 @@ export interface Instance extends OpenDatabase {
   readonly issuer: string;
   readonly database: Database;
   readonly storage: AdministrableStorage;
+  /** The users, for changes that users make to themselves. */
+  readonly ownPeople: People;
   /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */

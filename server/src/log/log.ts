@@ -309,6 +309,17 @@ export const PAGE_REASONS = {
   request_too_long: 'The request is too long for a page URL.',
   client_not_allowed: 'The client is for groups that the user is not in.',
   consent_withdrawn: 'The user ended the client’s access during the request. The new grant is revoked.',
+  link_invalid: 'The link from an email is unknown, used or expired, or the user has changed since.',
+  link_foreign: 'The link was asked for in another browser, and the typed username is not the user’s.',
+  password_short: 'The chosen password is too short.',
+  password_long: 'The chosen password is too long.',
+  password_common: 'The chosen password is in the list of common passwords.',
+  password_is_name: 'The chosen password is the username or the email address.',
+  name_refused: 'The chosen username is not allowed.',
+  name_taken: 'The chosen username belongs to another user, or is too similar.',
+  address_invalid: 'The typed email address is invalid.',
+  domain_refused: 'Addresses of this domain may not sign up.',
+  too_many_mails: 'Too many emails were requested for this address, or from one IP address.',
   session_over: 'The session ended during the request. The new grant is revoked.',
 } as const;
 
@@ -321,7 +332,10 @@ export type PageName =
   | 'select'
   | 'denied'
   | 'consent'
-  | 'account';
+  | 'account'
+  | 'forgot'
+  | 'sign-up'
+  | 'link';
 
 /** An event of a page. It never contains a password, a cookie or a code. */
 interface PageEvent {
@@ -331,7 +345,16 @@ interface PageEvent {
     | 'signed_out'
     | 'session_ended'
     | 'consent_given'
-    | 'consent_withdrawn';
+    | 'consent_withdrawn'
+    | 'reset_requested'
+    | 'password_reset'
+    | 'password_changed'
+    | 'email_change_requested'
+    | 'email_changed'
+    | 'sign_up_requested'
+    | 'signed_up'
+    | 'data_exported'
+    | 'account_removed';
   readonly page: PageName;
   readonly requestId: string;
   readonly reason?: PageReason;

@@ -82,7 +82,14 @@ export async function openNotice(
 }
 
 /** Notices that say nothing else. */
-const PLAIN_NOTICES = ['session_ended', 'nothing_to_end'] as const;
+const PLAIN_NOTICES = [
+  'session_ended',
+  'nothing_to_end',
+  'password_changed',
+  'link_sent',
+  'link_used',
+  'email_confirmed',
+] as const;
 
 /** The result of the user’s last action. */
 export type AccountNotice =
@@ -119,6 +126,8 @@ interface AccountContent {
   /** The headline, if it has markup. */
   readonly heading?: Html;
   readonly lead?: string;
+  /** Whether the body says what is wrong. */
+  readonly isProblem?: boolean;
   readonly body: Html;
 }
 
@@ -126,10 +135,10 @@ interface AccountContent {
 export function accountFrame(view: AccountView, setting: PageSetting, content: AccountContent): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
-  const { title, heading = title, lead, body } = content;
+  const { title, heading = title, lead, body, isProblem = false } = content;
   return {
     ...setting,
-    title,
+    title: isProblem ? texts.problemTitle(String(title)) : title,
     width: 'wide',
     body: html`<header>
 ${operatorMark(setting.operator)}

@@ -24,7 +24,10 @@ export function showAccount(parts: PageParts) {
     const setting = pageSetting(c, parts);
     const view = {
       ...(await accountView(c, parts, session, 'overview')),
-      profile: profileOf(session.person),
+      profile: {
+        ...profileOf(session.person),
+        ...(parts.mail !== undefined && { changeEmail: `${parts.basePath}/account/email` }),
+      },
       applications: await applicationsOf(parts, session, setting.language),
       sessions: await sessionsOf(parts, session),
       nowMs: parts.clock(),
@@ -62,6 +65,8 @@ interface ProfileShown {
   readonly username: string;
   readonly fullName?: string;
   readonly email?: { readonly address: string; readonly isVerified: boolean };
+  /** URL of the page that changes the address, if the server sends emails. */
+  readonly changeEmail?: string;
 }
 
 /**
@@ -111,9 +116,15 @@ function endButton({ clientId, application }: ApplicationsView['applications'][n
   return html`<button id="${idOf('end-access', clientId)}" type="submit" name="end_access" value="${clientId}">${texts.account.endAccess(named(application.name))}</button>`;
 }
 
-function profileList({ username, fullName, email }: ProfileShown, { account }: Texts): Html {
+function profileList({ username, fullName, email, changeEmail }: ProfileShown, { account }: Texts): Html {
   const badge = email?.isVerified === true ? account.verified : account.notVerified;
+  const change =
+    changeEmail === undefined
+      ? ''
+      : html` <a id="change-email" href="${changeEmail}">${email === undefined ? account.addEmail : account.changeEmail}</a>`;
+  const address =
+    email === undefined ? '' : html`<bdi>${email.address}</bdi> <span class="badge">${badge}</span>`;
   return html`<dl class="profile">
 <div><dt>${account.username}</dt><dd><bdi>${username}</bdi></dd></div>
-${fullName === undefined ? '' : html`<div><dt>${account.fullName}</dt><dd><bdi>${fullName}</bdi></dd></div>\n`}${email === undefined ? '' : html`<div><dt>${account.email}</dt><dd><bdi>${email.address}</bdi> <span class="badge">${badge}</span></dd></div>\n`}</dl>`;
+${fullName === undefined ? '' : html`<div><dt>${account.fullName}</dt><dd><bdi>${fullName}</bdi></dd></div>\n`}${address === '' && change === '' ? '' : html`<div><dt>${account.email}</dt><dd>${address}${change}</dd></div>\n`}</dl>`;
 }

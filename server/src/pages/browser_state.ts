@@ -82,6 +82,11 @@ export class FormTokens {
     return mac(await this.#secret.key('form_token'), [browser, ...about]).toString('base64url');
   }
 
+  /** The cookie that identifies this browser to forms; `undefined` before its first form. */
+  browserOf(c: Context): string | undefined {
+    return this.#cookies.get(c, FORM_COOKIE);
+  }
+
   async isFrom(c: Context, token: string | undefined, ...about: readonly string[]): Promise<boolean> {
     const browser = this.#cookies.get(c, FORM_COOKIE);
     if (browser === undefined || token === undefined) return false;
@@ -157,6 +162,30 @@ export class KnownBrowsers {
   }
 }
 
+const LINK_COOKIE = 'grantd_link';
+const LINK_COOKIE_SECONDS = 30 * 60;
+
+/** The token of the link that this browser has opened, on its way from the email to the page that uses it. */
+export class OpenedLink {
+  readonly #cookies: Cookies;
+
+  constructor(cookies: Cookies) {
+    this.#cookies = cookies;
+  }
+
+  get(c: Context): string | undefined {
+    return this.#cookies.get(c, LINK_COOKIE);
+  }
+
+  set(c: Context, token: string): void {
+    this.#cookies.set(c, LINK_COOKIE, token, LINK_COOKIE_SECONDS);
+  }
+
+  forget(c: Context): void {
+    this.#cookies.remove(c, LINK_COOKIE);
+  }
+}
+
 /** Maximum time to sign in and consent. */
 const MAX_AGE_MS = 60 * 60 * 1000;
 
@@ -184,9 +213,10 @@ export interface PendingLogout {
 }
 
 /** The account pages, in the order of their navigation. */
-export const ACCOUNT_PAGES = ['overview', 'sessions', 'applications'] as const;
+export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
 
-export type AccountPageName = (typeof ACCOUNT_PAGES)[number];
+/** The account pages, with those that only other pages link to. */
+export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email';
 
 /** A visit to an account page. */
 export interface PendingAccount {
@@ -225,7 +255,7 @@ function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | u
   const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
-    const page = ACCOUNT_PAGES.find((one) => one === value.page) ?? 'overview';
+    const page = [...ACCOUNT_PAGES, 'email' as const].find((one) => one === value.page) ?? 'overview';
     return { kind, page, begunAtMs };
   }
   if (!isParameters(parameters)) return undefined;

@@ -76,6 +76,7 @@ export async function renderProblem(
     home: `${parts.basePath}/`,
     account: `${parts.basePath}/account`,
     ...(view.problem === 'form_foreign' && { again: addressOf(c) }),
+    ...(view.problem === 'link_invalid' && { again: `${parts.basePath}/forgot` }),
     ...(application !== undefined && { application }),
   };
   return renderPage(c, { ...problemPage({ ...view, ways }, setting), status });
@@ -130,6 +131,7 @@ const SHOWN = {
   request_expired: { problem: 'request_expired', status: 400 },
   request_too_long: { problem: 'too_large', status: 414 },
   form_foreign: { problem: 'form_foreign', status: 403 },
+  link_invalid: { problem: 'link_invalid', status: 400 },
 } as const satisfies Partial<
   Record<PageReason, { readonly problem: Problem; readonly status: PageProblem['status'] }>
 >;

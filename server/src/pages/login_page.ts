@@ -1,4 +1,3 @@
-import { addressUnit } from '@grantd/core/node';
 import { html } from 'hono/html';
 import type { Person } from '../data/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
@@ -28,7 +27,7 @@ import {
   renderPage,
 } from './layout.ts';
 import { toClient } from './leaving_page.ts';
-import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, openPendingPage, type PendingPage, verifiedForm } from './pending_page.ts';
 
 /** What users may learn. Whether a name exists is not part of it. */
@@ -113,20 +112,17 @@ async function cancel(
 
 async function attempt(
   c: PageContext,
-  { signInParts, knownBrowsers, clientAddress, server }: PageParts,
+  parts: PageParts,
   page: PendingPage,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<{ readonly person: Person } | Refusal> {
-  const placeOf = async (person: Person | undefined) => {
-    const browser = person && (await knownBrowsers.nameOf(c, person.subject));
-    return browser === undefined
-      ? { name: addressUnit(clientAddress(c.env.incoming)), isKnown: false }
-      : { name: `browser ${browser}`, isKnown: true };
-  };
-  const outcome = await signIn(signInParts, username, password, placeOf);
+  const outcome = await signIn(parts.signInParts, username, password, placeFinder(c, parts));
   if ('refused' in outcome || !('authorization' in page)) return outcome;
   // OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one.
-  const isExpected = await server.authorization.isExpectedUser(page.authorization, outcome.person.subject);
+  const isExpected = await parts.server.authorization.isExpectedUser(
+    page.authorization,
+    outcome.person.subject,
+  );
   return isExpected ? outcome : { refused: 'person_not_expected' };
 }
 
@@ -159,6 +155,8 @@ async function renderForm(
       application: applicationShown(authorization.client, setting.language, parts.basePath),
     }),
     ...(again !== undefined && { again }),
+    ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
+    ...(parts.isSignUpOpen && { signUp: `${parts.basePath}/sign-up` }),
     ...(shown !== undefined && { problem: shown.problem }),
     ...(wait !== undefined && { secondsToWait: wait }),
   };
@@ -206,6 +204,10 @@ export interface SignInView extends FormShown {
   readonly problem?: SignInProblem;
   /** Present with a temporary problem. */
   readonly secondsToWait?: number;
+  /** URL for users who have forgotten their password; absent if the server sends no emails. */
+  readonly forgot?: string;
+  /** URL for people without an account; absent if nobody may sign up. */
+  readonly signUp?: string;
   /** Present if a signed-in user must enter the password again. */
   readonly again?: SignInAgain;
 }
@@ -240,8 +242,19 @@ ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
+${otherWays(view, texts)}
 ${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
   };
+}
+
+function otherWays({ forgot, signUp, again }: SignInView, { signIn: words }: Texts): Html | '' {
+  const ways = [
+    { id: 'forgot-password', href: forgot, text: words.forgot },
+    { id: 'sign-up', href: again === undefined ? signUp : undefined, text: words.signUp },
+  ].filter(({ href }) => href !== undefined);
+  if (ways.length === 0) return '';
+  return html`<ul class="links" role="list">
+${ways.map(({ id, href, text }) => html`<li><a id="${id}" href="${href}">${text}</a></li>\n`)}</ul>`;
 }
 
 /** A separate form, so that the typed password is not sent. */

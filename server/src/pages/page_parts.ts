@@ -8,7 +8,7 @@ import {
   MAX_BODY_BYTES,
   type MayUseClient,
 } from '@grantd/core';
-import { plainAddress, toHttpRequest } from '@grantd/core/node';
+import { addressUnit, plainAddress, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -16,14 +16,26 @@ import type { DetailsType } from '../config/details_types.ts';
 import { networkCheck } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
+import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
 import type { RequestLog } from '../log/log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
+import type { LinkBook, MailQueue } from '../people/mailing.ts';
+import type { Place } from '../people/password_hasher.ts';
+import type { PasswordRules } from '../people/passwords.ts';
+import type { PersonRemoval } from '../people/removal.ts';
+import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
-import type { SignInParts } from '../people/sign_in.ts';
+import type { AttemptLimit, SignInParts } from '../people/sign_in.ts';
 import type { Brand } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
-import type { FormTokens, KnownBrowsers, PendingRequests, SealedValues } from './browser_state.ts';
+import type {
+  FormTokens,
+  KnownBrowsers,
+  OpenedLink,
+  PendingRequests,
+  SealedValues,
+} from './browser_state.ts';
 import type { Logos } from './logos.ts';
 
 /** The parts that pages use. */
@@ -46,6 +58,19 @@ export interface PageParts {
   /** Seals notices about the result of an action. */
   readonly notices: SealedValues;
   readonly signInParts: SignInParts;
+  /** The users, for changes that they make to themselves. */
+  readonly ownPeople: People;
+  readonly selfService: SelfService;
+  readonly removal: PersonRemoval;
+  readonly passwordRules: PasswordRules;
+  /** `undefined` if the server sends no emails. */
+  readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
+  /** Limits of requests for emails. */
+  readonly mailLimits: { readonly ofPlace: AttemptLimit; readonly ofAddress: AttemptLimit };
+  readonly openedLink: OpenedLink;
+  readonly isSignUpOpen: boolean;
+  /** Domains whose addresses may sign up; `undefined` for all. */
+  readonly signUpDomains: readonly string[] | undefined;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;
@@ -108,6 +133,16 @@ export function toResponse(c: PageContext, { status, headers, body }: HttpRespon
     for (const line of typeof value === 'string' ? [value] : value) c.header(name, line, { append: true });
   }
   return c.body(body, status as ContentfulStatusCode);
+}
+
+/** Finds out where a password attempt comes from: a browser that the user is known to use, or an address. */
+export function placeFinder(c: PageContext, { knownBrowsers, clientAddress }: PageParts) {
+  return async (person: Person | undefined): Promise<Place> => {
+    const browser = person && (await knownBrowsers.nameOf(c, person.subject));
+    return browser === undefined
+      ? { name: addressUnit(clientAddress(c.env.incoming)), isKnown: false }
+      : { name: `browser ${browser}`, isKnown: true };
+  };
 }
 
 /** Returns the IP address of a request’s sender. */

@@ -9,24 +9,40 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
+import { PasswordRules } from '../people/passwords.ts';
+import { PersonRemoval } from '../people/removal.ts';
+import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimit } from '../people/sign_in.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
+import { showData, submitData } from './account_data.ts';
+import { showEmail, submitEmail } from './account_email.ts';
 import { showAccount, submitAccount } from './account_overview.ts';
+import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
 import { authorizePage } from './authorization.ts';
 import type { Brand } from './brand.ts';
 import { BrowserSessions } from './browser_sessions.ts';
-import { Cookies, FormTokens, KnownBrowsers, PendingRequests, SealedValues } from './browser_state.ts';
+import {
+  Cookies,
+  FormTokens,
+  KnownBrowsers,
+  OpenedLink,
+  PendingRequests,
+  SealedValues,
+} from './browser_state.ts';
 import { showChoice, submitChoice } from './choose_account_page.ts';
 import { showConsent, submitConsent } from './consent_page.ts';
 import { showDenied, submitDenied } from './denied_page.ts';
 import { answerError, refuseMethod, renderProblem } from './error_page.ts';
+import { showForgot, showSignUp, submitForgot, submitSignUp } from './forgot_page.ts';
 import { showHome } from './home_page.ts';
+import { showLink, submitLink } from './link_page.ts';
 import { showLogin, submitLogin } from './login_page.ts';
 import { showLogo } from './logo_page.ts';
 import { Logos } from './logos.ts';
 import { showLogout, submitLogout } from './logout_page.ts';
+import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
 import type { PageEnvironment, PageParts } from './page_parts.ts';
 import { clientAddress, readRequest } from './page_parts.ts';
@@ -40,6 +56,8 @@ interface Surroundings {
   /** The operator of the server. */
   readonly operator: Operator;
   readonly notifyClients: NotifyClients;
+  /** `undefined` if the server sends no emails. */
+  readonly mail: PageParts['mail'];
 }
 
 /** The parts of an instance that pages use. */
@@ -48,6 +66,7 @@ type PageData = Pick<
   | 'issuer'
   | 'storage'
   | 'people'
+  | 'ownPeople'
   | 'sessions'
   | 'consents'
   | 'scopeTexts'
@@ -56,10 +75,16 @@ type PageData = Pick<
   | 'fetchDocument'
 >;
 
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Maximum emails that visitors at one place may ask for, and that may be asked for with one address. */
+const MAILS_OF_PLACE = { attempts: 30, windowMs: HOUR_MS };
+const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
+
 /** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, notifyClients }: Surroundings,
+  { settings, server, requestLog, operator, notifyClients, mail }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
@@ -69,7 +94,9 @@ export function openPages(
   const basePath = new URL(issuer).pathname.replace(/\/$/, '');
   const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
-  return listenerOver({
+  const hasher = new PasswordHasher();
+  const { ownPeople } = instance;
+  const partsOfPages: PageParts = {
     server,
     requestLog,
     notifyClients,
@@ -98,11 +125,30 @@ export function openPages(
     signInParts: {
       people,
       storage,
-      hasher: new PasswordHasher(),
+      hasher,
       limit: new AttemptLimit(attempts, secret, clock),
     },
     clientAddress: clientAddress(settings.trustedProxies ?? []),
-  });
+    ownPeople,
+    selfService: new SelfService({
+      ...{ people: ownPeople, storage: instance.storage, ending: sessionEnding, hasher },
+      queue: mail?.queue,
+    }),
+    removal: new PersonRemoval({
+      ...{ people: ownPeople, consents, ending: sessionEnding, storage: instance.storage },
+      clock,
+    }),
+    passwordRules: new PasswordRules(settings.passwordMinLength),
+    mail,
+    mailLimits: {
+      ofPlace: new AttemptLimit(attempts, secret, clock, MAILS_OF_PLACE),
+      ofAddress: new AttemptLimit(attempts, secret, clock, MAILS_OF_ADDRESS),
+    },
+    openedLink: new OpenedLink(cookies),
+    isSignUpOpen: mail !== undefined && settings.signUp === 'open',
+    signUpDomains: settings.signUpDomains,
+  };
+  return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined);
 }
 
 function operatorShown({ name, color, logo }: Operator, issuer: string, basePath: string): Brand {
@@ -113,7 +159,8 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
   };
 }
 
-function listenerOver(parts: PageParts): PageListener {
+/** @param hasMailbox whether a page shows the emails, for the demo */
+function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
   // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
     getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
@@ -137,6 +184,20 @@ function listenerOver(parts: PageParts): PageListener {
     .get(at('/account/applications'), showApplications(parts))
     .post(submitApplications(parts))
     .all(refuseForForms);
+  app.get(at('/account/security'), showSecurity(parts)).post(submitSecurity(parts)).all(refuseForForms);
+  app.get(at('/account/data'), showData(parts)).post(submitData(parts)).all(refuseForForms);
+  if (parts.mail !== undefined) {
+    const { queue, links } = parts.mail;
+    app
+      .get(at('/account/email'), showEmail(parts, links))
+      .post(submitEmail(parts, parts.mail))
+      .all(refuseForForms);
+    app.get(at('/forgot'), showForgot(parts)).post(submitForgot(parts, queue)).all(refuseForForms);
+    app.get(at('/link'), showLink(parts, links)).post(submitLink(parts, links)).all(refuseForForms);
+    if (parts.isSignUpOpen)
+      app.get(at('/sign-up'), showSignUp(parts)).post(submitSignUp(parts, queue)).all(refuseForForms);
+    if (hasMailbox) app.get(at('/demo/mailbox'), showMailbox(parts, queue)).all(refuseForReading);
+  }
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));

@@ -51,6 +51,22 @@ input:not([type=hidden]) {
   border: 1px solid var(--edge); border-radius: .625rem;
 }
 input[aria-invalid] { border-color: var(--danger); }
+h2 + .problem, .lead + .problem { margin-top: .75rem; }
+.secret { position: relative; }
+.secret .reveal {
+  position: absolute; top: .125rem; right: .125rem; width: auto; min-height: 2.75rem; padding: .25rem .75rem;
+  font-size: .875rem; font-weight: 400; border-color: transparent;
+}
+.reveal[aria-pressed=true] { text-decoration: underline; text-underline-offset: .2em; }
+.secret input { padding-right: 6rem; }
+.hint { margin: -.875rem 0 1.25rem; }
+input.unseen:not([type=hidden]) { width: 1px; min-height: 0; height: 1px; margin: 0; padding: 0; border: 0; }
+.check { display: flex; gap: .75rem; align-items: start; margin-bottom: 1.25rem; }
+.check input:not([type=hidden]) { flex: none; width: 1.5rem; min-height: 1.5rem; margin: 0; accent-color: var(--brand); }
+.check label { margin: 0; font-weight: 400; line-height: 1.5rem; }
+.mail { padding: 1.25rem 0; border-top: 1px solid var(--line); }
+.mail-text { margin-top: .75rem; white-space: pre-line; }
+
 button, .button {
   display: block; width: 100%; min-height: 3rem; padding: .625rem 1.25rem;
   font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; cursor: pointer;
@@ -61,6 +77,8 @@ button:hover, .button:hover { background: var(--ground); }
 .primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
 .primary .detail { display: block; font-weight: 400; color: inherit; }
 .primary:hover { background: var(--brand-hover); }
+.danger { color: var(--danger); border-color: var(--danger); }
+.danger:hover { background: var(--danger-ground); }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }
 .choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
 form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .75rem; }
@@ -128,6 +146,7 @@ main > .links { margin: .25rem 0 -.75rem; }
 summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 .wide h2 { font-size: 1.125rem; }
 .wide section + section { margin-top: 2.5rem; }
+.fields { max-width: 27rem; margin-top: 1rem; }
 #end-other-sessions { margin-top: .5rem; }
 
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }

@@ -84,8 +84,15 @@ export class AttemptLimit {
   readonly #attempts: Attempts;
   readonly #secret: ProgramSecret;
   readonly #clock: () => number;
+  readonly #most: { readonly attempts: number; readonly windowMs: number };
 
-  constructor(attempts: Attempts, secret: ProgramSecret, clock: () => number = Date.now) {
+  constructor(
+    attempts: Attempts,
+    secret: ProgramSecret,
+    clock: () => number = Date.now,
+    most = { attempts: MAX_ATTEMPTS, windowMs: WINDOW_MS },
+  ) {
+    this.#most = most;
     this.#attempts = attempts;
     this.#secret = secret;
     this.#clock = clock;
@@ -98,8 +105,8 @@ export class AttemptLimit {
   async begin(name: string, place: string): Promise<number> {
     const nowMs = this.#clock();
     const key = await this.#keyOf(name, place);
-    const { attempts, endsAtMs } = await this.#attempts.count(key, nowMs, WINDOW_MS);
-    return attempts > MAX_ATTEMPTS ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
+    const { attempts, endsAtMs } = await this.#attempts.count(key, nowMs, this.#most.windowMs);
+    return attempts > this.#most.attempts ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
   }
 
   async succeeded(name: string, place: string): Promise<void> {

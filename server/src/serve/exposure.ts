@@ -100,6 +100,25 @@ function refuseWithoutNeeded({ settings, sourceOf }: Configuration, needs: reado
   }
 }
 
+/**
+ * Options for emails that do not belong together.
+ * @throws {ConfigurationRefused} names the option and what it needs
+ */
+export function refuseContradictoryMail({ settings, sourceOf }: Configuration): void {
+  const refuse = (option: OptionName, expected: string): never => {
+    throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
+  };
+  const { smtpUrl, mailFrom, signUp, signUpDomains, demo } = settings;
+  if (smtpUrl !== undefined && mailFrom === undefined)
+    refuse('smtpUrl', `${sourceOf('mailFrom')} with it, the sender of the emails`);
+  if (mailFrom !== undefined && smtpUrl === undefined)
+    refuse('mailFrom', `${sourceOf('smtpUrl')} with it, the server that sends the emails`);
+  if (signUp === 'open' && smtpUrl === undefined && !demo)
+    refuse('signUp', `${sourceOf('smtpUrl')} with it, because addresses are verified by email`);
+  if (signUpDomains !== undefined && signUp !== 'open')
+    refuse('signUpDomains', `${sourceOf('signUp')} open with it`);
+}
+
 /** Options that have no effect without another. */
 const NEEDED = [
   ['tlsCertificate', 'tlsKey'],

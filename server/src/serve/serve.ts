@@ -14,6 +14,7 @@ import {
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
 import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
+import type { MailService } from '../mail/mail.ts';
 import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
@@ -301,7 +302,8 @@ async function openService(
     await refuseKnownPasswords(configuration, instance);
     const requestLog = new RequestLog(log);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
-    const unfinished = unfinishedWork(instance, server, log, sweeps);
+    const mail = await mailService(instance, settings, operator, log);
+    const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
     const watch = watchDatabase(instance);
     const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
     const isReady = readinessCheck(readiness);
@@ -326,7 +328,10 @@ async function openService(
         pages: lateListener(async () => {
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
-          return openPages(instance, { settings, server, requestLog, operator, notifyClients });
+          return openPages(instance, {
+            ...{ settings, server, requestLog, operator, notifyClients },
+            mail: mail && { queue: mail.queue, links: mail.links },
+          });
         }),
       }),
       run(onCorrupt) {
@@ -359,6 +364,18 @@ async function openService(
     await database.close();
     throw error;
   }
+}
+
+/** Loads the part that sends emails, if the server sends any. */
+async function mailService(
+  instance: Instance,
+  settings: Settings,
+  operator: Operator,
+  log: Log,
+): Promise<MailService | undefined> {
+  if (settings.smtpUrl === undefined && !settings.demo) return undefined;
+  const { openMail } = await import('../mail/mail.ts');
+  return openMail(instance, { settings, operator, log });
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */
@@ -511,6 +528,7 @@ function unfinishedWork(
   server: AuthorizationServer,
   log: Log,
   sweeps: boolean,
+  mail: MailService | undefined,
 ): UnfinishedWork {
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
@@ -538,6 +556,7 @@ function unfinishedWork(
     for (const { subject, group } of await access.finishHalfEnded())
       log.info({ event: 'group_end_finished', subject, group });
     await deliverer.begin();
+    await mail?.deliverer.begin();
   };
   const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;
 
@@ -559,6 +578,8 @@ function unfinishedWork(
         await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
       }
     },
-    end: () => deliverer.end(),
+    async end() {
+      await Promise.all([deliverer.end(), mail?.deliverer.end()]);
+    },
   };
 }

@@ -29,6 +29,8 @@ export const DE: Texts = {
     submit: 'Anmelden',
     submitAgain: 'Weiter',
     cancel: 'Abbrechen',
+    forgot: 'Passwort vergessen?',
+    signUp: 'Konto anlegen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
@@ -37,6 +39,88 @@ export const DE: Texts = {
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
     },
     tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+  },
+
+  passwords: {
+    currentPassword: 'Bisheriges Passwort',
+    newPassword: 'Neues Passwort',
+    reveal: 'Zeigen',
+    hint: (minLength) =>
+      `Mindestens ${formats.number(minLength)} Zeichen. Mehrere Wörter lassen sich gut merken.`,
+    currentWrong: 'Das bisherige Passwort ist falsch.',
+    problems: {
+      password_short: (minLength) =>
+        `Das neue Passwort ist zu kurz. Verwenden Sie mindestens ${formats.number(minLength)} Zeichen.`,
+      password_long: () => 'Das neue Passwort ist zu lang. Verwenden Sie höchstens 1.024 Zeichen.',
+      password_common: () =>
+        'Dieses Passwort verwenden viele, deshalb probieren Angreifer es als eines der ersten. Wählen Sie ein anderes.',
+      password_is_name: () => 'Das neue Passwort darf nicht Ihr Benutzername oder Ihre E-Mail-Adresse sein.',
+    },
+  },
+
+  forgot: {
+    title: 'Passwort zurücksetzen',
+    lead: 'Wir senden einen Link an die bestätigte E-Mail-Adresse Ihres Kontos.',
+    usernameOrEmail: 'Benutzername oder E-Mail-Adresse',
+    submit: 'Link senden',
+    back: 'Zurück zur Anmeldung',
+    sentTitle: 'Sehen Sie in Ihre E-Mails',
+    sent: 'Wenn es ein Konto mit bestätigter E-Mail-Adresse gibt, ist ein Link dorthin unterwegs. Er gilt 30 Minuten, in diesem Browser.',
+    sentHelp:
+      'Nach einigen Minuten ist nichts da? Sehen Sie in den Spam-Ordner, oder versuchen Sie es noch einmal.',
+  },
+
+  signUp: {
+    title: 'Konto anlegen',
+    lead: 'Wir senden zuerst einen Link an Ihre E-Mail-Adresse.',
+    email: 'E-Mail-Adresse',
+    domains: (domains) => `Möglich mit Adressen bei ${domains}.`,
+    submit: 'Link senden',
+    sent: 'Eine E-Mail ist an diese Adresse unterwegs. Öffnen Sie ihren Link innerhalb einer Stunde, um Ihr Konto anzulegen.',
+    problems: {
+      address_invalid: 'Das ist keine E-Mail-Adresse. Erwartet wird eine Adresse wie alice@example.com.',
+      domain_refused: 'Mit Adressen dieser Domain lässt sich hier kein Konto anlegen.',
+    },
+  },
+
+  links: {
+    elsewhere:
+      'Dieser Link wurde in einem anderen Browser angefordert. Wenn Sie das waren, geben Sie den Benutzernamen Ihres Kontos ein. Das schützt Sie, falls jemand anderes den Link hat.',
+    problems: {
+      link_foreign: 'Dieser Link ist für einen anderen Benutzernamen.',
+      name_refused:
+        'Dieser Benutzername ist nicht erlaubt. Verwenden Sie sichtbare Zeichen einer Schrift, ohne Leerzeichen am Rand.',
+      name_taken: 'Dieser oder ein sehr ähnlicher Benutzername ist vergeben. Wählen Sie einen anderen.',
+    },
+    reset: {
+      title: 'Neues Passwort wählen',
+      lead: (account) => html`für das Konto ${account}`,
+      submit: 'Passwort ändern',
+      doneTitle: 'Ihr Passwort ist geändert',
+      done: 'Sie sind überall abgemeldet, und keine Anwendung hat mehr Zugriff. Melden Sie sich mit dem neuen Passwort an.',
+    },
+    invite: {
+      title: 'Passwort wählen',
+      lead: (account) => html`für Ihr neues Konto ${account}`,
+      submit: 'Passwort speichern',
+      doneTitle: 'Ihr Konto ist bereit',
+      done: 'Melden Sie sich mit Ihrem Benutzernamen und Passwort an.',
+    },
+    sign_up: {
+      title: 'Konto anlegen',
+      lead: (address) => html`mit der E-Mail-Adresse ${address}`,
+      submit: 'Konto anlegen',
+      doneTitle: 'Ihr Konto ist bereit',
+      done: 'Melden Sie sich mit Ihrem Benutzernamen und Passwort an.',
+    },
+  },
+
+  mailbox: {
+    title: 'Postfach der Demo',
+    lead: 'E-Mails, die ein echter Server senden würde. Nur die Demo hat diese Seite.',
+    reload: 'Neu laden',
+    empty: 'Es gibt noch keine E-Mails.',
+    to: (address) => html`An ${address}`,
   },
 
   choose: {
@@ -131,13 +215,40 @@ export const DE: Texts = {
 
   account: {
     title: 'Ihr Konto',
-    pages: { overview: 'Übersicht', sessions: 'Sitzungen', applications: 'Anwendungen' },
+    pages: {
+      overview: 'Übersicht',
+      security: 'Sicherheit',
+      sessions: 'Sitzungen',
+      applications: 'Anwendungen',
+      data: 'Ihre Daten',
+    },
     profile: 'Profil',
     username: 'Benutzername',
     fullName: 'Vollständiger Name',
     email: 'E-Mail-Adresse',
     verified: 'Bestätigt',
     notVerified: 'Nicht bestätigt',
+    addEmail: 'E-Mail-Adresse hinzufügen',
+    changeEmail: 'E-Mail-Adresse ändern',
+    changeEmailText: 'Wir senden einen Link an die neue Adresse. Sie gilt, sobald Sie ihn geöffnet haben.',
+    sendLink: 'Link senden',
+    confirmEmail: 'E-Mail-Adresse bestätigen',
+    confirmEmailText: (address) => html`Ihr Konto wird ${address} verwenden.`,
+    confirmEmailYes: 'Diese Adresse verwenden',
+    securityText: 'Wie Sie sich anmelden.',
+    password: 'Passwort',
+    changePassword: 'Passwort ändern',
+    exportData: 'Ihre Daten herunterladen',
+    exportText: 'Alles, was dieser Server über Sie speichert, als JSON-Datei.',
+    exportYes: 'Herunterladen',
+    deleteAccount: 'Konto löschen',
+    deleteText:
+      'Ihre Daten werden gelöscht, Sie werden überall abgemeldet, und Anwendungen verlieren ihren Zugriff. Niemand kann das rückgängig machen.',
+    deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
+    deleteYes: 'Konto löschen',
+    notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',
+    deletedTitle: 'Ihr Konto ist gelöscht',
+    deletedText: 'Sie sind abgemeldet, und Ihre Daten sind gelöscht.',
     signedInAs: 'Angemeldet als',
     signOut: 'Abmelden',
     applications: 'Anwendungen mit Zugriff',
@@ -173,6 +284,10 @@ export const DE: Texts = {
       other_sessions_ended: (count) =>
         `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
       nothing_to_end: 'Das war schon beendet.',
+      password_changed: 'Ihr Passwort ist geändert. Alle anderen Browser sind abgemeldet.',
+      link_sent: 'Ein Link ist unterwegs. Öffnen Sie ihn in diesem Browser, um die Adresse zu verwenden.',
+      link_used: 'Der Link wurde benutzt oder ist abgelaufen. Fordern Sie einen neuen an.',
+      email_confirmed: 'Ihre E-Mail-Adresse ist bestätigt.',
     },
   },
 
@@ -206,6 +321,11 @@ export const DE: Texts = {
       title: 'Bitte beginnen Sie von vorn',
       text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist abgelaufen.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Ihr Browser muss Cookies für diese Seite erlauben.',
+    },
+    link_invalid: {
+      title: 'Dieser Link gilt nicht mehr',
+      text: 'Er wurde benutzt, ist abgelaufen, oder Ihr Konto hat sich seitdem geändert.',
+      help: 'Fordern Sie einen neuen Link an. Links gelten einmal und nur eine Weile.',
     },
     not_found: {
       title: 'Seite nicht gefunden',
@@ -269,6 +389,78 @@ export const DE: Texts = {
     description: 'Beschreibung',
     requestId: 'Anfrage',
     waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+  },
+
+  mails: {
+    greeting: (username) => `Guten Tag ${username},`,
+    actionFor: (action, account) => `${action} für ${account}`,
+    linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
+    linkHint: 'Oder öffnen Sie diese Adresse:',
+    automatic: (operator) => `${operator} hat diese E-Mail automatisch gesendet.`,
+    templates: {
+      reset: {
+        subject: (operator) => `Passwort für ${operator} zurücksetzen`,
+        text: (operator) =>
+          `Jemand möchte Ihr Passwort für ${operator} zurücksetzen. Wenn Sie das waren, wählen Sie ein neues.`,
+        action: 'Neues Passwort wählen',
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ihr Passwort hat sich nicht geändert.',
+      },
+      sign_up: {
+        subject: (operator) => `Ihr Konto für ${operator} anlegen`,
+        text: (operator) =>
+          `Jemand möchte mit dieser E-Mail-Adresse ein Konto für ${operator} anlegen. Wenn Sie das waren, geht es hier weiter.`,
+        action: 'Konto anlegen',
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail. Ohne diesen Link wird kein Konto angelegt.',
+      },
+      sign_up_exists: {
+        subject: (operator) => `Sie haben schon ein Konto für ${operator}`,
+        text: (operator) =>
+          `Jemand möchte mit dieser E-Mail-Adresse ein Konto für ${operator} anlegen, aber sie hat schon eines. Melden Sie sich damit an, oder setzen Sie auf der Anmeldeseite das Passwort zurück.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, ignorieren Sie diese E-Mail.',
+      },
+      verify: {
+        subject: (operator) => `E-Mail-Adresse für ${operator} bestätigen`,
+        text: (operator) =>
+          `Bestätigen Sie, dass Ihr Konto für ${operator} diese E-Mail-Adresse verwenden darf.`,
+        action: 'Adresse bestätigen',
+        note: 'Wenn Sie das nicht verlangt haben, ignorieren Sie diese E-Mail. Die Adresse wird dann nicht verwendet.',
+      },
+      invite: {
+        subject: (operator) => `Ihr Konto für ${operator}`,
+        text: (operator) =>
+          `${operator} hat ein Konto für Sie angelegt. Wählen Sie ein Passwort, um es zu verwenden.`,
+        action: 'Passwort wählen',
+        note: undefined,
+      },
+      password_changed: {
+        subject: (operator) => `Ihr Passwort für ${operator} wurde geändert`,
+        text: (operator) =>
+          `Das Passwort Ihres Kontos für ${operator} wurde gerade geändert. Alle anderen Browser sind abgemeldet.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, setzen Sie jetzt auf der Anmeldeseite Ihr Passwort zurück, und wenden Sie sich an den Betreiber des Dienstes.',
+      },
+      email_changed: {
+        subject: (operator) => `Ihre E-Mail-Adresse für ${operator} wurde geändert`,
+        text: (operator, address) =>
+          `Ihr Konto für ${operator} verwendet jetzt die E-Mail-Adresse ${address}. Die bisherige Adresse erhält keine E-Mails mehr dazu.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, wenden Sie sich jetzt an den Betreiber des Dienstes.',
+      },
+      account_removed: {
+        subject: (operator) => `Ihr Konto für ${operator} ist gelöscht`,
+        text: (operator) =>
+          `Ihr Konto für ${operator} und seine Daten sind gelöscht, wie Sie es verlangt haben.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, wenden Sie sich an den Betreiber des Dienstes.',
+      },
+      test: {
+        subject: (operator) => `Test-E-Mail von ${operator}`,
+        text: (operator) => `Dies ist ein Test. ${operator} kann E-Mails senden.`,
+        action: undefined,
+        note: undefined,
+      },
+    },
   },
 
   home: {

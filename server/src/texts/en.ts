@@ -37,6 +37,8 @@ export const EN = {
     submit: 'Sign in',
     submitAgain: 'Continue',
     cancel: 'Cancel',
+    forgot: 'Forgot your password?',
+    signUp: 'Create an account',
     problems: {
       credentials_wrong: 'Wrong username or password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
@@ -45,6 +47,89 @@ export const EN = {
       another_person: 'The application requires a different account. Sign in with that account.',
     },
     tryAgainIn: (wait: string) => `Try again in ${wait}.`,
+  },
+
+  /** Passwords that users choose. */
+  passwords: {
+    currentPassword: 'Current password',
+    newPassword: 'New password',
+    reveal: 'Show',
+    hint: (minLength: number) =>
+      `At least ${formats.number(minLength)} characters. Several words are easy to remember.`,
+    currentWrong: 'The current password is wrong.',
+    problems: {
+      password_short: (minLength: number) =>
+        `The new password is too short. Use at least ${formats.number(minLength)} characters.`,
+      password_long: (_: number) => 'The new password is too long. Use at most 1,024 characters.',
+      password_common: (_: number) =>
+        'Many people use this password, so it is among the first that an attacker tries. Choose another one.',
+      password_is_name: (_: number) => 'The new password must not be your username or email address.',
+    },
+  },
+
+  forgot: {
+    title: 'Reset your password',
+    lead: 'We send a link to the verified email address of your account.',
+    usernameOrEmail: 'Username or email address',
+    submit: 'Send the link',
+    back: 'Back to sign-in',
+    sentTitle: 'Check your email',
+    sent: 'If there is an account with a verified email address, a link is on its way to it. It works for 30 minutes, in this browser.',
+    sentHelp: 'Nothing there after a few minutes? Look into the spam folder, or try again.',
+  },
+
+  signUp: {
+    title: 'Create an account',
+    lead: 'We send a link to your email address first.',
+    email: 'Email address',
+    domains: (domains: string) => `Addresses at ${domains} can sign up.`,
+    submit: 'Send the link',
+    sent: 'An email is on its way to this address. Open its link within an hour to create your account.',
+    problems: {
+      address_invalid: 'This is not an email address. Expected an address such as alice@example.com.',
+      domain_refused: 'Addresses of this domain cannot sign up here.',
+    },
+  },
+
+  /** Pages that links in emails lead to. */
+  links: {
+    elsewhere:
+      'This link was asked for in another browser. If that was you, type the username of your account, which protects you if somebody else has this link.',
+    problems: {
+      link_foreign: 'This link is for another username.',
+      name_refused:
+        'This username is not allowed. Use visible characters of one script, without space around them.',
+      name_taken: 'This username, or one that looks like it, is taken. Choose another one.',
+    },
+    reset: {
+      title: 'Choose a new password',
+      lead: (account: Name) => html`for the account ${account}`,
+      submit: 'Change the password',
+      doneTitle: 'Your password has changed',
+      done: 'You are signed out everywhere, and no application has access any more. Sign in with the new password.',
+    },
+    invite: {
+      title: 'Choose a password',
+      lead: (account: Name) => html`for your new account ${account}`,
+      submit: 'Save the password',
+      doneTitle: 'Your account is ready',
+      done: 'Sign in with your username and password.',
+    },
+    sign_up: {
+      title: 'Create an account',
+      lead: (address: Name) => html`with the email address ${address}`,
+      submit: 'Create the account',
+      doneTitle: 'Your account is ready',
+      done: 'Sign in with your username and password.',
+    },
+  },
+
+  mailbox: {
+    title: 'Mailbox of the demo',
+    lead: 'Emails that a real server would send. Only the demo has this page.',
+    reload: 'Reload',
+    empty: 'There are no emails yet.',
+    to: (address: Name) => html`To ${address}`,
   },
 
   choose: {
@@ -145,13 +230,40 @@ export const EN = {
   account: {
     title: 'Your account',
     /** The entries of the navigation. */
-    pages: { overview: 'Overview', sessions: 'Sessions', applications: 'Applications' },
+    pages: {
+      overview: 'Overview',
+      security: 'Security',
+      sessions: 'Sessions',
+      applications: 'Applications',
+      data: 'Your data',
+    },
     profile: 'Profile',
     username: 'Username',
     fullName: 'Name',
     email: 'Email address',
     verified: 'Verified',
     notVerified: 'Not verified',
+    addEmail: 'Add an email address',
+    changeEmail: 'Change email address',
+    changeEmailText: 'We send a link to the new address. It counts once you have opened the link.',
+    sendLink: 'Send the link',
+    confirmEmail: 'Confirm your email address',
+    confirmEmailText: (address: Name) => html`Your account will use ${address}.`,
+    confirmEmailYes: 'Use this address',
+    securityText: 'How you sign in.',
+    password: 'Password',
+    changePassword: 'Change password',
+    exportData: 'Download your data',
+    exportText: 'Everything that this server stores about you, as a JSON file.',
+    exportYes: 'Download',
+    deleteAccount: 'Delete your account',
+    deleteText:
+      'Your data is deleted, you are signed out everywhere, and applications lose their access. Nobody can undo this.',
+    deleteConfirm: 'I want to delete my account permanently.',
+    deleteYes: 'Delete account',
+    notConfirmed: 'Check the box to confirm that you want to delete your account.',
+    deletedTitle: 'Your account is deleted',
+    deletedText: 'You are signed out, and your data is deleted.',
     signedInAs: 'Signed in as',
     signOut: 'Sign out',
     applications: 'Applications with access',
@@ -188,6 +300,10 @@ export const EN = {
       other_sessions_ended: (count: number) =>
         `${formats.number(count)} ${formats.plural(count, { one: 'other browser is', other: 'other browsers are' })} signed out.`,
       nothing_to_end: 'That had already ended.',
+      password_changed: 'Your password has changed. All other browsers are signed out.',
+      link_sent: 'A link is on its way. Open it in this browser to use the address.',
+      link_used: 'The link was used or has expired. Ask for a new one.',
+      email_confirmed: 'Your email address is confirmed.',
     },
   },
 
@@ -218,6 +334,11 @@ export const EN = {
       title: 'Please start again',
       text: 'This form was not created for this browser, or it has expired.',
       help: 'Go back to the application and try again. Your browser must allow cookies for this site.',
+    },
+    link_invalid: {
+      title: 'This link no longer works',
+      text: 'It was used, it has expired, or your account has changed since.',
+      help: 'Ask for a new link. Links work once, and only for a while.',
     },
     not_found: {
       title: 'Page not found',
@@ -281,6 +402,79 @@ export const EN = {
     description: 'Description',
     requestId: 'Request',
     waitFor: (wait: string) => `Try again in ${wait}.`,
+  },
+
+  /** Emails. The text names the operator, and sometimes a further value. */
+  mails: {
+    greeting: (username: string) => `Hello ${username},`,
+    actionFor: (action: string, account: string) => `${action} for ${account}`,
+    linkValid: (duration: string) => `The link works once, for ${duration}.`,
+    linkHint: 'Or open this address:',
+    automatic: (operator: string) => `${operator} sent this email automatically.`,
+    templates: {
+      reset: {
+        subject: (operator: string) => `Reset your password for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to reset your password for ${operator}. If this was you, choose a new one.`,
+        action: 'Choose a new password',
+        note: 'If this was not you, ignore this email. Your password has not changed.',
+      },
+      sign_up: {
+        subject: (operator: string) => `Create your account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to create an account for ${operator} with this email address. If this was you, continue here.`,
+        action: 'Create the account',
+        note: 'If this was not you, ignore this email. No account is created without this link.',
+      },
+      sign_up_exists: {
+        subject: (operator: string) => `You already have an account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Someone asked to create an account for ${operator} with this email address, which already has one. Sign in with it, or reset its password on the sign-in page.`,
+        action: undefined,
+        note: 'If this was not you, ignore this email.',
+      },
+      verify: {
+        subject: (operator: string) => `Confirm your email address for ${operator}`,
+        text: (operator: string, _: string) =>
+          `Confirm that your account for ${operator} may use this email address.`,
+        action: 'Confirm the address',
+        note: 'If you did not ask for this, ignore this email. The address is not used then.',
+      },
+      invite: {
+        subject: (operator: string) => `Your account for ${operator}`,
+        text: (operator: string, _: string) =>
+          `${operator} has created an account for you. Choose a password to use it.`,
+        action: 'Choose a password',
+        note: undefined,
+      },
+      password_changed: {
+        subject: (operator: string) => `Your password for ${operator} has changed`,
+        text: (operator: string, _: string) =>
+          `The password of your account for ${operator} has just changed. All other browsers are signed out.`,
+        action: undefined,
+        note: 'If this was not you, reset your password on the sign-in page now, and tell the people who run the service.',
+      },
+      email_changed: {
+        subject: (operator: string) => `Your email address for ${operator} has changed`,
+        text: (operator: string, address: string) =>
+          `Your account for ${operator} now uses the email address ${address}. This address receives no more emails about it.`,
+        action: undefined,
+        note: 'If this was not you, tell the people who run the service now.',
+      },
+      account_removed: {
+        subject: (operator: string) => `Your account for ${operator} is deleted`,
+        text: (operator: string, _: string) =>
+          `Your account for ${operator} and its data are deleted, as you asked.`,
+        action: undefined,
+        note: 'If this was not you, tell the people who run the service.',
+      },
+      test: {
+        subject: (operator: string) => `Test email from ${operator}`,
+        text: (operator: string, _: string) => `This is a test. ${operator} can send emails.`,
+        action: undefined,
+        note: undefined,
+      },
+    },
   },
 
   home: {

@@ -18,6 +18,8 @@ const PAYMENT_TYPE = {
 
 /** Flags of a server that has all pages. */
 export const PAGE_FLAGS: readonly string[] = [
+  '--sign-up',
+  'open',
   '--authorization-details',
   JSON.stringify({ payment: PAYMENT_TYPE }),
 ];
@@ -146,6 +148,57 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.open('/account/applications?end=demo-web'),
     shows: '#end-access-yes',
   },
+  {
+    name: 'account: security',
+    as: 'alice',
+    open: (visit) => visit.open('/account/security'),
+    shows: '#change-password',
+  },
+  {
+    name: 'account: email address',
+    as: 'alice',
+    open: (visit) => visit.open('/account/email'),
+    shows: '#send-link',
+  },
+  {
+    name: 'account: data',
+    as: 'alice',
+    open: (visit) => visit.open('/account/data'),
+    shows: '#delete-account',
+  },
+  {
+    name: 'forgotten password',
+    as: 'nobody',
+    open: (visit) => visit.open('/forgot'),
+    shows: '#forgot-submit',
+  },
+  {
+    name: 'forgotten password, sent',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.open('/forgot');
+      await visit.page.fill('#username', `nobody-${Math.random()}`);
+      await visit.page.click('#forgot-submit');
+    },
+    shows: '#mail-sent',
+  },
+  { name: 'sign-up', as: 'nobody', open: (visit) => visit.open('/sign-up'), shows: '#sign-up-submit' },
+  { name: 'mailbox', as: 'nobody', open: (visit) => visit.open('/demo/mailbox'), shows: '#reload' },
+  {
+    name: 'new account by a link',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.open('/sign-up');
+      await visit.page.fill('#email', `someone-${Math.random()}@example.com`);
+      await visit.page.click('#sign-up-submit');
+      await visit.page.waitForSelector('#mail-sent');
+      await visit.open('/demo/mailbox');
+      while ((await visit.page.$('#link-1')) === null) await visit.page.click('#reload');
+      await visit.page.click('#link-1');
+    },
+    shows: '#link-submit',
+  },
+  { name: 'a link that is over', as: 'nobody', open: (visit) => visit.open('/link'), shows: '#problem' },
   {
     name: 'sign-in for an unchecked application',
     as: 'nobody',

@@ -1,16 +1,22 @@
 import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
+import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
+import { emailPage } from '../../src/pages/account_email.ts';
 import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
+import { securityPage } from '../../src/pages/account_security.ts';
 import { sessionsPage } from '../../src/pages/account_sessions.ts';
 import type { Brand } from '../../src/pages/brand.ts';
 import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
 import { deniedPage } from '../../src/pages/denied_page.ts';
 import { type Problem, problemPage } from '../../src/pages/error_page.ts';
+import { forgotPage, mailSentPage, signUpPage } from '../../src/pages/forgot_page.ts';
 import { homePage } from '../../src/pages/home_page.ts';
 import type { ApplicationShown, DetailShown, Page, PageSetting } from '../../src/pages/layout.ts';
 import { leavingPage } from '../../src/pages/leaving_page.ts';
+import { type LinkView, linkDonePage, linkFormPage } from '../../src/pages/link_page.ts';
 import { type SignInView, signInPage } from '../../src/pages/login_page.ts';
 import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout_page.ts';
+import { mailboxPage } from '../../src/pages/mailbox_page.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
@@ -50,6 +56,11 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'hearing',
   'current',
   'base',
+  'purpose',
+  'kind',
+  'changeEmail',
+  'back',
+  'here',
 ]);
 
 function written<V>(value: V, write: Write): V {
@@ -62,7 +73,13 @@ function written<V>(value: V, write: Write): V {
   return change(value) as V;
 }
 
-const PROBLEMS: readonly Problem[] = ['form_foreign', 'not_found', 'method_not_allowed', 'too_large'];
+const PROBLEMS: readonly Problem[] = [
+  'form_foreign',
+  'link_invalid',
+  'not_found',
+  'method_not_allowed',
+  'too_large',
+];
 
 const COLORS = [
   ['yellow', '#ffdd00'],
@@ -177,6 +194,7 @@ const ACCOUNT: OverviewView = {
     username: 'alice',
     fullName: 'Alice Liddell',
     email: { address: 'alice@example.com', isVerified: true },
+    changeEmail: '/account/email',
   },
   signOut: '/logout',
   nowMs: NOW_MS,
@@ -228,6 +246,17 @@ function picture(content: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
+const SECURITY = { ...ACCOUNT, current: 'security', minLength: 12 } as const;
+
+const LINK: LinkView = {
+  ...FORM,
+  purpose: 'reset',
+  address: 'alice@example.com',
+  minLength: 12,
+  isAsked: false,
+  username: 'alice',
+};
+
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
@@ -239,6 +268,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('sign_in_again', signInPage, { ...SIGN_IN, username: 'alice', again: AGAIN }),
   sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
+  sample('sign_in_all_ways', signInPage, { ...SIGN_IN, forgot: '/forgot', signUp: '/sign-up' }, OPERATOR),
   sample('sign_in_long', signInPage, { ...SIGN_IN, application: LONG }, OPERATOR),
   sample('sign_in_unchecked', signInPage, { ...SIGN_IN, application: STRANGER }, OPERATOR),
   ...COLORS.map(([name, color]) =>
@@ -313,6 +343,49 @@ const SAMPLES: readonly Sample[] = [
     .map((application) =>
       sample('account_end_access', endAccessPage, { ...ACCOUNT, current: 'applications', application }),
     ),
+  sample('account_security', securityPage, SECURITY),
+  sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
+  sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
+  sample('account_email', emailPage, { ...ACCOUNT, current: 'email', email: 'alice@example.com' }),
+  sample('account_email_invalid', emailPage, {
+    ...{ ...ACCOUNT, current: 'email', email: 'alice', problem: 'address_invalid' },
+  }),
+  sample('account_email_confirm', emailPage, {
+    ...{ ...ACCOUNT, current: 'email', email: 'alice@example.com', confirm: 'alice@example.net' },
+  }),
+  sample('account_data', dataPage, { ...ACCOUNT, current: 'data' }),
+  sample('account_data_unconfirmed', dataPage, { ...ACCOUNT, current: 'data', problem: 'not_confirmed' }),
+  sample('account_removed', accountRemovedPage, { home: '/' }),
+  sample('forgot', forgotPage, { ...FORM, typed: '', back: '/account' }),
+  sample('forgot_wait', forgotPage, {
+    ...{ ...FORM, typed: 'alice', back: '/account', secondsToWait: 3000 },
+  }),
+  sample('forgot_sent', mailSentPage, { kind: 'forgot', back: '/account' }),
+  sample('sign_up', signUpPage, {
+    ...{ ...FORM, typed: '', back: '/account', domains: ['example.com', 'example.org'] },
+  }),
+  sample('sign_up_refused', signUpPage, {
+    ...{ ...FORM, typed: 'alice', back: '/account', problem: 'address_invalid' },
+  }),
+  sample('link_reset', linkFormPage, LINK),
+  sample('link_reset_elsewhere', linkFormPage, { ...LINK, isAsked: true, username: '' }, OPERATOR),
+  sample('link_reset_short', linkFormPage, { ...LINK, problem: 'password_short' }),
+  sample('link_invite', linkFormPage, { ...LINK, purpose: 'invite' }),
+  sample('link_sign_up', linkFormPage, { ...LINK, purpose: 'sign_up', isAsked: true, username: '' }),
+  sample('link_sign_up_taken', linkFormPage, {
+    ...{ ...LINK, purpose: 'sign_up', isAsked: true, problem: 'name_taken' },
+  }),
+  sample('link_done', linkDonePage, { purpose: 'reset', signIn: '/account' }),
+  sample('mailbox', mailboxPage, {
+    here: '/demo/mailbox',
+    mails: [
+      {
+        to: 'alice@example.com',
+        subject: 'Reset your password for login.example.com',
+        text: 'Hello alice,\n\nChoose a new password:\nhttps://login.example.com/link?token=Zm9yIHRoZSBwaWN0dXJl\n\nThe link works once, for 30 minutes.\n',
+      },
+    ],
+  }),
   sample('home', homePage, {
     issuer: 'https://login.example.com',
     metadata: '/.well-known/openid-configuration',

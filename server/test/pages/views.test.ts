@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/brand.ts';
 import { consentPage } from '../../src/pages/consent_page.ts';
+import { REVEAL_SCRIPT } from '../../src/pages/fields.ts';
 import type { Page } from '../../src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
@@ -10,6 +11,13 @@ import { samplePages } from './sample_pages.ts';
 
 const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
+
+const REVEAL_HASH = createHash('sha256').update(REVEAL_SCRIPT).digest('base64');
+
+/** The page without the only script that it may have, if its policy allows it. */
+function withoutReveal(html: string, { runsReveal = false }: Page): string {
+  return runsReveal ? html.replace(`<script>${REVEAL_SCRIPT}</script>`, '') : html;
+}
 
 const draw = async (page: Page) => String(await documentOf(page));
 
@@ -36,9 +44,12 @@ for (const language of LANGUAGES) {
         assert.doesNotMatch(html, /undefined|\[object|NaN|Invalid Date/);
       });
 
-      test(`${name} runs nothing, fetches nothing from outside and has no style of its own`, async () => {
+      test(`${name} runs nothing but the script that shows passwords, fetches nothing from outside and has no style of its own`, async () => {
         const html = await draw(page);
-        assert.doesNotMatch(html, /<script|<iframe|<object|<base|<meta http-equiv|javascript:/i);
+        assert.doesNotMatch(
+          withoutReveal(html, page),
+          /<script|<iframe|<object|<base|<meta http-equiv|javascript:/i,
+        );
         assert.doesNotMatch(html, /<[^>]*\s(style|on[a-z]+)=/i);
         for (const source of all(html, /\ssrc="([^"]*)"/g)) assert.match(source, /^data:image\//);
         assert.doesNotMatch(styleOf(page), /url\(|@import/);
@@ -49,8 +60,8 @@ for (const language of LANGUAGES) {
         const ids = all(html, /\sid="([^"]*)"/g);
         assert.deepEqual(ids, [...new Set(ids)]);
         for (const id of ids) assert.match(id, /^[^\s]+$/);
-        for (const id of all(html, /\s(?:for|aria-describedby|aria-labelledby)="([^"]*)"/g))
-          assert.ok(ids.includes(id), id);
+        for (const named of all(html, /\s(?:for|aria-describedby|aria-labelledby|aria-controls)="([^"]*)"/g))
+          for (const id of named.split(' ')) assert.ok(ids.includes(id), id);
         const fields = all(html, /<input id="([^"]*)"/g);
         assert.deepEqual(all(html, /<label for="([^"]*)"/g), fields);
       });
@@ -73,8 +84,8 @@ describe('a page', () => {
       const [style = ''] = all(await draw(page), /<style>([\s\S]*?)<\/style>/g);
       const hash = createHash('sha256').update(style).digest('base64');
       assert.equal(
-        contentSecurityPolicy(styleOf(page), undefined),
-        `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+        contentSecurityPolicy(styleOf(page), undefined, page.runsReveal),
+        `default-src 'none'; ${page.runsReveal ? `script-src 'sha256-${REVEAL_HASH}'; ` : ''}style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       );
     }
   });
@@ -159,6 +170,7 @@ describe('ids by which users’ tools and tests find elements', () => {
     problem_form_foreign: ['try-again', 'to-home', 'to-account'],
     account: [
       'sign-out',
+      'change-email',
       'end-access-photos',
       'end-access-portal%207',
       'end-access-notes',
@@ -168,6 +180,30 @@ describe('ids by which users’ tools and tests find elements', () => {
       'end-other-sessions',
     ],
     account_empty: ['sign-out', 'end-session-s1'],
+    sign_in_all_ways: ['username', 'password', 'login-submit', 'login-cancel', 'forgot-password', 'sign-up'],
+    account_security: [
+      'sign-out',
+      'current-password',
+      'current-password-reveal',
+      'new-password',
+      'new-password-reveal',
+      'change-password',
+    ],
+    account_email: ['sign-out', 'email', 'current-password', 'current-password-reveal', 'send-link'],
+    account_email_confirm: ['sign-out', 'confirm-email', 'confirm-email-no'],
+    account_data: [
+      'sign-out',
+      'export-data',
+      'current-password',
+      'current-password-reveal',
+      'confirm',
+      'delete-account',
+    ],
+    forgot: ['username', 'forgot-submit', 'to-sign-in'],
+    sign_up: ['email', 'sign-up-submit', 'to-sign-in'],
+    link_reset: ['new-password', 'new-password-reveal', 'link-submit'],
+    link_reset_elsewhere: ['username', 'new-password', 'new-password-reveal', 'link-submit'],
+    link_done: ['to-sign-in'],
     account_sessions: [
       'sign-out',
       'end-session-s1',

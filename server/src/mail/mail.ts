@@ -1,0 +1,40 @@
+import type { Settings } from '../config/options.ts';
+import type { Instance } from '../instance/instance.ts';
+import { causeOf, type Log } from '../log/log.ts';
+import type { Operator } from '../pages/operator.ts';
+import { LinkBook, MailQueue } from '../people/mailing.ts';
+import { MailDeliverer } from './deliverer.ts';
+import { openSmtp } from './smtp.ts';
+
+/** What sends the emails of a server. */
+export interface MailService {
+  readonly queue: MailQueue;
+  readonly links: LinkBook;
+  readonly deliverer: MailDeliverer;
+}
+
+interface Surroundings {
+  readonly settings: Pick<Settings, 'smtpUrl' | 'mailFrom'>;
+  readonly operator: Operator;
+  readonly log: Log;
+}
+
+/** Without an SMTP server, emails go to the mailbox of the demo. */
+export async function openMail(
+  { issuer, mails, mailedLinks, people, storage, secret }: Instance,
+  { settings: { smtpUrl, mailFrom = '' }, operator, log }: Surroundings,
+): Promise<MailService> {
+  const links = new LinkBook({ links: mailedLinks, issuer });
+  const queue = new MailQueue({ mails, secret: secret(), onQueued: () => void deliverer.begin() });
+  const deliverer = new MailDeliverer({
+    ...{ queue, links, people, storage },
+    operator: {
+      name: operator.name ?? new URL(issuer).host,
+      ...(operator.color !== undefined && { color: operator.color }),
+    },
+    smtp: smtpUrl === undefined ? undefined : await openSmtp(smtpUrl, mailFrom),
+    report: ({ type, ...known }) => log[type === 'mail_sent' ? 'info' : 'warn']({ event: type, ...known }),
+    onFault: (error) => log.error({ event: 'mail_fault', cause: causeOf(error) }),
+  });
+  return { queue, links, deliverer };
+}

@@ -1,0 +1,104 @@
+import { html, raw } from 'hono/html';
+import { type Brand, isColor, textOn } from '../pages/brand.ts';
+import type { RenderedMail } from '../people/mailing.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { type Language, textsIn } from '../texts/texts.ts';
+
+/** A link of an email. */
+interface MailLink {
+  readonly url: string;
+  /** The account that it is for, if the email is about several. */
+  readonly account?: string;
+}
+
+export interface MailView {
+  readonly template: keyof Texts['mails']['templates'];
+  /** Who is greeted. */
+  readonly username?: string;
+  readonly links?: readonly MailLink[];
+  /** How long the links are valid. */
+  readonly validSeconds?: number;
+  /** A further value that the text names, such as the new address. */
+  readonly value?: string;
+}
+
+/** Renders an email as text and as HTML, without pictures and without anything from other places. */
+export async function renderMail(view: MailView, language: Language, operator: Brand): Promise<RenderedMail> {
+  const texts = textsIn(language);
+  const { mails } = texts;
+  const words = mails.templates[view.template];
+  const before = [
+    ...(view.username === undefined ? [] : [mails.greeting(view.username)]),
+    words.text(operator.name, view.value ?? ''),
+  ];
+  const links = (view.links ?? []).map(({ url, account }) => ({
+    url,
+    label: labelOf(words.action, account, mails.actionFor),
+  }));
+  const after = [
+    ...(view.validSeconds === undefined ? [] : [mails.linkValid(texts.formats.duration(view.validSeconds))]),
+    ...(words.note === undefined ? [] : [words.note]),
+  ];
+  const text = [
+    ...before,
+    ...links.map(({ label, url }) => `${label}:\n${url}`),
+    ...after,
+    `-- \n${mails.automatic(operator.name)}`,
+  ];
+  return {
+    subject: words.subject(operator.name),
+    text: `${text.join('\n\n')}\n`,
+    html: String(await documentOf({ before, links, after }, texts, operator)),
+  };
+}
+
+function labelOf(
+  action: string | undefined,
+  account: string | undefined,
+  actionFor: Texts['mails']['actionFor'],
+): string {
+  if (action === undefined) throw new TypeError('this email has no link');
+  return account === undefined ? action : actionFor(action, account);
+}
+
+interface Parts {
+  readonly before: readonly string[];
+  readonly links: readonly { readonly label: string; readonly url: string }[];
+  readonly after: readonly string[];
+}
+
+/** Mail programs ignore style sheets, so each element has its own style. */
+const STYLE = {
+  body: 'margin:0;padding:24px;font:16px/1.5 system-ui,-apple-system,Segoe UI,Roboto,sans-serif',
+  text: 'margin:0 0 16px',
+  small: 'margin:24px 0 0;padding-top:16px;border-top:1px solid #84878f;font-size:14px',
+  address: 'font-size:14px;word-break:break-all',
+};
+
+const DEFAULT_COLOR = '#1d5f63';
+
+function documentOf(
+  { before, links, after }: Parts,
+  { language, mails }: Texts,
+  { name, color }: Brand,
+): Html {
+  const tile = color !== undefined && isColor(color) ? color : DEFAULT_COLOR;
+  const button = `display:inline-block;padding:12px 20px;border-radius:8px;background:${tile};color:${textOn(tile)};font-weight:600;text-decoration:none`;
+  const paragraph = (text: string) => html`<p style="${STYLE.text}">${text}</p>\n`;
+  return html`<!doctype html>
+<html lang="${language}">
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${name}</title></head>
+<body style="${raw(STYLE.body)}">
+<div style="max-width:36rem;margin:0 auto">
+<p style="margin:0 0 24px;font-size:18px;font-weight:600">${name}</p>
+${before.map(paragraph)}${links.map(
+  ({ label, url }) => html`<p style="${STYLE.text}"><a href="${url}" style="${button}">${label}</a></p>
+<p style="${STYLE.text};${STYLE.address}">${mails.linkHint}<br><a href="${url}">${url}</a></p>
+`,
+)}${after.map(paragraph)}<p style="${STYLE.small}">${mails.automatic(name)}</p>
+</div>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,116 @@
+import type { Transporter } from 'nodemailer';
+import { isLoopback } from '../config/options.ts';
+import type { RenderedMail } from '../people/mailing.ts';
+
+/** Milliseconds. The lease of an email is longer than all of them together. */
+const TIMEOUTS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
+
+/** Settings for `nodemailer`. A host beyond this machine must offer TLS with a valid certificate. */
+export function transportOptions(url: string) {
+  const { protocol, hostname, port, username, password } = new URL(url);
+  const isImplicit = protocol === 'smtps:';
+  const isLocal = isLoopback(hostname);
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (isImplicit ? 465 : 587) : Number(port),
+    secure: isImplicit,
+    requireTLS: !isImplicit && !isLocal,
+    // A local relay often has a certificate for another name. Without TLS, it would be trusted as much.
+    tls: { minVersion: 'TLSv1.2' as const, rejectUnauthorized: isImplicit || !isLocal },
+    ...(username !== '' && {
+      auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
+    }),
+    ...TIMEOUTS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+}
+
+/** Why an email could not be sent, in words for operators. */
+export class MailFailure extends Error {
+  override readonly name = 'MailFailure';
+  /** Whether the server refused this email for good (RFC 5321 §4.2.1: 5yz). */
+  readonly isPermanent: boolean;
+  /** For the log, which names no address. */
+  readonly code: string;
+
+  constructor(message: string, code: string, isPermanent: boolean) {
+    super(message);
+    this.code = code;
+    this.isPermanent = isPermanent;
+  }
+}
+
+/** Sends emails through an SMTP server. */
+export interface Smtp {
+  /**
+   * @returns the server’s answer
+   * @throws {MailFailure} the server did not take the email
+   */
+  send(to: string, mail: RenderedMail, id: string): Promise<string>;
+  close(): void;
+}
+
+/** @param options defaults to those of the URL */
+export async function openSmtp(url: string, from: string, options = transportOptions(url)): Promise<Smtp> {
+  // Loaded only when mail is on.
+  const { createTransport } = await import('nodemailer');
+  const transport: Transporter = createTransport(options);
+  const { host, port } = options;
+  return {
+    async send(to, { subject, text, html }, id) {
+      try {
+        const sent = await transport.sendMail({
+          from,
+          // An object, so that commas in it cannot add recipients.
+          to: { name: '', address: to },
+          ...{ subject, text, html },
+          messageId: `<${id}@${domainOf(from)}>`,
+          // RFC 3834 §5: no automatic answers, please.
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
+        return String(sent.response);
+      } catch (error) {
+        throw failureOf(error, `${host}:${port}`);
+      }
+    },
+    close: () => transport.close(),
+  };
+}
+
+function domainOf(from: string): string {
+  return /@([^\s>]+)/.exec(from)?.[1] ?? 'localhost';
+}
+
+const MAX_RESPONSE = 300;
+
+/** What went wrong, by the error codes of `nodemailer`. */
+const IN_WORDS: Readonly<Record<string, string>> = {
+  EAUTH: 'the server refused the username or password',
+  ETLS: 'no TLS connection could be made, and grantd sends without TLS to loopback only',
+  EENVELOPE: 'the server refused the sender or the recipient',
+  EMESSAGE: 'the server refused the message',
+  EDNS: 'the host name could not be resolved',
+  ECONNECTION: 'no connection could be made',
+  ESOCKET: 'no connection could be made',
+  ECONNREFUSED: 'no connection could be made',
+  ETIMEDOUT: 'the server did not answer in time',
+  EPROTOCOL: 'the server did not speak SMTP',
+};
+
+function failureOf(error: unknown, server: string): MailFailure {
+  const given: Record<string, unknown> = typeof error === 'object' && error !== null ? { ...error } : {};
+  const code = String(given.code ?? 'unknown');
+  const status = Number(given.responseCode ?? 0);
+  const response =
+    typeof given.response === 'string' ? given.response : error instanceof Error ? error.message : '';
+  const words = IN_WORDS[code] ?? 'the email could not be sent';
+  const said = response === '' ? '' : `: ${response.replaceAll(/\s+/g, ' ').slice(0, MAX_RESPONSE)}`;
+  // A refused password or a missing extension is a matter of the settings, which the operator can mend.
+  const isPermanent = status >= 500 && (code === 'EENVELOPE' || code === 'EMESSAGE');
+  return new MailFailure(
+    `${server}: ${words}${said}`,
+    status === 0 ? code : `${code} ${status}`,
+    isPermanent,
+  );
+}

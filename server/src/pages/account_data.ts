@@ -1,0 +1,203 @@
+import { html } from 'hono/html';
+import { claimsOf } from '../data/people.ts';
+import { counts } from '../people/consents.ts';
+import { verifiedAddressOf } from '../people/mailing.ts';
+import { textsIn } from '../texts/texts.ts';
+import { type AccountView, accountFrame, accountView, openAccount } from './account_frame.ts';
+import {
+  type CurrentPasswordProblem,
+  checkPassword,
+  currentPasswordField,
+  currentPasswordText,
+  isAboutCurrent,
+} from './account_security.ts';
+import { operatorMark } from './brand.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { problemBox, revealScript } from './fields.ts';
+import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { verifiedForm } from './pending_page.ts';
+
+/** `GET /account/data`. */
+export function showData(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'data');
+    if (session instanceof Response) return session;
+    return renderPage(c, await dataOf(c, parts, session));
+  };
+}
+
+/** `POST /account/data`: sends the user’s data as a file, or deletes the account. */
+export function submitData(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'data');
+    if (session instanceof Response) return session;
+    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+    if (form.get('export_data') !== null) return exportData(c, parts, session);
+
+    const refuse = async (
+      problem: NonNullable<DataView['problem']>,
+      status: 400 | 403 | 429 | 503,
+      secondsToWait?: number,
+    ) => renderPage(c, { ...(await dataOf(c, parts, session, problem, secondsToWait)), status });
+    if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
+    const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
+    if ('refusal' in checked) {
+      const { problem, status, secondsToWait } = checked.refusal;
+      return refuse(problem, status, secondsToWait);
+    }
+    return remove(c, parts, session);
+  };
+}
+
+async function remove(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
+  const { person } = session;
+  const setting = pageSetting(c, parts);
+  // Notifies the applications, which the removal does not.
+  void parts.notifyClients(await parts.sessionEnding.end({ subject: person.subject }));
+  await parts.removal.remove(person.subject);
+  await parts.browserSessions.end(c, session);
+  const { subject } = person;
+  parts.requestLog.pageEvent({
+    type: 'account_removed',
+    page: 'account',
+    requestId: requestIdOf(c),
+    subject,
+  });
+  const to = verifiedAddressOf(person);
+  // Names no user, so that the removal does not remove it.
+  if (to !== undefined)
+    await parts.mail?.queue.add({
+      ...{ template: 'account_removed', to, language: setting.language },
+      parameters: { username: person.name },
+    });
+  return renderPage(c, accountRemovedPage({ home: `${parts.basePath}/` }, setting));
+}
+
+/** Everything that the server stores about the user, as JSON. Secrets are left out. */
+async function exportData(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
+  const { person } = session;
+  const { subject } = person;
+  const [sessions, consents, grants] = await Promise.all([
+    parts.browserSessions.ofPerson(person),
+    parts.consents.ofSubject(subject),
+    parts.grants.grantsOf(subject),
+  ]);
+  const clients = await Promise.all(consents.map(({ clientId }) => parts.clients.get(clientId)));
+  const time = (ms: number) => new Date(ms).toISOString();
+  const data = {
+    issuer: parts.server.issuer,
+    sub: subject,
+    createdAt: time(person.createdAtMs),
+    claims: claimsOf(person),
+    sessions: sessions.map(({ userAgent, signedInAtMs, lastSeenAtMs }) => ({
+      userAgent,
+      signedInAt: time(signedInAtMs),
+      lastSeenAt: time(lastSeenAtMs),
+    })),
+    consents: consents
+      .filter((consent, index) => counts(consent, clients[index]))
+      .map(({ clientId, entries }) => ({
+        clientId,
+        entries: entries.map(({ scopes, resources, claims, details, givenAtMs }) => ({
+          ...{ scopes, resources, claims },
+          authorizationDetails: details.map((detail): unknown => JSON.parse(detail)),
+          givenAt: time(givenAtMs),
+        })),
+      })),
+    grants: grants.map(({ clientId, scopes, createdAtMs }) => ({
+      clientId,
+      scopes,
+      createdAt: time(createdAtMs),
+    })),
+  };
+  parts.requestLog.pageEvent({ type: 'data_exported', page: 'account', requestId: requestIdOf(c), subject });
+  return c.body(`${JSON.stringify(data, null, 2)}\n`, 200, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-disposition': 'attachment; filename="account.json"',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+  });
+}
+
+async function dataOf(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  problem?: DataView['problem'],
+  secondsToWait?: number,
+): Promise<Page> {
+  const view = {
+    ...(await accountView(c, parts, session, 'data')),
+    ...(problem !== undefined && { problem }),
+    ...(secondsToWait !== undefined && { secondsToWait }),
+  };
+  return dataPage(view, pageSetting(c, parts));
+}
+
+export interface DataView extends AccountView {
+  readonly problem?: CurrentPasswordProblem | 'not_confirmed';
+  readonly secondsToWait?: number;
+}
+
+/** `/account/data`: button `export-data`; fields `current_password` and `confirm`, button `delete-account`. */
+export function dataPage(view: DataView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account } = texts;
+  const { problem } = view;
+  const text = isAboutCurrent(problem)
+    ? currentPasswordText(problem, view.secondsToWait, texts)
+    : account.notConfirmed;
+  const isUnconfirmed =
+    problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem"` : '';
+  return {
+    ...accountFrame(view, setting, {
+      title: account.pages.data,
+      isProblem: problem !== undefined,
+      body: html`<section aria-labelledby="export">
+<h2 id="export">${account.exportData}</h2>
+<p class="lead">${account.exportText}</p>
+<div class="fields">
+<form method="post" action="${view.base}/data">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<button id="export-data" type="submit" name="export_data" value="yes">${account.exportYes}</button>
+</form>
+</div>
+</section>
+<section aria-labelledby="delete">
+<h2 id="delete">${account.deleteAccount}</h2>
+<p class="lead">${account.deleteText}</p>
+${problem === undefined ? '' : problemBox(text)}
+<div class="fields">
+<form method="post" action="${view.base}/data">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${currentPasswordField(problem, texts)}
+<div class="check">
+<input id="confirm" name="confirm" type="checkbox" value="yes" required${isUnconfirmed}>
+<label for="confirm">${account.deleteConfirm}</label>
+</div>
+<button id="delete-account" type="submit" class="danger">${account.deleteYes}</button>
+</form>
+</div>
+</section>
+${revealScript()}`,
+    }),
+    runsReveal: true,
+  };
+}
+
+/** After the removal of an account: link `to-home`. */
+export function accountRemovedPage({ home }: { readonly home: string }, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  return {
+    ...setting,
+    title: texts.account.deletedTitle,
+    body: html`<header>
+${operatorMark(setting.operator)}
+<h1>${texts.account.deletedTitle}</h1>
+<p class="lead">${texts.account.deletedText}</p>
+</header>
+<a id="to-home" class="button" href="${home}">${texts.problemWays.home}</a>`,
+  };
+}

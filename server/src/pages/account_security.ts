@@ -1,0 +1,164 @@
+import { html } from 'hono/html';
+import type { Person } from '../data/people.ts';
+import type { PasswordProblem } from '../people/passwords.ts';
+import { signIn } from '../people/sign_in.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
+import { endOtherSessions } from './account_sessions.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { passwordField, problemBox, revealScript } from './fields.ts';
+import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
+import { verifiedForm } from './pending_page.ts';
+
+/** `GET /account/security`. */
+export function showSecurity(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'security');
+    if (session instanceof Response) return session;
+    return renderPage(c, await securityOf(c, parts, session));
+  };
+}
+
+/** `POST /account/security`: changes the password, and signs out all other browsers. */
+export function submitSecurity(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'security');
+    if (session instanceof Response) return session;
+    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+    const refuse = async (problem: SecurityView['problem'], of: RefusedPassword = {}) => {
+      const page = await securityOf(c, parts, session, { ...of, ...(problem && { problem }) });
+      return renderPage(c, { ...page, status: of.status ?? 400 });
+    };
+    const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
+    if ('refusal' in checked) return refuse(checked.refusal.problem, checked.refusal);
+    const { person } = checked;
+    const password = form.get('new_password') ?? '';
+    const { name, claims } = person;
+    const problem = await parts.passwordRules.problemOf(password, { name, email: claims.email });
+    if (problem !== undefined) return refuse(problem);
+    const { language } = pageSetting(c, parts);
+    const changed = await parts.selfService.changePassword(person, password, language);
+    if (changed === undefined) return refuse('credentials_wrong', { status: 403 });
+    const { subject } = person;
+    parts.requestLog.pageEvent({
+      type: 'password_changed',
+      page: 'account',
+      requestId: requestIdOf(c),
+      subject,
+    });
+    // A cookie that somebody has copied ends too.
+    await parts.browserSessions.begin(c, changed);
+    await endOtherSessions(c, parts, session);
+    return toAccount(c, parts, session, 'security', { done: 'password_changed' });
+  };
+}
+
+async function securityOf(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  refused: Pick<SecurityView, 'problem' | 'secondsToWait'> = {},
+): Promise<Page> {
+  const view = {
+    ...(await accountView(c, parts, session, 'security')),
+    minLength: parts.passwordRules.minLength,
+    ...refused,
+  };
+  return securityPage(view, pageSetting(c, parts));
+}
+
+/** Why the current password of a form does not count. */
+interface RefusedPassword {
+  readonly problem?: CurrentPasswordProblem;
+  readonly status?: 400 | 403 | 429 | 503;
+  readonly secondsToWait?: number;
+}
+
+export type CurrentPasswordProblem = 'credentials_wrong' | 'too_many_attempts' | 'too_many_sign_ins';
+
+/** Checks the current password of a signed-in user. Wrong ones count like those of the sign-in page. */
+export async function checkPassword(
+  c: PageContext,
+  parts: PageParts,
+  { person, id }: BrowserSession,
+  password: string,
+): Promise<
+  | { readonly person: Person }
+  | { readonly refusal: Required<Pick<RefusedPassword, 'problem' | 'status'>> & RefusedPassword }
+> {
+  const outcome = await signIn(parts.signInParts, person.name, password, placeFinder(c, parts));
+  if ('person' in outcome && outcome.person.subject === person.subject) return outcome;
+  const reason = 'refused' in outcome ? outcome.refused : 'password_wrong';
+  const { subject } = person;
+  const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), subject } as const;
+  parts.requestLog.pageEvent({ ...event, sessionId: id, reason });
+  if (!('refused' in outcome) || !('secondsToWait' in outcome))
+    return { refusal: { problem: 'credentials_wrong', status: 403 } };
+  const { refused: problem, secondsToWait } = outcome;
+  return { refusal: { problem, status: problem === 'too_many_attempts' ? 429 : 503, secondsToWait } };
+}
+
+export interface SecurityView extends AccountView {
+  readonly minLength: number;
+  readonly problem?: CurrentPasswordProblem | PasswordProblem;
+  readonly secondsToWait?: number;
+}
+
+/** `/account/security`: fields `current_password` and `new_password`, button `change-password`. */
+export function securityPage(view: SecurityView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account, passwords } = texts;
+  const { problem, minLength } = view;
+  const isCurrentWrong = isAboutCurrent(problem);
+  return {
+    ...accountFrame(view, setting, {
+      title: account.pages.security,
+      lead: account.securityText,
+      isProblem: problem !== undefined,
+      body: html`<section aria-labelledby="password">
+<h2 id="password">${account.password}</h2>
+${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+<div class="fields">
+<form method="post" action="${view.base}/security">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${currentPasswordField(problem, texts)}
+${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: problem !== undefined && !isCurrentWrong }, texts, minLength)}
+<button id="change-password" type="submit" class="primary">${account.changePassword}</button>
+</form>
+</div>
+</section>
+${revealScript()}`,
+    }),
+    runsReveal: true,
+  };
+}
+
+export function isAboutCurrent(problem: unknown): problem is CurrentPasswordProblem {
+  return (
+    problem === 'credentials_wrong' || problem === 'too_many_attempts' || problem === 'too_many_sign_ins'
+  );
+}
+
+export function currentPasswordText(
+  problem: CurrentPasswordProblem,
+  secondsToWait: number | undefined,
+  { signIn: words, passwords, formats }: Texts,
+): string {
+  const text = problem === 'credentials_wrong' ? passwords.currentWrong : words.problems[problem];
+  return secondsToWait === undefined ? text : `${text} ${words.tryAgainIn(formats.duration(secondsToWait))}`;
+}
+
+/** The field for the current password, with what is wrong with it. */
+export function currentPasswordField(problem: unknown, texts: Texts): Html {
+  return passwordField(
+    {
+      ...{ id: 'current-password', name: 'current_password', autocomplete: 'current-password' },
+      label: texts.passwords.currentPassword,
+      isWrong: isAboutCurrent(problem),
+    },
+    texts,
+  );
+}

@@ -1,0 +1,182 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { isJsonObject } from '@grantd/core/options';
+import type { LinkPurpose, MailedLink, MailedLinks, Mails, StoredMail } from '../data/mails.ts';
+import { NO_PASSWORD, type Person } from '../data/people.ts';
+import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+
+/** Milliseconds for which a mailed link is valid. It counts from the delivery attempt. */
+export const LINK_LIFETIMES_MS: Readonly<Record<LinkPurpose, number>> = {
+  reset: 30 * 60 * 1000,
+  verify: 24 * 60 * 60 * 1000,
+  sign_up: 60 * 60 * 1000,
+  invite: 7 * 24 * 60 * 60 * 1000,
+};
+
+/** The emails that the server sends, and what each needs to know. */
+export interface MailParameters {
+  /** A request by a visitor. Whether it leads to an email is decided when it is due, not when it is made. */
+  readonly reset: { readonly browser: string };
+  readonly sign_up: { readonly browser: string };
+  readonly verify: Record<never, never>;
+  readonly invite: Record<never, never>;
+  readonly password_changed: Record<never, never>;
+  readonly email_changed: { readonly newAddress: string };
+  readonly account_removed: { readonly username: string };
+  readonly test: Record<never, never>;
+}
+
+export type MailTemplate = keyof MailParameters;
+
+/** An email as it is sent. */
+export interface RenderedMail {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** An email to queue. */
+interface MailToSend<T extends MailTemplate> {
+  readonly template: T;
+  /** The address, or what a visitor typed. */
+  readonly to: string;
+  readonly language: string;
+  /** The user that it is about, if known. */
+  readonly subject?: string;
+  readonly parameters: MailParameters[T];
+}
+
+/** Queues emails for the running server. Their parameters are sealed, because they are about people. */
+export class MailQueue {
+  readonly mails: Mails;
+  readonly #secret: ProgramSecret;
+  readonly #clock: () => number;
+  readonly #onQueued: () => void;
+
+  /** @param onQueued called after each email, so that a deliverer in this process begins at once */
+  constructor(parts: {
+    readonly mails: Mails;
+    readonly secret: ProgramSecret;
+    readonly clock?: () => number;
+    readonly onQueued?: () => void;
+  }) {
+    this.mails = parts.mails;
+    this.#secret = parts.secret;
+    this.#clock = parts.clock ?? Date.now;
+    this.#onQueued = parts.onQueued ?? (() => {});
+  }
+
+  /** @returns the ID of the email */
+  async add<T extends MailTemplate>({
+    template,
+    to,
+    language,
+    subject,
+    parameters,
+  }: MailToSend<T>): Promise<string> {
+    const sealed = await this.seal(parameters);
+    const id = await this.mails.add({ template, recipient: to, language, subject, sealed }, this.#clock());
+    this.#onQueued();
+    return id;
+  }
+
+  async seal(value: unknown): Promise<string> {
+    return seal(await this.#secret.key('mail'), JSON.stringify(value));
+  }
+
+  /** @returns `undefined` if it was sealed under a secret that the server no longer has */
+  async open({ sealed }: Pick<StoredMail, 'sealed'>): Promise<Readonly<Record<string, unknown>> | undefined> {
+    for (const key of await this.#secret.keys('mail')) {
+      const text = unseal(key, sealed);
+      const value: unknown = text === undefined ? undefined : JSON.parse(text);
+      if (isJsonObject(value)) return value;
+    }
+    return undefined;
+  }
+}
+
+/** What a new link is for. */
+interface LinkToMake {
+  readonly purpose: LinkPurpose;
+  readonly address: string;
+  readonly person?: Pick<Person, 'subject' | 'passwordHash'>;
+  /** The cookie of the browser that asked for it. */
+  readonly browser?: string;
+}
+
+/** Makes and uses the single-use links in emails. */
+export class LinkBook {
+  readonly #links: MailedLinks;
+  readonly #issuer: string;
+  readonly #clock: () => number;
+
+  /** @param parts.issuer the base of every link. No header of a request can change it. */
+  constructor(parts: {
+    readonly links: MailedLinks;
+    readonly issuer: string;
+    readonly clock?: () => number;
+  }) {
+    this.#links = parts.links;
+    this.#issuer = parts.issuer;
+    this.#clock = parts.clock ?? Date.now;
+  }
+
+  /** @returns the URL for the email */
+  async make({ purpose, address, person, browser }: LinkToMake): Promise<string> {
+    const token = randomBytes(32).toString('base64url');
+    await this.#links.add(digestOf(token), {
+      purpose,
+      address,
+      subject: person?.subject,
+      passwordDigest: person && digestOf(person.passwordHash),
+      browserDigest: browser === undefined ? undefined : digestOf(browser),
+      expiresAtMs: this.#clock() + LINK_LIFETIMES_MS[purpose],
+    });
+    return `${this.#issuer.replace(/\/$/, '')}/link?token=${token}`;
+  }
+
+  /** Looks at a link without using it. @returns `undefined` if it is invalid */
+  find(token: string): Promise<MailedLink | undefined> {
+    return this.#links.find(digestOf(token), this.#clock());
+  }
+
+  /** Uses a link up. @returns `undefined` if it is invalid, or another request was faster */
+  use(token: string): Promise<MailedLink | undefined> {
+    return this.#links.use(digestOf(token), this.#clock());
+  }
+
+  /** Makes a used link usable again, because its use has failed. */
+  restore(token: string, link: MailedLink): Promise<void> {
+    return this.#links.add(digestOf(token), link);
+  }
+}
+
+/** Whether a link was made for this user as they are: a new password or address ends links that set a password. */
+export function isCurrent(link: MailedLink, person: Person): boolean {
+  if (link.subject !== person.subject || link.passwordDigest !== digestOf(person.passwordHash)) return false;
+  if (link.purpose === 'invite') return person.passwordHash === NO_PASSWORD;
+  return link.purpose === 'verify' || verifiedAddressOf(person) === link.address;
+}
+
+/** Whether a link was asked for in the browser with this cookie. Links that an operator asked for belong to none. */
+export function isFromBrowser({ browserDigest }: MailedLink, browser: string | undefined): boolean {
+  return browserDigest === undefined || (browser !== undefined && digestOf(browser) === browserDigest);
+}
+
+/** The address to which emails about the account go. */
+export function verifiedAddressOf({
+  claims: { email, email_verified: isVerified },
+}: Person): string | undefined {
+  return typeof email === 'string' && isVerified === true ? email : undefined;
+}
+
+/** Longer ones cannot be delivered (RFC 5321 §4.5.3.1.3). */
+const MAX_ADDRESS = 254;
+
+/** Whether a text can be an address. Characters that could end the address in a header are not allowed. */
+export function isAddress(text: string): boolean {
+  return text.length <= MAX_ADDRESS && /^[^\s@<>()[\]\\,;:"\p{C}]+@[^\s@<>()[\]\\,;:"\p{C}]+$/u.test(text);
+}
+
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
+}

@@ -1,0 +1,109 @@
+import type { AdministrableStorage } from '@grantd/core';
+import type { MailedLink } from '../data/mails.ts';
+import { emailKey, type People, type Person } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
+import { isCurrent, type MailQueue, verifiedAddressOf } from './mailing.ts';
+import type { PasswordHasher } from './password_hasher.ts';
+import type { SessionEnd, SessionEnding } from './sessions.ts';
+
+interface Parts {
+  /** Records changes under the actor `user`. */
+  readonly people: People;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState' | 'revokeAll'>;
+  readonly ending: Pick<SessionEnding, 'end'>;
+  readonly hasher: Pick<PasswordHasher, 'hash'>;
+  /** `undefined` if the server sends no emails. */
+  readonly queue: MailQueue | undefined;
+}
+
+const MAX_ATTEMPTS = 5;
+
+/** Changes that users make to their own accounts. The callers have checked who they are. */
+export class SelfService {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The enabled user whom a link is about, as long as the link fits them. */
+  async userOf(link: MailedLink): Promise<Person | undefined> {
+    const { people, storage } = this.#parts;
+    const person = link.subject === undefined ? undefined : await people.bySubject(link.subject);
+    if (person === undefined || !isCurrent(link, person)) return undefined;
+    const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
+    return state?.disabledAtMs === undefined ? person : undefined;
+  }
+
+  /**
+   * Sets a password by a link, ends all sessions and revokes all tokens. They end before the change too, so that a fault
+   * leaves the link usable, and nobody signed in with the old password.
+   * @param use uses the link up
+   * @returns the ended sessions; `undefined` if another request was faster
+   */
+  async resetPassword(
+    person: Person,
+    password: string,
+    language: string,
+    use: () => Promise<MailedLink | undefined>,
+  ): Promise<readonly SessionEnd[] | undefined> {
+    const { people, hasher } = this.#parts;
+    const hash = await hasher.hash(password);
+    const before = await this.#endEverything(person);
+    const link = await use();
+    if (link === undefined || !(await people.setPasswordHash(person.subject, hash, person.passwordHash)))
+      return undefined;
+    const ended = [...before, ...(await this.#endEverything(person))];
+    // The address of an invitation is verified by the use of its link.
+    const owner = link.purpose === 'invite' ? await this.#verify(person.subject, link.address) : person;
+    if (link.purpose === 'reset') await this.#notify(owner ?? person, language);
+    return ended;
+  }
+
+  /** @returns the user with the new password; `undefined` if it was changed by another request */
+  async changePassword(person: Person, password: string, language: string): Promise<Person | undefined> {
+    const { people, hasher } = this.#parts;
+    const passwordHash = await hasher.hash(password);
+    if (!(await people.setPasswordHash(person.subject, passwordHash, person.passwordHash))) return undefined;
+    const changed = { ...person, passwordHash };
+    await this.#notify(changed, language);
+    return changed;
+  }
+
+  /** Sets a verified address, and tells the old one. @returns `false` if the user has changed too often meanwhile */
+  async changeEmail(person: Person, address: string, language: string): Promise<boolean> {
+    const old = verifiedAddressOf(person);
+    const changed = await this.#verify(person.subject, address);
+    if (changed === undefined) return false;
+    if (old !== undefined && emailKey(old) !== emailKey(address)) {
+      const { subject } = person;
+      const parameters = { newAddress: address };
+      await this.#parts.queue?.add({ template: 'email_changed', to: old, subject, language, parameters });
+    }
+    return true;
+  }
+
+  async #verify(subject: string, email: string): Promise<Person | undefined> {
+    const { people } = this.#parts;
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const person = await people.bySubject(subject);
+      if (person === undefined) return undefined;
+      const changed = { ...person, claims: { ...person.claims, email, email_verified: true } };
+      if ((await people.update(changed)) === 'updated') return changed;
+    }
+    return undefined;
+  }
+
+  async #endEverything({ subject }: Person): Promise<readonly SessionEnd[]> {
+    const ended = await this.#parts.ending.end({ subject });
+    await askStorage(() => this.#parts.storage.revokeAll({ principal: 'subject', id: subject }));
+    return ended;
+  }
+
+  async #notify(person: Person, language: string): Promise<void> {
+    const to = verifiedAddressOf(person);
+    if (to === undefined) return;
+    const { subject } = person;
+    await this.#parts.queue?.add({ template: 'password_changed', to, subject, language, parameters: {} });
+  }
+}

@@ -1,0 +1,466 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import { ANY_DATABASE } from './harness/databases.ts';
+import { newPerson } from './harness/new_person.ts';
+import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
+
+/** An email in the mailbox of the demo. */
+interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly links: readonly string[];
+}
+
+const NEW_PASSWORD = 'quartz falcon kettle';
+const OLD_PASSWORD = 'correct horse';
+
+for (const database of ANY_DATABASE) {
+  describe(`self-service on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), [
+        ...['--demo', '--sign-up', 'open', '--sign-up-domains', 'example.com,example.org'],
+        // Each test has an address of its own, because visitors of one place share a limit.
+        ...['--trusted-proxies', '127.0.0.1,::1'],
+      ]);
+    });
+
+    let places = 0;
+    const newBrowser = () => {
+      places += 1;
+      return new Browser(server.url, { 'x-forwarded-for': `198.51.100.${places}` });
+    };
+
+    /** A user with an address, and a browser that is signed in. */
+    async function person(name: string, email = `${name}@example.com`, isVerified = true) {
+      const { who } = await newPerson(server, name);
+      await grantdPrints(server.folder, [
+        ...['user', 'update', name, '--email', email, ...(isVerified ? ['--email-verified'] : [])],
+      ]);
+      return { who, email, browser: newBrowser() };
+    }
+
+    async function signedIn(browser: Browser, who: { username: string; password: string }): Promise<Page> {
+      return browser.submit(await browser.get(`${server.url}/account`), who);
+    }
+
+    const canSignIn = async (username: string, password: string) =>
+      !isLogin(await signedIn(newBrowser(), { username, password }));
+
+    async function mailbox(): Promise<readonly Mail[]> {
+      const { html } = await new Browser(server.url).get(`${server.url}/demo/mailbox`);
+      return [...html.matchAll(/<article class="mail">([\s\S]*?)<\/article>/g)].map(([, article = '']) => ({
+        to: unescaped(/<bdi>(.*?)<\/bdi>/.exec(article)?.[1] ?? ''),
+        subject: unescaped(/<h2>(.*?)<\/h2>/.exec(article)?.[1] ?? ''),
+        text: unescaped(article.replaceAll(/<[^>]*>/g, '')),
+        links: [...article.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => unescaped(href)),
+      }));
+    }
+
+    /** The newest email to an address, once there are that many. */
+    async function mailTo(address: string, count = 1): Promise<Mail> {
+      let mails: readonly Mail[] = [];
+      for (let tries = 0; tries < 400 && mails.length < count; tries++) {
+        mails = (await mailbox()).filter(({ to }) => to === address);
+        if (mails.length < count) await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      const [newest] = mails;
+      assert.ok(newest && mails.length === count, `${count} emails to ${address}, got ${mails.length}`);
+      return newest;
+    }
+
+    const linkIn = ({ links: [link] }: Mail) => link ?? assert.fail('no link');
+
+    /** Waits until the queue is empty, so that what was not sent is not only late. */
+    async function queueIsEmpty(): Promise<void> {
+      for (let tries = 0; tries < 400; tries++) {
+        const waiting = await withDatabaseOf(server, ({ mails }) => mails.list(false, 10));
+        if (waiting.length === 0) return;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      assert.fail('the queue does not become empty');
+    }
+
+    async function askForReset(browser: Browser, username: string): Promise<Page> {
+      return browser.submit(await browser.get(`${server.url}/forgot`), { username });
+    }
+
+    const asShown = ({ html }: Page) => html.replaceAll(/name="form_token" value="[^"]*"/g, '');
+
+    test('a forgotten password is replaced by a link, which ends all sessions and tokens and works once', async () => {
+      const { who, email, browser } = await person('ada');
+      const pkce = newPkce();
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid offline_access' });
+      const tokens = await redeem(server.url, pkce, await signInAndConsent(browser, url, who));
+      const visitor = newBrowser();
+      const login = await visitor.get(`${server.url}/account`);
+      assert.match(login.html, /<a id="forgot-password" href="\/forgot">/);
+      assert.match((await askForReset(visitor, email)).html, /id="mail-sent"/);
+      const link = linkIn(await mailTo(email));
+
+      const form = await visitor.get(link);
+      assert.equal(form.url, `${server.url}/link`, 'no page has the token in its URL');
+      assert.match(form.html, /for the account <bdi class="name">ada<\/bdi>/);
+      const done = await visitor.submit(form, { new_password: NEW_PASSWORD });
+      assert.match(done.html, /Your password has changed/);
+      assert.equal(visitor.cookies.has('grantd_link'), false);
+      assert.ok(isLogin(await visitor.get(`${server.url}/account`)), 'a link signs nobody in');
+
+      assert.ok(isLogin(await browser.get(`${server.url}/account`)));
+      for (const token of [tokens.access_token, tokens.refresh_token])
+        assert.equal((await introspect(server.url, String(token))).active, false);
+      assert.deepEqual(
+        [await canSignIn('ada', OLD_PASSWORD), await canSignIn('ada', NEW_PASSWORD)],
+        [false, true],
+      );
+      assert.match((await mailTo(email, 2)).subject, /has changed/);
+      const again = await visitor.get(link);
+      assert.deepEqual([again.status, /no longer works/.test(again.html)], [400, true]);
+      const events = await grantdPrints(server.folder, ['events', 'list', '--json']);
+      assert.match(events, /"person_password_set"[^}]*"user"/);
+    });
+
+    test('concurrent uses of one link change the password once', async () => {
+      const { email, browser } = await person('amy');
+      await askForReset(browser, email);
+      const form = await browser.get(linkIn(await mailTo(email)));
+      const passwords = ['quartz falcon kettle', 'marble pigeon saucer', 'copper walrus teapot'];
+      const pages = await Promise.all(passwords.map((one) => browser.submit(form, { new_password: one })));
+      assert.deepEqual(pages.map(({ status }) => status).sort(), [200, 400, 400]);
+      const works = [];
+      for (const one of passwords) works.push(await canSignIn('amy', one));
+      assert.deepEqual(
+        works,
+        pages.map(({ status }) => status === 200),
+      );
+    });
+
+    test('known, unknown, unverified and disabled users get the same answer, and only the known one an email', async () => {
+      const { email } = await person('bea');
+      const unverified = await person('ben', 'ben@example.com', false);
+      await person('bob');
+      await grantdPrints(server.folder, ['user', 'disable', 'bob']);
+      const typed = [
+        email,
+        'bea',
+        'nobody@example.com',
+        'nobody',
+        unverified.email,
+        'ben',
+        'bob@example.com',
+        'a\0b',
+      ];
+      const pages = [];
+      for (const one of typed) pages.push(await askForReset(newBrowser(), one));
+      const [first, ...others] = pages;
+      assert.ok(first);
+      for (const [at, page] of others.entries()) {
+        assert.equal(page.status, first.status, `${typed[at]}`);
+        assert.equal(asShown(page), asShown(first), `${typed[at]}`);
+        assert.deepEqual([...page.headers.keys()], [...first.headers.keys()]);
+      }
+      await mailTo(email, 2);
+      await queueIsEmpty();
+      const others2 = (await mailbox()).filter(({ to }) =>
+        ['ben@example.com', 'bob@example.com'].includes(to),
+      );
+      assert.deepEqual(others2, []);
+    });
+
+    test('a link is built from the issuer, whatever Host header asked for it', async () => {
+      const { email } = await person('cleo');
+      const { hostname, port } = new URL(server.url);
+      const { request } = await import('node:http');
+      const send = (method: string, headers: Record<string, string>, body = '') =>
+        new Promise<{ html: string; cookie: string }>((resolve, reject) => {
+          const sent = request({ hostname, port, path: '/forgot', method, headers }, (response) => {
+            let html = '';
+            response.setEncoding('utf8');
+            response.on('data', (text: string) => {
+              html += text;
+            });
+            response.on('end', () =>
+              resolve({
+                html,
+                cookie: (response.headers['set-cookie'] ?? [])
+                  .map((one) => one.replace(/;.*/, ''))
+                  .join('; '),
+              }),
+            );
+          });
+          sent.on('error', reject);
+          sent.end(body);
+        });
+      const forged = {
+        host: 'evil.example',
+        'x-forwarded-host': 'evil.example',
+        'x-forwarded-for': '192.0.2.77',
+      };
+      const form = await send('GET', forged);
+      const [, token = ''] = /name="form_token" value="([^"]*)"/.exec(form.html) ?? [];
+      await send(
+        'POST',
+        { ...forged, cookie: form.cookie, 'content-type': 'application/x-www-form-urlencoded' },
+        new URLSearchParams({ form_token: token, username: email }).toString(),
+      );
+      const mail = await mailTo(email);
+      assert.ok(linkIn(mail).startsWith(`${server.url}/link?token=`), linkIn(mail));
+      assert.doesNotMatch(mail.text, /evil/);
+    });
+
+    test('a link’s token leaks by no Referer: its page redirects, and every page forbids it', async () => {
+      const response = await fetch(`${server.url}/link?token=secret`, { redirect: 'manual' });
+      assert.deepEqual(
+        [response.status, response.headers.get('location'), response.headers.get('referrer-policy')],
+        [303, '/link', 'no-referrer'],
+      );
+      const cookie = response.headers.get('set-cookie') ?? '';
+      assert.match(cookie, /grantd_link=secret; Max-Age=1800; Path=\/; HttpOnly; SameSite=Lax/);
+      for (const path of ['/link', '/forgot', '/sign-up', '/demo/mailbox'])
+        assert.equal((await fetch(server.url + path)).headers.get('referrer-policy'), 'no-referrer', path);
+      await until(
+        () => server.log().some(({ path }) => path === '/link') && !server.stdout().includes('secret'),
+        'the log has the path without the token',
+      );
+    });
+
+    test('a link ends when the password or the address changes, or the user is disabled or removed', async () => {
+      const changes = [
+        ['user', 'update', 'NAME', '--email', 'other@example.com', '--email-verified'],
+        ['user', 'update', 'NAME', '--no-email-verified'],
+        ['user', 'disable', 'NAME'],
+        ['user', 'remove', 'NAME', '--yes'],
+        ['user', 'set-password', 'NAME', '--password-stdin'],
+      ];
+      for (const [at, change] of changes.entries()) {
+        const name = `dora${at}`;
+        const { email, browser } = await person(name);
+        await askForReset(browser, email);
+        const form = await browser.get(linkIn(await mailTo(email)));
+        const command = change.map((one) => (one === 'NAME' ? name : one));
+        await grantdPrints(server.folder, command, 'another password');
+        const used = await browser.submit(form, { new_password: NEW_PASSWORD });
+        assert.deepEqual([used.status, /no longer works/.test(used.html)], [400, true], command.join(' '));
+        assert.equal(await canSignIn(name, NEW_PASSWORD), false);
+      }
+    });
+
+    test('in another browser, a link needs the username too, and guesses are limited', async () => {
+      const { email, browser } = await person('eve');
+      await askForReset(browser, email);
+      const link = linkIn(await mailTo(email));
+      const phone = newBrowser();
+      const form = await phone.get(link);
+      assert.match(form.html, /asked for in another browser/);
+      assert.doesNotMatch(form.html.replace(email, ''), /\beve\b/, 'the page does not name the account');
+      const guess = () => phone.submit(form, { username: 'mallory', new_password: NEW_PASSWORD });
+      const statuses = [];
+      for (let tries = 0; tries < 11; tries++) statuses.push((await guess()).status);
+      assert.deepEqual(statuses, [...Array(10).fill(403), 429]);
+      assert.equal(await canSignIn('eve', OLD_PASSWORD), true);
+      const other = newBrowser();
+      const done = await other.submit(await other.get(link), { username: 'eve', new_password: NEW_PASSWORD });
+      assert.match(done.html, /Your password has changed/);
+    });
+
+    test('one email serves all users of an address, each with a link of its own', async () => {
+      await person('fay', 'family@example.com');
+      await person('finn', 'Family@Example.com');
+      const browser = newBrowser();
+      await askForReset(browser, 'family@example.com');
+      const mail = await mailTo('family@example.com');
+      assert.match(mail.text, /Choose a new password for fay[\s\S]*Choose a new password for finn/);
+      const [, second = ''] = mail.links;
+      const done = await browser.submit(await browser.get(second), { new_password: NEW_PASSWORD });
+      assert.equal(done.status, 200);
+      assert.deepEqual(
+        [await canSignIn('fay', OLD_PASSWORD), await canSignIn('finn', NEW_PASSWORD)],
+        [true, true],
+      );
+    });
+
+    test('requests for emails are limited for each address, known or not', async () => {
+      for (const typed of ['nobody2@example.com', 'alice@example.com']) {
+        const statuses = [];
+        for (let tries = 0; tries < 6; tries++)
+          statuses.push((await askForReset(newBrowser(), typed)).status);
+        assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429], typed);
+      }
+    });
+
+    test('chosen passwords are long and not common, and need no kinds of characters', async () => {
+      const { email, browser } = await person('gina-longname');
+      await askForReset(browser, email);
+      const form = await browser.get(linkIn(await mailTo(email)));
+      for (const [password, problem] of [
+        ['short words', /too short/],
+        ['x'.repeat(1025), /too long/],
+        ['password1234', /Many people use/],
+        ['Password1234!!', /Many people use/],
+        ['aaaaaaaaaaaaaaa', /Many people use/],
+        ['gina-longname', /must not be your username/],
+        ['gina-longname@example.com', /must not be your username/],
+      ] as const) {
+        const page = await browser.submit(form, { new_password: password });
+        assert.equal(page.status, 400);
+        assert.match(page.html, problem);
+        if (!password.startsWith('gina'))
+          assert.ok(!page.html.includes(`value="${password}"`), 'no page repeats a password');
+      }
+      assert.equal((await browser.submit(form, { new_password: 'ein langer satz' })).status, 200);
+    });
+
+    test('a user changes the password with the current one: other sessions end, and the cookie is new', async () => {
+      const { who, browser } = await person('hal');
+      await signedIn(browser, who);
+      const other = newBrowser();
+      await signedIn(other, who);
+      const security = `${server.url}/account/security`;
+      const copied = new Browser(server.url);
+      for (const [name, value] of browser.cookies) copied.cookies.set(name, value);
+      const form = await browser.get(security);
+      const wrong = await browser.submit(form, { current_password: 'wrong', new_password: NEW_PASSWORD });
+      assert.deepEqual([wrong.status, /current password is wrong/.test(wrong.html)], [403, true]);
+      const short = await browser.submit(form, { current_password: OLD_PASSWORD, new_password: 'short' });
+      assert.deepEqual([short.status, /too short/.test(short.html)], [400, true]);
+      const done = await browser.submit(form, { current_password: OLD_PASSWORD, new_password: NEW_PASSWORD });
+      assert.match(done.html, /id="notice"[\s\S]*Your password has changed/);
+      assert.ok(isLogin(await other.get(security)));
+      assert.ok(isLogin(await copied.get(security)), 'a copied cookie is dead');
+      assert.ok(!isLogin(await browser.get(security)));
+      assert.match((await mailTo('hal@example.com')).subject, /has changed/);
+      const statuses = [];
+      const next = await browser.get(security);
+      for (let tries = 0; tries < 11; tries++)
+        statuses.push((await browser.submit(next, { current_password: 'guess', new_password: 'x' })).status);
+      assert.deepEqual(statuses, [...Array(10).fill(403), 429]);
+    });
+
+    test('a new address counts when its link was used, by its user, and the old one is told', async () => {
+      const { who, browser, email } = await person('ida');
+      await signedIn(browser, who);
+      const change = async (typed: string, password = OLD_PASSWORD) =>
+        browser.submit(await browser.get(`${server.url}/account/email`), {
+          email: typed,
+          current_password: password,
+        });
+      assert.equal((await change('new-ida@example.net', 'wrong')).status, 403);
+      assert.equal((await change('not an address')).status, 400);
+      assert.match((await change('new-ida@example.net')).html, /A link is on its way/);
+      const link = linkIn(await mailTo('new-ida@example.net'));
+      assert.match((await browser.get(`${server.url}/account`)).html, /ida@example\.com/);
+
+      const stranger = await person('ivan');
+      await signedIn(stranger.browser, stranger.who);
+      assert.doesNotMatch((await stranger.browser.get(link)).html, /confirm-email/);
+
+      const question = await browser.get(link);
+      assert.match(question.html, /Your account will use <bdi class="name">new-ida@example\.net<\/bdi>/);
+      const done = await browser.submit(question, { confirm_email: 'yes' });
+      assert.match(done.html, /Your email address is confirmed[\s\S]*new-ida@example\.net/);
+      const notice = await mailTo(email);
+      assert.match(notice.text, /now uses the email address new-ida@example\.net/);
+      assert.match(
+        (await browser.submit(question, { confirm_email: 'yes' })).html,
+        /was used or has expired/,
+      );
+      await askForReset(newBrowser(), email);
+      await queueIsEmpty();
+      await mailTo(email, 1);
+    });
+
+    test('an account exists only after the owner of its address has made it', async () => {
+      const visitor = newBrowser();
+      const signUp = async (browser: Browser, email: string) =>
+        browser.submit(await browser.get(`${server.url}/sign-up`), { email });
+      assert.match((await visitor.get(`${server.url}/account`)).html, /<a id="sign-up" href="\/sign-up">/);
+      assert.match((await signUp(visitor, 'x@elsewhere.example')).html, /Addresses of this domain cannot/);
+      const sent = await signUp(visitor, 'kim@example.org');
+      const { email: known } = await person('karl');
+      assert.equal(
+        asShown(await signUp(newBrowser(), known)),
+        asShown(sent),
+        'no answer tells that it is known',
+      );
+      const forKnown = await mailTo(known);
+      assert.match(forKnown.subject, /already have an account/);
+      assert.deepEqual(forKnown.links, []);
+
+      // Whoever asked, only the mailbox's owner chooses name and password, and only then is there a user.
+      const link = linkIn(await mailTo('kim@example.org'));
+      assert.doesNotMatch(await grantdPrints(server.folder, ['user', 'list']), /kim/);
+      const owner = newBrowser();
+      const form = await owner.get(link);
+      const fields = { username: 'kim', new_password: NEW_PASSWORD };
+      assert.match((await owner.submit(form, { ...fields, username: 'KARL' })).html, /is taken/);
+      assert.match((await owner.submit(form, { ...fields, username: ' ' })).html, /not allowed/);
+      assert.match((await owner.submit(form, fields)).html, /Your account is ready/);
+      assert.equal(await canSignIn('kim', NEW_PASSWORD), true);
+      const shown = await grantdPrints(server.folder, ['user', 'show', 'kim', '--json']);
+      assert.match(shown, /"email":"kim@example\.org","email_verified":true/);
+      assert.equal((await visitor.get(link)).status, 400);
+    });
+
+    test('an invited user has no password until they choose one by their link, which verifies the address', async () => {
+      const invite = ['user', 'invite', 'lena', '--email', 'lena@example.com', '--claim', 'name=Lena'];
+      assert.match(await grantdPrints(server.folder, invite), /^added and invited lena, sub /);
+      assert.equal(await canSignIn('lena', ''), false);
+      await until(() => true, 'the server looks');
+      const link = linkIn(await mailTo('lena@example.com'));
+      const browser = newBrowser();
+      const done = await browser.submit(await browser.get(link), { new_password: NEW_PASSWORD });
+      assert.match(done.html, /Your account is ready/);
+      assert.match((await signedIn(browser, { username: 'lena', password: NEW_PASSWORD })).html, /Verified/);
+      assert.equal((await browser.get(link)).status, 400);
+      const again = await grantd(server.folder, invite);
+      assert.deepEqual([again.code, /already exists/.test(again.stderr)], [1, true]);
+    });
+
+    test('users export their data, and delete their account with its data', async () => {
+      const { who, browser, email } = await person('mia');
+      const pkce = newPkce();
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid profile offline_access' });
+      const tokens = await redeem(server.url, pkce, await signInAndConsent(browser, url, who));
+      const page = await browser.get(`${server.url}/account/data`);
+      const file = await browser.submit(page, { export_data: 'yes' });
+      assert.equal(file.headers.get('content-disposition'), 'attachment; filename="account.json"');
+      const data: Record<string, unknown> = JSON.parse(file.html);
+      assert.deepEqual(Object.keys(data), [
+        ...['issuer', 'sub', 'createdAt', 'claims', 'sessions', 'consents', 'grants'],
+      ]);
+      assert.deepEqual(data.claims, { preferred_username: 'mia', email, email_verified: true });
+      assert.doesNotMatch(file.html, /argon2|hash|secret/);
+
+      const fields = { current_password: OLD_PASSWORD, confirm: 'yes' };
+      assert.equal((await browser.submit(page, { current_password: OLD_PASSWORD })).status, 400);
+      assert.equal((await browser.submit(page, { ...fields, current_password: 'wrong' })).status, 403);
+      assert.match((await browser.submit(page, fields)).html, /Your account is deleted/);
+      assert.equal((await introspect(server.url, tokens.access_token)).active, false);
+      assert.equal((await grantd(server.folder, ['user', 'show', 'mia'])).code, 1);
+      assert.equal(await canSignIn('mia', OLD_PASSWORD), false);
+      assert.match((await mailTo(email)).subject, /is deleted/);
+    });
+
+    test('forms that were not made for this browser change nothing', async () => {
+      const { email, browser } = await person('nora');
+      await askForReset(browser, email);
+      const form = await browser.get(linkIn(await mailTo(email)));
+      const { form_token: _, ...others } = hiddenFields(form);
+      const forged = await browser.post(`${server.url}/link`, { ...others, new_password: NEW_PASSWORD });
+      assert.equal(forged.status, 403);
+      for (const path of ['/forgot', '/sign-up', '/account/security', '/account/data', '/account/email']) {
+        if (path.startsWith('/account'))
+          await signedIn(browser, { username: 'nora', password: OLD_PASSWORD });
+        const page = await browser.post(server.url + path, { username: email, email, confirm: 'yes' });
+        assert.equal(page.status, 403, path);
+      }
+      assert.equal(await canSignIn('nora', OLD_PASSWORD), true);
+    });
+  });
+}
