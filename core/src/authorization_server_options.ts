@@ -81,9 +81,9 @@ export interface AuthorizationServerOptions {
    */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
   /**
-   * Returns whether a user may use a client. Asked before each code, code exchange and refresh. A rejection counts as a
-   * storage fault (503). When a user loses a client, also call storage.revokeGrants. Default: every user may use every
-   * client without allowed_groups.
+   * Returns whether a user may use a client that has allowed_groups. Asked before each code, code exchange and refresh.
+   * A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants. Default:
+   * no user may use such a client.
    */
   readonly mayUseClient?: MayUseClient;
   /**

@@ -417,8 +417,8 @@ const HOST_OPTIONS = {
   mayUseClient: optionWithoutDefault(
     'Host',
     functionOf<MayUseClient>('MayUseClient'),
-    'Returns whether a user may use a client. Asked before each code, code exchange and refresh. A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants.',
-    'every user may use every client without allowed_groups',
+    'Returns whether a user may use a client that has allowed_groups. Asked before each code, code exchange and refresh. A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants.',
+    'no user may use such a client',
   ),
   onEvent: optionWithoutDefault(
     'Host',

@@ -7,11 +7,14 @@ import { secondServer } from './harness/second_server.ts';
 import { codeFor, DEAD_REFRESH_TOKEN, issued, PKCE, refused } from './harness/token_endpoint.ts';
 import { specification } from './harness/world.ts';
 
+const FOR_STAFF = { metadata: { allowed_groups: ['staff'] } };
+
 const NOT_ALLOWED = refused('invalid_grant', 'the user may not use this client');
 
 specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
   spec('§4.1.2.1 a user who may not use a client gets access_denied instead of a code', async (world) => {
     const asked: unknown[] = [];
+    await changeClient(world, 'web', FOR_STAFF);
     const strict = await secondServer(world, {
       mayUseClient: (subject, client) => {
         asked.push([subject, client.id, 'secrets' in client]);
@@ -28,6 +31,7 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
 
   spec('§4.1.3 a code of a user who has lost the client is refused, and works again later', async (world) => {
     const code = await world.code();
+    await changeClient(world, 'web', FOR_STAFF);
     let mayUse = false;
     const strict = await secondServer(world, { mayUseClient: async () => mayUse });
     assert.deepEqual(await strict.redeem(code), NOT_ALLOWED);
@@ -40,6 +44,7 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
     let mayUse = true;
     const strict = await secondServer(world, { mayUseClient: () => mayUse });
     const { refresh_token } = await world.grant();
+    await changeClient(world, 'web', FOR_STAFF);
     mayUse = false;
     assert.deepEqual(await strict.refresh(refresh_token), DEAD_REFRESH_TOKEN);
     assert.equal(strict.lastReason, 'person_not_allowed');
@@ -49,19 +54,21 @@ specification('The option mayUseClient', ON_EVERY_HOST, (spec) => {
 
   spec('grantd §8.5 a host that cannot tell is an outage, not a refusal', async (world) => {
     const code = await world.code();
+    await changeClient(world, 'web', FOR_STAFF);
     const failing = await secondServer(world, {
       mayUseClient: () => {
         throw new Error('the directory is down');
       },
     });
     assert.equal((await failing.redeem(code)).status, 503);
+    await changeClient(world, 'web', { metadata: {} });
     issued(await world.redeem(code));
   });
 
   spec(
     'without the option, a client for some groups is for no user, and for the operator neither',
     async (world) => {
-      await changeClient(world, 'web', { metadata: { allowed_groups: ['staff'] } });
+      await changeClient(world, 'web', FOR_STAFF);
       await assert.rejects(codeFor(world, { client_id: 'web', scope: 'read', ...PKCE }), /may not use/);
       const { operator } = world.server;
       await assert.rejects(operator.issueTokens({ clientId: 'web', subject: 'alice' }), OperatorIssueError);

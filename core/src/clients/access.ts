@@ -43,8 +43,8 @@ export interface WantedAccess extends Access {
 }
 
 /**
- * Whether a user may use a client now. Without the option `mayUseClient`, a client that is for some groups only is for
- * no user.
+ * Whether a user may use a client now. Every user may use a client without `allowed_groups`. Without the option
+ * `mayUseClient`, no user may use a client that has them.
  * @throws {StorageFault} the host could not tell
  */
 export async function mayUse(
@@ -52,8 +52,8 @@ export async function mayUse(
   client: AuthorizationClient,
   subject: string,
 ): Promise<boolean> {
-  if (mayUseClient === undefined) return client.metadata?.allowed_groups === undefined;
-  return (await mayUseClient(subject, withoutSecrets(client))) === true;
+  if (client.metadata?.allowed_groups === undefined) return true;
+  return (await mayUseClient?.(subject, withoutSecrets(client))) === true;
 }
 
 /**

@@ -125,7 +125,5 @@ export function admits(
 
 /** Whether a user may use a client: everyone may, or the members of the client’s groups. For the library and the pages. */
 export function clientAccess(people: Pick<People, 'bySubject'>): MayUseClient {
-  return async (subject, client) =>
-    client.metadata?.allowed_groups === undefined ||
-    admits(client, (await people.bySubject(subject))?.groups);
+  return async (subject, client) => admits(client, (await people.bySubject(subject))?.groups);
 }
