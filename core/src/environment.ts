@@ -15,8 +15,7 @@ export function systemRandom(): RandomSource {
     if (bytes > unused.length)
       unused = crypto.getRandomValues(new Uint8Array(Math.max(bytes, FETCHED_BYTES)));
     const taken = unused.slice(0, bytes);
-    unused.fill(0, 0, bytes);
-    unused = unused.subarray(bytes);
+    unused = unused.fill(0, 0, bytes).subarray(bytes);
     return taken;
   };
 }

@@ -47,13 +47,9 @@ export interface WantedAccess extends Access {
  * `mayUseClient`, no user may use a client that has them.
  * @throws {StorageFault} the host could not tell
  */
-export async function mayUse(
-  { mayUseClient }: Pick<ClientContext, 'mayUseClient'>,
-  client: AuthorizationClient,
-  subject: string,
-): Promise<boolean> {
+export async function mayUse(context: ClientContext, client: AuthorizationClient, subject: string) {
   if (client.metadata?.allowed_groups === undefined) return true;
-  return (await mayUseClient?.(subject, withoutSecrets(client))) === true;
+  return (await context.mayUseClient?.(subject, withoutSecrets(client))) === true;
 }
 
 /**

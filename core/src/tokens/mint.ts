@@ -82,9 +82,10 @@ export async function mintAccessToken(
   const kept = application && recordOnlyMember(application.recordOnly);
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
     const token = newOpaque('access_token', context.random);
+    const digest = await sha256(token);
     return {
       ...{ token, audience, authorizationDetails },
-      record: { ...record, ...(await opaqueIdentity(token)), claims: { ...claims, ...kept } },
+      record: { ...record, id: digest, digest, claims: { ...claims, ...kept } },
     };
   }
   const algorithm = client.accessTokenAlgorithm ?? context.accessTokenAlgorithm;
@@ -167,12 +168,6 @@ function purposeOfRecord({ client, scopes, person, pairId, familyId, grantId, se
     ...(grantId !== undefined && { grantId }),
     ...(sessionId !== undefined && { sessionId }),
   };
-}
-
-/** Returns identifier and digest of an opaque token. */
-async function opaqueIdentity(token: string) {
-  const digest = await sha256(token);
-  return { id: digest, digest };
 }
 
 /** Returns identifier, digest and key of a JWT. */
@@ -269,7 +264,8 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
   } as const;
   if (isOpaque) {
     const token = opaqueFrom('refresh_token', body);
-    return { token, record: { ...record, ...(await opaqueIdentity(token)) } };
+    const digest = await sha256(token);
+    return { token, record: { ...record, id: digest, digest } };
   }
   const signed = await signRefresh(context, claims);
   return { token: signed.token, record: { ...record, ...(await jwtIdentity(jti, signed)) } };
@@ -380,11 +376,7 @@ async function mintIdToken(
     iat,
     exp: iat + context.lifetimes.idToken,
     at_hash: await leftHalfHash(access.token, algorithm),
-    ...(auth_time !== undefined && { auth_time }),
-    ...(acr !== undefined && { acr }),
-    ...(amr !== undefined && { amr }),
-    ...(nonce !== undefined && { nonce }),
-    ...(sid !== undefined && { sid }),
+    ...{ auth_time, acr, amr, nonce, sid }, // JSON leaves out those that are undefined
   };
   const signing = { type: JWT_TYPES.id_token, algorithm };
   if (client.metadata?.id_token_encrypted_response_alg !== undefined)
