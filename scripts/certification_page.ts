@@ -59,7 +59,7 @@ grantd returns no implicit responses, so it cannot pass the Dynamic profile. All
 - **Pages.** The suite lets a person review screenshots. Our modules read the HTML.
 - **TLS.** The suite tests TLS versions and ciphers. Our modules of FAPI 2.0 test the versions but not the ciphers, and all others do not test TLS.
 - **Registration.** If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. In the two logout plans, it uses a client that the operator has added.
-- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
+- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches keys again. grantd does so after 10 seconds, so our module waits only for 10 seconds.
 - **FAPI 2.0.** Codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. Its port is not 443, so that each DPoP proof has to contain the port.
 
 ## Run the suite
@@ -98,7 +98,7 @@ With \`browser\`, the suite fills in the pages by itself. The ids of fields and 
 - The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` has none.
 - If a module asks for a screenshot, upload one, or add an entry to \`override\`.
 
-Every plan except the Dynamic one can also run with static clients (\`static_client\`). Add two. Their URIs contain the \`alias\` of the configuration:
+Every plan except the Dynamic one can also run with static clients (\`static_client\`). Add two such clients. Their redirect URIs contain the \`alias\` of the configuration:
 
 \`\`\`sh
 ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
@@ -108,9 +108,9 @@ ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(
 ${jsonText(staticClients())}
 \`\`\`
 
-These clients may send their secret in the header or in the form, so the configuration uses the first one also for \`client_secret_post\`.
+These clients may send their secret in the header or in the form, so the configuration uses the first client also for \`client_secret_post\`.
 
-Do not give them a back-channel logout URI for the RP-Initiated Logout plan: the suite does not expect logout messages there, and five modules would fail. For the Back-Channel plan, add it:
+Do not give them a back-channel logout URI for the RP-Initiated Logout plan: the suite does not expect logout messages there, and five modules would fail. For the Back-Channel plan, add one:
 
 \`\`\`sh
 npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
@@ -131,13 +131,13 @@ Start the server with the profile, and with a second port for client certificate
 ${jsonText(FAPI_SETTINGS)}
 \`\`\`
 
-For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as above, and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in the command has the public part, and the configuration of the suite has the private part. For the variants \`private_key_jwt\` and \`dpop\`, add:
+For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as [for the other plans](#run-the-suite), and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in \`--jwks-file\` has the public part, and the configuration of the suite has the private part. For the variants \`private_key_jwt\` and \`dpop\`, add these clients:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-If both the client authentication and the binding are \`mtls\`, add instead:
+If both the client authentication and the binding are \`mtls\`, add these clients instead:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
@@ -149,7 +149,7 @@ The configuration of the plan follows. Only the variants with \`mtls\` need the 
 ${jsonText(fapiConfiguration())}
 \`\`\`
 
-Add \`browser\` as in the other plans. In the menu, choose \`plain_fapi\` and \`openid_connect\`. For Message Signing, also choose \`signed_non_repudiation\` and \`jarm\`.
+Also add the member \`browser\` from [the configuration of the other plans](#run-the-suite). In the suite's menu for the plan, choose \`plain_fapi\` and \`openid_connect\`. For Message Signing, also choose \`signed_non_repudiation\` and \`jarm\`.
 `;
 }
 

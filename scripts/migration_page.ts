@@ -41,7 +41,7 @@ If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims wit
 
 ${code('../test/extra_token_fields.ts')}
 
-In \`host.ts\`, pass it to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If a field is for some APIs or scopes only, add \`apis\` or \`scopes\` to its declaration.
+In \`host.ts\`, pass the result to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If a field is for some APIs or scopes only, add \`apis\` or \`scopes\` to its declaration.
 `;
 }
 
