@@ -32,6 +32,8 @@ const TABLES = [
   'events',
   'people',
   'removed_people',
+  'groups',
+  'group_members',
   'demo_issuers',
   'sessions',
   'session_clients',
