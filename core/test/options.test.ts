@@ -257,6 +257,7 @@ test('every option that is left out has its default', () => {
     strictRequestObjects: false,
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,
+    mayUseClient: undefined,
   });
   assert.equal(storage, REQUIRED.storage);
   assert.ok(Math.abs(clock() - Date.now()) < 1000);

@@ -120,7 +120,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     /** Everything that the program prints about a database. */
     async function told(store: AdministrableStorage) {
       const explained = await Promise.all(Object.values(tokens).map(explain));
-      const lists = ['client', 'user', 'keys'].map(async (what) =>
+      const lists = ['client', 'user', 'group', 'keys'].map(async (what) =>
         JSON.parse(await prints([what, 'list', '--json'])),
       );
       return { explained, lists: await Promise.all(lists), events: await store.eventsAfter(0, 1000) };
@@ -133,6 +133,8 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const original = await workbench.start(folder, ['--demo']);
       for (const name of ['bob', 'mallory', 'gone'])
         await prints(['user', 'add', name, '--password-stdin', '--claim', 'email=x@y.example'], BOB.password);
+      await prints(['group', 'add', 'staff']);
+      await prints(['group', 'add-member', 'staff', 'bob']);
       await prints(['client', 'add', 'reports', '--scope', 'a', '--name', 'Ein “Name”']);
       const issue = async (...args: string[]) => prints(['token', 'issue', ...args]);
       const [old, revoked] = [
@@ -174,7 +176,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const output = copied.stdout + copied.stderr;
       assert.deepEqual([copied.code, output.includes(secret)], [0, false], copied.stderr);
       const counts = await rowsIn(target.url);
-      assert.equal(counts.removed_people, 1);
+      assert.deepEqual([counts.removed_people, counts.groups, counts.group_members], [1, 1, 1]);
       assert.equal(
         copied.stdout,
         TABLES.map((table) => `${table.padEnd('one_time_identifiers'.length)}  ${counts[table]}\n`).join(''),

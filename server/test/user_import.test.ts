@@ -261,7 +261,7 @@ for (const database of DATABASES) {
       const [node, main] = SOURCES;
       const child = spawn(node, [main, 'user', 'import', name, '--report', 'first.jsonl'], {
         cwd: server.folder,
-        env: { ...process.env, ...environmentOf(server.folder) },
+        env: { PATH: process.env.PATH, ...environmentOf(server.folder) },
         stdio: 'ignore',
       });
       const report = join(server.folder, 'first.jsonl');

@@ -73,7 +73,7 @@ export interface People {
    * @returns `false` if the password has changed or the user was removed
    */
   replacePasswordHash(subject: string, before: string, after: string): Promise<boolean>;
-  /** Finds the users who have one of these name keys. One read. @param keys at most `IMPORT_BATCH` */
+  /** Finds the users who have one of these name keys. @param keys at most `IMPORT_BATCH` */
   byNameKeys(keys: readonly string[]): Promise<readonly NamedPerson[]>;
   /**
    * Adds users with their groups in one transaction. Users whose name or subject identifier is taken are left out.
@@ -230,9 +230,22 @@ const TAKEN = `
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
-/** Parameters for every user of a batch, so that batches of all sizes share a statement. */
+/** A row with a parameter for every user of a batch, so that batches of all sizes share a statement. */
 function placeholders(first: number): string {
-  return Array.from({ length: IMPORT_BATCH }, (_, index) => `$${first + index}`).join(', ');
+  return Array.from({ length: IMPORT_BATCH }, (_, index) => `($${first + index})`).join(', ');
+}
+
+/** Users in one statement of a batch. */
+const USERS_PER_STATEMENT = 50;
+const VALUES_PER_USER = 8;
+
+/** `($2, …, $9), ($10, …` for the users of one statement. */
+function rowsOfPlaceholders(): string {
+  const columns = Array.from({ length: VALUES_PER_USER }, (_, index) => index);
+  return Array.from({ length: USERS_PER_STATEMENT }, (_, row) => {
+    const first = 2 + row * VALUES_PER_USER;
+    return `(${columns.map((column) => `$${first + column}`).join(', ')})`;
+  }).join(', ');
 }
 
 /** Fills up to the size of a batch. No name and no subject identifier is empty. */
@@ -245,7 +258,7 @@ const PEOPLE_SQL = {
     INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
     SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, CAST($9 AS text), $10
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
-    ON CONFLICT DO NOTHING RETURNING subject`,
+    ON CONFLICT DO NOTHING RETURNING subject, name`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
@@ -254,18 +267,30 @@ const PEOPLE_SQL = {
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
     ORDER BY created_at_ms, subject LIMIT $3`,
 
-  // Only people whom the same transaction has added.
+  // Several users in one statement: on PostgreSQL, a statement costs more than a row.
+  addMany: `
+    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, import_digest)
+    SELECT $1, column1, column2, column3, column4, CAST(column5 AS bigint), 0, column6, column7, column8
+    FROM (VALUES ${rowsOfPlaceholders()}) AS added
+    WHERE NOT EXISTS (
+      SELECT 1 FROM grantd.removed_people AS removed WHERE removed.issuer = $1 AND removed.subject = column1)
+    ON CONFLICT DO NOTHING RETURNING name`,
+
+  // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
+  // plans a join while the table is empty, and would read the whole table for every later batch.
   addToGroup: `
     INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
-    SELECT people.issuer, people.subject, groups.name, people.created_at_ms
-    FROM grantd.people JOIN grantd.groups ON groups.issuer = people.issuer AND groups.name = $2
-    WHERE people.issuer = $1 AND people.created_at_ms = $3 AND people.import_digest IS NOT NULL
-      AND people.subject IN (${placeholders(4)})
+    SELECT $1, column1, $2, CAST($3 AS bigint) FROM (VALUES ${placeholders(4)}) AS joining
+    WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = $1 AND name = $2)
+      AND (SELECT created_at_ms FROM grantd.people
+        WHERE issuer = $1 AND subject = column1 AND import_digest IS NOT NULL) = CAST($3 AS bigint)
     ON CONFLICT DO NOTHING`,
 
-  byNameKeys: `
-    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people
-    WHERE issuer = $1 AND name_key IN (${placeholders(2)})`,
+  subjectsByNameKeys: `
+    SELECT (SELECT subject FROM grantd.people WHERE issuer = $1 AND name_key = column1) AS subject
+    FROM (VALUES ${placeholders(2)}) AS wanted`,
+  imported: `
+    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people WHERE issuer = $1 AND subject = $2`,
 
   setImportDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
 
@@ -362,8 +387,12 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return added?.length === 1 ? person : undefined;
     },
     async byNameKeys(keys) {
-      const rows = await tables.read(PEOPLE_SQL.byNameKeys, issuer, ...padded(keys));
-      return rows.map((row) => ({
+      const found = await tables.read(PEOPLE_SQL.subjectsByNameKeys, issuer, ...padded(keys));
+      const subjects = found.filter(({ subject }) => subject !== null).map(({ subject }) => String(subject));
+      const rows = await Promise.all(
+        subjects.map((subject) => tables.read(PEOPLE_SQL.imported, issuer, subject)),
+      );
+      return rows.flat().map((row) => ({
         ...personOf(row),
         nameKey: String(row.name_key),
         ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
@@ -372,17 +401,24 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     async addImported(people) {
       const createdAtMs = Date.now();
       const byGroup = new Map<string, string[]>();
-      const calls = people.map(({ groups, importDigest, subject, ...newPerson }): TableCall => {
+      const rows = people.map(({ groups, importDigest, subject, ...newPerson }) => {
         for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
         const person = { ...personToKeep(newPerson, subject), createdAtMs };
-        return [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest];
+        return [...valuesOf(person), importDigest];
       });
+      // What does not fill a statement goes one by one, so that there are two statements and not many.
+      const inMany = rows.length - (rows.length % USERS_PER_STATEMENT);
+      const calls: TableCall[] = [];
+      for (let first = 0; first < inMany; first += USERS_PER_STATEMENT)
+        calls.push([PEOPLE_SQL.addMany, issuer, ...rows.slice(first, first + USERS_PER_STATEMENT).flat()]);
+      for (const row of rows.slice(inMany)) calls.push([PEOPLE_SQL.add, issuer, ...row]);
       const joining = [...byGroup].map(
         ([group, subjects]) =>
           [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
       );
-      const rows = await tables.write(...calls, ...joining);
-      return people.map((_, index) => rows[index]?.length === 1);
+      const written = (await tables.write(...calls, ...joining)).flat();
+      const added = new Set(written.map(({ name }) => String(name)));
+      return people.map(({ name }) => added.has(nameAsKept(name)));
     },
     async setImportDigest(subject, importDigest) {
       await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
