@@ -62,9 +62,12 @@ export interface SchemaVersions {
   readonly known: number;
 }
 
-/** Whether any tables are of an earlier version. */
+/**
+ * Whether any tables are of an earlier version. If only the program’s tables are missing, they are not: another process
+ * is just creating the database.
+ */
 export function isOutdated({ library, program }: Schemas): boolean {
-  return library.stored < library.known || program.stored < program.known;
+  return library.stored < library.known || (program.stored > 0 && program.stored < program.known);
 }
 
 /** Whether a newer program has migrated any tables. */
