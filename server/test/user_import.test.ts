@@ -259,17 +259,21 @@ for (const database of DATABASES) {
       }));
       const name = file('many.jsonl', ...lines);
       const [node, main] = SOURCES;
-      const child = spawn(node, [main, 'user', 'import', name, '--report', 'first.jsonl'], {
-        cwd: server.folder,
-        env: { PATH: process.env.PATH, ...environmentOf(server.folder) },
-        stdio: 'ignore',
-      });
+      const child = spawn(
+        node,
+        [main, 'user', 'import', name, '--create-groups', '--report', 'first.jsonl'],
+        {
+          cwd: server.folder,
+          env: { PATH: process.env.PATH, ...environmentOf(server.folder) },
+          stdio: ['ignore', 'ignore', 'inherit'],
+        },
+      );
       const report = join(server.folder, 'first.jsonl');
       await until(() => existsSync(report) && statSync(report).size > 0, 'something is imported', 60_000);
       child.kill('SIGKILL');
       const [, signal] = await once(child, 'exit');
       assert.equal(signal, 'SIGKILL');
-      const { code, counts } = await run(name);
+      const { code, counts } = await run(name, '--create-groups');
       const [imported = 0, , unchanged = 0] = counts.map(Number);
       assert.deepEqual([code, imported + unchanged], [0, howMany]);
       assert.ok(imported > 0 && unchanged > 0, `${imported} imported, ${unchanged} skipped`);

@@ -235,19 +235,6 @@ function placeholders(first: number): string {
   return Array.from({ length: IMPORT_BATCH }, (_, index) => `($${first + index})`).join(', ');
 }
 
-/** Users in one statement of a batch. */
-const USERS_PER_STATEMENT = 50;
-const VALUES_PER_USER = 8;
-
-/** `($2, …, $9), ($10, …` for the users of one statement. */
-function rowsOfPlaceholders(): string {
-  const columns = Array.from({ length: VALUES_PER_USER }, (_, index) => index);
-  return Array.from({ length: USERS_PER_STATEMENT }, (_, row) => {
-    const first = 2 + row * VALUES_PER_USER;
-    return `(${columns.map((column) => `$${first + column}`).join(', ')})`;
-  }).join(', ');
-}
-
 /** Fills up to the size of a batch. No name and no subject identifier is empty. */
 function padded(values: readonly string[]): readonly string[] {
   return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
@@ -258,7 +245,7 @@ const PEOPLE_SQL = {
     INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
     SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, CAST($9 AS text), $10
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
-    ON CONFLICT DO NOTHING RETURNING subject, name`,
+    ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
@@ -266,15 +253,6 @@ const PEOPLE_SQL = {
   byVerifiedEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
     ORDER BY created_at_ms, subject LIMIT $3`,
-
-  // Several users in one statement: on PostgreSQL, a statement costs more than a row.
-  addMany: `
-    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, import_digest)
-    SELECT $1, column1, column2, column3, column4, CAST(column5 AS bigint), 0, column6, column7, column8
-    FROM (VALUES ${rowsOfPlaceholders()}) AS added
-    WHERE NOT EXISTS (
-      SELECT 1 FROM grantd.removed_people AS removed WHERE removed.issuer = $1 AND removed.subject = column1)
-    ON CONFLICT DO NOTHING RETURNING name`,
 
   // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
   // plans a join while the table is empty, and would read the whole table for every later batch.
@@ -401,24 +379,17 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     async addImported(people) {
       const createdAtMs = Date.now();
       const byGroup = new Map<string, string[]>();
-      const rows = people.map(({ groups, importDigest, subject, ...newPerson }) => {
+      const calls = people.map(({ groups, importDigest, subject, ...newPerson }): TableCall => {
         for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
         const person = { ...personToKeep(newPerson, subject), createdAtMs };
-        return [...valuesOf(person), importDigest];
+        return [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest];
       });
-      // What does not fill a statement goes one by one, so that there are two statements and not many.
-      const inMany = rows.length - (rows.length % USERS_PER_STATEMENT);
-      const calls: TableCall[] = [];
-      for (let first = 0; first < inMany; first += USERS_PER_STATEMENT)
-        calls.push([PEOPLE_SQL.addMany, issuer, ...rows.slice(first, first + USERS_PER_STATEMENT).flat()]);
-      for (const row of rows.slice(inMany)) calls.push([PEOPLE_SQL.add, issuer, ...row]);
       const joining = [...byGroup].map(
         ([group, subjects]) =>
           [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
       );
-      const written = (await tables.write(...calls, ...joining)).flat();
-      const added = new Set(written.map(({ name }) => String(name)));
-      return people.map(({ name }) => added.has(nameAsKept(name)));
+      const rows = await tables.write(...calls, ...joining);
+      return people.map((_, index) => rows[index]?.length === 1);
     },
     async setImportDigest(subject, importDigest) {
       await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
