@@ -1,6 +1,6 @@
 // Who may use a client: the option `mayUseClient`. § refers to RFC 6749.
 import assert from 'node:assert/strict';
-import { OAuthError, OperatorIssueError } from '../src/index.ts';
+import { OAuthError, OperatorIssueError } from '@grantd/core';
 import { changeClient } from './harness/client_change.ts';
 import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
