@@ -140,7 +140,7 @@ If you can, mount the server before form parsers, so that it reads forms itself.
 2. a \`body\` that is a text or a \`Buffer\`;
 3. a \`body\` that is an object, the parsed form. Each of its parameters must be a string, or an array of strings, which counts as a repeated parameter. Only \`resource\` may be repeated. Any other value is \`invalid_request\`.
 
-Hono's adapter uses what Hono has kept. For h3, Next.js and Fetch, pass what the parser left with the option \`body\`.
+Hono's adapter uses what Hono has kept. For h3, Next.js and Fetch, pass the body as your parser returned it, in the option \`body\`.
 
 The adapter cannot see what a parser hides. Some parsers keep only the last of several values, or stop after a thousand parameters. Some read \`[token]\` as \`token\`, which a raw form would ignore as an unknown parameter.
 

@@ -208,6 +208,10 @@ function demoSignIn(server: DemoServer, name: string, knownPassword: string | un
 
   ${server.issuer.replace(/\/$/, '')}/account
 
+The emails that the demo would send, without --smtp-url:
+
+  ${server.issuer.replace(/\/$/, '')}/demo/mailbox
+
 ${machine.id} gets a token for the API ${api.id}, on its own behalf:
 
   curl -s -u ${machine.id}:${machine.secret} -d grant_type=client_credentials -d scope=api:read -d resource=${api.resource} ${server.serverMetadata.token_endpoint}

@@ -88,10 +88,9 @@ What the file leaves out stays as it is. Clients have the members of docs/client
 
 /** A file that was read. */
 interface ReadFile {
-  readonly name: string;
-  /** Folder to which the paths in it are relative. */
-  readonly folder: string;
   readonly state: DesiredState;
+  /** The secrets to which the file refers. */
+  readonly secrets: ReadonlyMap<SecretReference, string>;
   /** Formats problems, with the lines of the file. */
   report(problems: readonly FileProblem[]): BadUsage;
 }
@@ -99,7 +98,7 @@ interface ReadFile {
 /** 200 clients with everything that they can have are far shorter. */
 const MAX_CHARACTERS = 8 * 1024 * 1024;
 
-/** @throws {BadUsage} the file is unreadable, or has no valid form */
+/** @throws {BadUsage} the file is unreadable or has no valid form, or a secret is missing */
 async function readFile(path: string): Promise<ReadFile> {
   const name = path === '-' ? 'standard input' : path;
   const at = typedPath(process.env, path);
@@ -117,11 +116,11 @@ async function readFile(path: string): Promise<ReadFile> {
     );
   const read = readDesiredState(document.toJS());
   if ('problems' in read) throw report(read.problems);
+  const { state } = read;
   return {
-    name,
-    folder: path === '-' ? typedPath(process.env, '.') : dirname(at),
-    state: read.state,
+    state,
     report,
+    secrets: secretsOf(state, path === '-' ? typedPath(process.env, '.') : dirname(at), report),
   };
 }
 
@@ -172,11 +171,10 @@ interface ApplyOptions {
 
 async function apply(
   parts: CommandParts,
-  { folder, state, report }: ReadFile,
+  { state, secrets, report }: ReadFile,
   { mode, prune }: ApplyOptions,
 ): Promise<void> {
-  const secretAt = (reference: SecretReference) => secretOf(reference, folder);
-  const planned = await planFor(parts, state, { prune, secretAt });
+  const planned = await planFor(parts, state, { prune, secrets });
   if ('problems' in planned) throw report(planned.problems);
   const { changes, unchanged } = planned.plan;
   const isSure = mode === 'apply' || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
@@ -243,16 +241,31 @@ function shown(value: unknown): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
-/** @throws {Refused} the secret is missing or cannot be one */
-function secretOf(reference: SecretReference, folder: string): string {
-  const [source, secret] =
-    'env' in reference
-      ? [`the variable ${reference.env}`, process.env[reference.env]]
-      : [`the file ${reference.file}`, secretIn(resolve(folder, reference.file))];
-  if (secret === undefined || secret === '')
-    throw new Refused(`${source}, which a secret refers to, is not set.`);
-  if (!isUsableSecret(secret)) throw new Refused(`${source}: expected ${SECRET_FORM}.`);
-  return secret;
+/**
+ * Reads the secrets before a database is opened, so that a missing one never creates it.
+ * @param folder to which the paths in the file are relative
+ * @throws {BadUsage} names every secret that is missing or cannot be one
+ */
+function secretsOf(
+  { clients = [] }: DesiredState,
+  folder: string,
+  report: ReadFile['report'],
+): ReadFile['secrets'] {
+  const secrets = new Map<SecretReference, string>();
+  const problems: FileProblem[] = [];
+  for (const { id, secret } of clients) {
+    if (secret === undefined) continue;
+    const [source, text = ''] =
+      'env' in secret
+        ? [`the variable ${secret.env}`, process.env[secret.env]]
+        : [`the file ${secret.file}`, secretIn(resolve(folder, secret.file))];
+    secrets.set(secret, text);
+    const problem = text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`;
+    if (!isUsableSecret(text))
+      problems.push({ path: ['clients', id, 'secret'], problem: `${source} ${problem}` });
+  }
+  if (problems.length > 0) throw report(problems);
+  return secrets;
 }
 
 /** @returns `undefined` if the file does not exist */

@@ -250,8 +250,8 @@ interface Plan {
 interface Planning {
   /** Whether to remove clients and scope texts that the file’s sections leave out. */
   readonly prune: boolean;
-  /** @throws {Refused} the secret is missing or too short */
-  secretAt(reference: SecretReference): string;
+  /** The secrets to which the file refers. */
+  readonly secrets: ReadonlyMap<SecretReference, string>;
 }
 
 /**
@@ -261,7 +261,7 @@ interface Planning {
 export async function planFor(
   parts: CommandParts,
   state: DesiredState,
-  { prune, secretAt }: Planning,
+  { prune, secrets }: Planning,
 ): Promise<{ readonly plan: Plan } | { readonly problems: readonly FileProblem[] }> {
   const problems: FileProblem[] = [];
   const changes: (Change | undefined)[] = [];
@@ -283,7 +283,7 @@ export async function planFor(
   // An API comes first, so that no client is allowed an API that does not exist yet.
   const apisFirst = desired.toSorted((one, other) => Number(isApi(other)) - Number(isApi(one)));
   for (const client of apisFirst) {
-    const planned = await planClient(parts, client, registered.get(client.id), { resources, secretAt });
+    const planned = await planClient(parts, client, registered.get(client.id), { resources, secrets });
     if (Array.isArray(planned)) problems.push(...planned);
     else changes.push(...planned.changes);
   }
@@ -300,7 +300,7 @@ function isApi({ members }: DesiredClient): boolean {
   return members.resource !== undefined;
 }
 
-interface ClientPlanning extends Pick<Planning, 'secretAt'> {
+interface ClientPlanning extends Pick<Planning, 'secrets'> {
   /** Resource URIs of the APIs that exist once the file is applied. */
   readonly resources: ReadonlySet<unknown>;
 }
@@ -311,7 +311,7 @@ async function planClient(
   parts: CommandParts,
   { id, members, secret, isDisabled }: DesiredClient,
   before: ClientRecord | undefined,
-  { resources, secretAt }: ClientPlanning,
+  { resources, secrets }: ClientPlanning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['clients', id];
   if (before?.registrationTokenDigest !== undefined)
@@ -336,7 +336,7 @@ async function planClient(
   if (!needsSecret && secret !== undefined)
     return [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }];
   const kept = needsSecret ? usableSecrets(after.metadata, before?.secrets) : undefined;
-  const text = secret && secretAt(secret);
+  const text = secret && secrets.get(secret);
   const isKnown =
     text !== undefined && kept !== undefined && (await server.operator.isClientSecret(text, kept));
   if (
@@ -363,7 +363,7 @@ async function planClient(
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
 
-  const secrets = async () => {
+  const nextSecrets = async () => {
     if (!isNewSecret) return kept;
     const hashed = await server.operator.hashClientSecret(text, after.metadata);
     return kept === undefined
@@ -378,7 +378,7 @@ async function planClient(
         name: id,
         members: differences,
         async perform() {
-          const stored = await secrets();
+          const stored = await nextSecrets();
           const record = { ...after, ...(stored !== undefined && { secrets: stored }) };
           const { clients } = parts.storage;
           const isDone = await (before === undefined ? clients.add(record) : clients.replace(record, before));

@@ -30,7 +30,7 @@ export interface Mails {
    * process dies.
    */
   take(nowMs: number, leaseMs: number, limit: number): Promise<readonly StoredMail[]>;
-  /** Removes an email that was sent, or that nobody wants any more. */
+  /** Removes an email that was sent or is no longer wanted. */
   remove(id: string): Promise<void>;
   /** Reschedules an email after a temporary failure. */
   postpone(id: string, dueAtMs: number, error: string): Promise<void>;

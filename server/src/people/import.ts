@@ -155,7 +155,7 @@ export class PeopleImport {
       new Map(
         newPeople
           .filter((_, index) => added[index])
-          .map(({ key, person: { subject } }) => [key, { outcome: 'imported', subject } as const] as const),
+          .map(({ key, said, person }) => [key, importedAs(this.#wish.isDryRun ? said : person)] as const),
       );
     if (newPeople.length === 0) return new Map();
     if (this.#wish.isDryRun) {
@@ -227,6 +227,11 @@ export class PeopleImport {
 }
 
 type LineOutcome = Pick<LineReport, 'outcome' | 'subject' | 'reason'>;
+
+/** A dry run knows the subject only if the line names it. */
+function importedAs({ subject }: { readonly subject?: string | undefined }): LineOutcome {
+  return { outcome: 'imported', ...(subject !== undefined && { subject }) };
+}
 
 const TAKEN: LineOutcome = {
   outcome: 'failed',
