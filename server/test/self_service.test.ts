@@ -271,6 +271,25 @@ for (const database of ANY_DATABASE) {
       assert.match(done.html, /Your password has changed/);
     });
 
+    test('a link that is sent many times at once takes up a limited number of hashes, and counts once', async (t) => {
+      const usual = server;
+      server = await workbench.start(await workbench.home(), ['--demo'], {
+        PASSWORD_MILLISECONDS: '800',
+      });
+      t.after(() => {
+        server = usual;
+      });
+      const { email, browser } = await person('gus');
+      await askForReset(browser, email);
+      const form = await browser.get(linkIn(await mailTo(email)));
+      const all = await Promise.all(
+        Array.from({ length: 60 }, () => browser.submit(form, { new_password: NEW_PASSWORD })),
+      );
+      const count = (status: number) => all.filter((page) => page.status === status).length;
+      assert.deepEqual([count(200), count(503) >= 20, count(200) + count(503) + count(400)], [1, true, 60]);
+      assert.equal(await canSignIn('gus', NEW_PASSWORD), true);
+    });
+
     test('one email serves all users of an address, each with a link of its own', async () => {
       await person('fay', 'family@example.com');
       await person('finn', 'Family@Example.com');

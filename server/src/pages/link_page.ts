@@ -51,39 +51,62 @@ export function submitLink(parts: PageParts, links: LinkBook) {
     const { token, link, person } = usable;
     const form = await verifiedForm(c, parts, { page: 'link', about: [token] });
     const typed = { username: form.get('username') ?? '', password: form.get('new_password') ?? '' };
-    const refuse = async (problem: LinkProblem, status: 400 | 403 | 429 = 400, secondsToWait?: number) => {
+    const refuse = async (problem: LinkProblem, status: RefusedStatus = 400, secondsToWait?: number) => {
       const event = { type: 'refused', page: 'link', requestId: requestIdOf(c), reason: problem } as const;
       parts.requestLog.pageEvent({ ...event, ...(person && { subject: person.subject }) });
       const page = await linkFormOf(c, parts, usable, { problem, username: typed.username, secondsToWait });
       return renderPage(c, { ...page, status });
     };
-    if (link.purpose === 'sign_up') return create(c, parts, links, usable, typed, refuse);
-    if (person === undefined) throw new PageProblem('link', 'link_invalid');
-    if (isElsewhere(c, parts, link)) {
-      const place = addressUnit(parts.clientAddress(c.env.incoming));
-      const seconds = await parts.signInParts.limit.begin(`link ${person.subject}`, place);
-      if (seconds > 0) return refuse('too_many_attempts', 429, seconds);
-      if (!isName(typed.username) || nameKey(typed.username) !== nameKey(person.name))
-        return refuse('link_foreign', 403);
-    }
-    const problem = await parts.passwordRules.problemOf(typed.password, {
-      name: person.name,
-      email: person.claims.email,
-    });
-    if (problem !== undefined) return refuse(problem);
-    const setting = pageSetting(c, parts);
-    const use = () => links.use(token);
-    const ended = await parts.selfService.resetPassword(person, typed.password, setting.language, use);
-    if (ended === undefined) throw new PageProblem('link', 'link_invalid');
-    void parts.notifyClients(ended);
-    parts.openedLink.forget(c);
-    const { subject } = person;
-    parts.requestLog.pageEvent({ type: 'password_reset', page: 'link', requestId: requestIdOf(c), subject });
-    return renderPage(
-      c,
-      linkDonePage({ purpose: link.purpose, signIn: `${parts.basePath}/account` }, setting),
-    );
+    const place = addressUnit(parts.clientAddress(c.env.incoming));
+    const submit = () =>
+      link.purpose === 'sign_up'
+        ? create(c, parts, links, usable, typed, refuse)
+        : setPassword(c, parts, links, usable, typed, place, refuse);
+    // One link can be sent many times at once, and each time costs a hash.
+    const answer = parts.signInParts.hasher.admit({ name: place, isKnown: false }, submit);
+    return answer ?? refuse('too_many_sign_ins', 503, SECONDS_TO_WAIT);
   };
+}
+
+/** The time in which a full queue of hashes moves on. */
+const SECONDS_TO_WAIT = 5;
+
+type RefusedStatus = 400 | 403 | 429 | 503;
+
+interface Typed {
+  readonly username: string;
+  readonly password: string;
+}
+
+type RefuseLink = (problem: LinkProblem, status?: RefusedStatus, secondsToWait?: number) => Promise<Response>;
+
+async function setPassword(
+  c: PageContext,
+  parts: PageParts,
+  links: LinkBook,
+  { token, link, person }: UsableLink,
+  { username, password }: Typed,
+  place: string,
+  refuse: RefuseLink,
+): Promise<Response> {
+  if (person === undefined) throw new PageProblem('link', 'link_invalid');
+  if (isElsewhere(c, parts, link)) {
+    const seconds = await parts.signInParts.limit.begin(`link ${person.subject}`, place);
+    if (seconds > 0) return refuse('too_many_attempts', 429, seconds);
+    if (!isName(username) || nameKey(username) !== nameKey(person.name)) return refuse('link_foreign', 403);
+  }
+  const { name, claims, subject } = person;
+  const problem = await parts.passwordRules.problemOf(password, { name, email: claims.email });
+  if (problem !== undefined) return refuse(problem);
+  const setting = pageSetting(c, parts);
+  const use = () => links.use(token);
+  const ended = await parts.selfService.resetPassword(person, password, setting.language, use);
+  if (ended === undefined) throw new PageProblem('link', 'link_invalid');
+  void parts.notifyClients(ended);
+  parts.openedLink.forget(c);
+  parts.requestLog.pageEvent({ type: 'password_reset', page: 'link', requestId: requestIdOf(c), subject });
+  const view = { purpose: link.purpose, signIn: `${parts.basePath}/account` };
+  return renderPage(c, linkDonePage(view, setting));
 }
 
 async function create(
@@ -91,8 +114,8 @@ async function create(
   parts: PageParts,
   links: LinkBook,
   { token, link }: UsableLink,
-  { username, password }: { readonly username: string; readonly password: string },
-  refuse: (problem: LinkProblem) => Promise<Response>,
+  { username, password }: Typed,
+  refuse: RefuseLink,
 ): Promise<Response> {
   if (nameProblem(username) !== undefined) return refuse('name_refused');
   const problem = await parts.passwordRules.problemOf(password, { name: username, email: link.address });
@@ -163,7 +186,10 @@ async function linkFormOf(
 
 type LinkProblem =
   | PasswordProblem
-  | Extract<PageReason, 'link_foreign' | 'too_many_attempts' | 'name_refused' | 'name_taken'>;
+  | Extract<
+      PageReason,
+      'link_foreign' | 'too_many_attempts' | 'too_many_sign_ins' | 'name_refused' | 'name_taken'
+    >;
 
 type FormPurpose = 'reset' | 'invite' | 'sign_up';
 
@@ -234,8 +260,8 @@ function linkProblemText(
   texts: Texts,
 ): string {
   const { links, signIn, formats } = texts;
-  if (problem === 'too_many_attempts')
-    return `${signIn.problems.too_many_attempts} ${signIn.tryAgainIn(formats.duration(secondsToWait))}`;
+  if (problem === 'too_many_attempts' || problem === 'too_many_sign_ins')
+    return `${signIn.problems[problem]} ${signIn.tryAgainIn(formats.duration(secondsToWait))}`;
   if (problem === 'link_foreign' || problem === 'name_refused' || problem === 'name_taken')
     return links.problems[problem];
   return passwordProblemText(problem, minLength, texts);
