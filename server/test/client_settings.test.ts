@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { MEMBER_NAMES } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
-import { MIGRATIONS } from '../../core/src/storage/sqlite/schema.ts';
+import { scriptOf } from '../../core/src/storage/migrations.ts';
+import { SQLITE_STORE_TABLES } from '../../core/src/storage/sqlite/schema.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
@@ -392,7 +393,7 @@ test('findings A6: the migration of a file says once what it assumed, and how to
     .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     .all())
     database.exec(`DROP TABLE "${name}"`);
-  for (const migration of MIGRATIONS.slice(0, 4)) database.exec(migration);
+  for (const migration of SQLITE_STORE_TABLES.migrations.slice(0, 4)) database.exec(scriptOf(migration));
   database.exec('PRAGMA user_version = 4');
   database.prepare('INSERT INTO issuers (id, issuer) VALUES (1, ?)').run(String(issuer));
   for (const row of rows)

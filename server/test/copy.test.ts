@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { MIGRATIONS } from '../../core/src/storage/sqlite/schema.ts';
+import { scriptOf } from '../../core/src/storage/migrations.ts';
+import { SQLITE_STORE_TABLES } from '../../core/src/storage/sqlite/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PostgresStores } from '../../core/test/harness/postgres_store.ts';
@@ -395,7 +396,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     mkdirSync(join(folder, 'grantd-data'));
     const old = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'));
     old.exec('PRAGMA journal_mode = WAL');
-    old.exec(MIGRATIONS[0] ?? '');
+    old.exec(scriptOf(SQLITE_STORE_TABLES.migrations[0] ?? ''));
     old.exec("PRAGMA user_version = 1; INSERT INTO issuers (issuer) VALUES ('https://id.example')");
     old.close();
     const { url, to, environment } = await newTarget();

@@ -148,7 +148,7 @@ test('a database that a newer version has migrated is refused by commands, and g
   const folder = workbench.folder();
   await (await workbench.start(folder)).stop();
   const database = new DatabaseSync(databaseOf(folder));
-  database.exec('UPDATE program_schema SET version = 99');
+  database.exec('UPDATE program_schema SET version = 99; UPDATE program_schema_floor SET version = 98');
   database.close();
   const status = JSON.parse(await grantdPrints(folder, ['migrate', 'status', '--json']));
   assert.deepEqual([status.start, status.program.stored], ['refuse', 99]);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
-import { migratePostgres, PostgresConnections, requireSameTables } from '@grantd/core/postgres';
+import { migratePostgres, PostgresConnections, requireUsableTables } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { Refused } from '../src/config/refused.ts';
@@ -60,7 +60,7 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
     const connections = new PostgresConnections(pool, { statementTimeoutMs });
     await migratePostgres(connections, PROGRAM_TABLES);
-    const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
+    const tables = postgresProgramTables(connections, requireUsableTables(connections, PROGRAM_TABLES));
     return { url, people: peopleTable(tables, ISSUER), close };
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { scriptOf } from '@grantd/core/sqlite';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { SQLITE_MIGRATIONS } from '../src/data/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
@@ -87,7 +88,7 @@ for (const database of DATABASES) {
       for (const table of [...NEW_TABLES, 'people', 'demo_issuers'])
         await run(`DROP TABLE IF EXISTS ${schema}${table}`);
       const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : PROGRAM_TABLES.migrations;
-      for (const migration of all.slice(0, UNIONS)) await run(migration);
+      for (const migration of all.slice(0, UNIONS)) await run(scriptOf(migration));
       await run(`UPDATE ${schema}program_schema SET version = ${UNIONS}`);
       return { run, schema };
     }

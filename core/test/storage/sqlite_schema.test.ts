@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
+import { scriptOf } from '../../src/storage/migrations.ts';
 import { CLIENTS_SQL } from '../../src/storage/sqlite/clients.ts';
 import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/sqlite/events.ts';
 import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/sqlite/keys.ts';
 import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/sqlite/principals.ts';
-import { ISSUER_SQL, MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
+import { ISSUER_SQL, SQLITE_STORE_TABLES } from '../../src/storage/sqlite/schema.ts';
 import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
 import {
   AUTHORIZATION_CODES_SQL,
@@ -28,6 +29,9 @@ import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
+
+const MIGRATIONS = SQLITE_STORE_TABLES.migrations.map(scriptOf);
+const SCHEMA_VERSION = MIGRATIONS.length;
 const issuer = 'https://issuer.example';
 const DAY = 24 * 60 * 60;
 
@@ -447,11 +451,14 @@ test('a session’s row is written when the day changes until which it is kept, 
 
 test('a file that a newer program wrote is refused and left as it is', () => {
   const { path, database: newer } = newFile('newer.db');
-  newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+  const state = { version: SCHEMA_VERSION + 2, floor: SCHEMA_VERSION + 1 };
+  newer.exec(`PRAGMA user_version = ${state.version}; UPDATE schema_floor SET version = ${state.floor}`);
   assert.throws(() => openSqliteStorage({ path, issuer }), {
-    message: `${path} was written by a newer grantd (schema ${SCHEMA_VERSION + 1}); this one knows schemas up to ${SCHEMA_VERSION}`,
+    message:
+      `${path} was written by a newer grantd (schema ${state.version}, usable from schema ${state.floor}); ` +
+      `this one knows schemas up to ${SCHEMA_VERSION}`,
   });
-  assert.equal(newer.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION + 1);
+  assert.equal(newer.prepare('PRAGMA user_version').get()?.user_version, state.version);
 });
 
 for (const version of [0, 3, SCHEMA_VERSION, SCHEMA_VERSION + 1])

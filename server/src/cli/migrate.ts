@@ -1,17 +1,20 @@
+import type { MigrationDirection } from '@grantd/core/sqlite';
 import { Command } from 'commander';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { type Database, isNewer, isOutdated, type Schemas } from '../data/database.ts';
+import { type Database, isMigrated, plansOf, type Schemas, usabilityOf } from '../data/database.ts';
 import { databaseOf, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { issuerToAdminister } from '../instance/instance.ts';
 import { databaseFlags, type Output, printList, printOne } from './command.ts';
+import { BadUsage } from './exit.ts';
 
-interface UpFlags extends GivenFlags {
+interface MigrationFlags extends GivenFlags {
   readonly force?: true;
+  readonly yes?: true;
 }
 
 export function migrateCommands(): Command {
-  const group = new Command('migrate').description('bring a database of an earlier version up to date');
+  const group = new Command('migrate').description('move a database from one version of grantd to another');
   databaseFlags(
     group
       .command('status')
@@ -30,13 +33,58 @@ export function migrateCommands(): Command {
     .addHelpText(
       'after',
       `
-Stop every server of the earlier version first, and make a backup. There is no way back except to restore it. With --force,
-servers of the earlier version answer 503 from then on. Use it if a connection pooler keeps idle connections to PostgreSQL.
+Make a backup first. If servers of the earlier version cannot use the new tables, the command waits until they have
+stopped. With --force it does not wait, and they answer 503 from then on. You also need --force if a connection pooler
+keeps idle connections to PostgreSQL.
 
   grantd migrate up --database sqlite:/var/lib/grantd/grantd.db`,
     )
-    .action((flags: UpFlags) => withDatabase(flags, (parts) => migrateUp(parts, flags.force === true)));
+    .action((flags: MigrationFlags) =>
+      withDatabase(flags, (parts) => migrate(parts, 'up', flags.force === true)),
+    );
+  databaseFlags(
+    group
+      .command('contract')
+      .description('remove what only earlier versions need. They can no longer use the database then'),
+  )
+    .option('--yes', 'required, because this cannot be undone')
+    .addHelpText(
+      'after',
+      `
+Run it when every server is of this version and you no longer want to go back. Servers of this version continue to run.
+
+  grantd migrate contract --yes --database sqlite:/var/lib/grantd/grantd.db`,
+    )
+    .action((flags: MigrationFlags) => {
+      requireYes(flags, 'a contraction cannot be undone');
+      return withDatabase(flags, (parts) => migrate(parts, 'contract', true));
+    });
+  databaseFlags(
+    group
+      .command('down')
+      .description(
+        'take away what this version has added, so that the tables are those of the earlier version',
+      ),
+  )
+    .option('--force', 'migrate although other processes use the database')
+    .option('--yes', 'required, because the data in what is taken away is lost')
+    .addHelpText(
+      'after',
+      `
+You rarely need it: the earlier version can use the tables as they are until grantd migrate contract has run.
+Stop every server of this version first.
+
+  grantd migrate down --yes --database sqlite:/var/lib/grantd/grantd.db`,
+    )
+    .action((flags: MigrationFlags) => {
+      requireYes(flags, 'the data in what is taken away is lost');
+      return withDatabase(flags, (parts) => migrate(parts, 'down', flags.force === true));
+    });
   return group;
+}
+
+function requireYes({ yes }: MigrationFlags, reason: string): void {
+  if (yes !== true) throw new BadUsage(`--yes: required, because ${reason}`);
 }
 
 interface Parts extends Output {
@@ -63,50 +111,93 @@ async function withDatabase(flags: GivenFlags, work: (parts: Parts) => Promise<v
 }
 
 /** What a start of the server would do. */
-type OfStart = 'serve' | 'migrate' | 'refuse';
+type OfStart = 'serve' | 'serve_newer' | 'migrate' | 'refuse';
 
 const START: Readonly<Record<OfStart, string>> = {
   serve: 'the tables are up to date: a start of the server changes nothing',
-  migrate: 'a start of the server, or grantd migrate up, migrates the tables when no other process uses them',
+  serve_newer: 'a newer version has added to the tables, and this version can use them',
+  migrate: 'a start of the server, or grantd migrate up, migrates the tables',
   refuse: 'a newer version of grantd has migrated the tables: use that version, or a later one',
 };
 
+/** What the operator has to know about the servers that run now, before a migration. */
+const BESIDE = {
+  yes: 'servers of the earlier version can continue meanwhile',
+  no: 'servers of the earlier version cannot use the new tables: stop them first',
+};
+
 function ofStart(schemas: Schemas): OfStart {
-  if (isNewer(schemas)) return 'refuse';
-  return isOutdated(schemas) ? 'migrate' : 'serve';
+  const usability = usabilityOf(schemas);
+  if (usability === 'too_new') return 'refuse';
+  if (usability === 'outdated') return 'migrate';
+  return versionsOf(schemas).some(({ stored, known }) => stored > known) ? 'serve_newer' : 'serve';
+}
+
+interface Versions {
+  readonly tables: string;
+  readonly stored: number;
+  /** The lowest version of a program that can use the tables. */
+  readonly floor: number;
+  /** The version that this program has. */
+  readonly known: number;
+}
+
+function versionsOf(schemas: Schemas): readonly Versions[] {
+  return Object.entries(schemas).map(([tables, { state, migrations }]) => ({
+    ...{ tables, stored: state.version, floor: state.floor, known: migrations.length },
+  }));
+}
+
+/** For `--json`: the versions by the name of the tables. */
+function jsonOf(schemas: Schemas) {
+  return Object.fromEntries(versionsOf(schemas).map(({ tables, ...versions }) => [tables, versions]));
 }
 
 async function showStatus(parts: Parts): Promise<void> {
   const { database, schemas, isJson } = parts;
   const start = ofStart(schemas);
+  const isOnline = plansOf(schemas, 'up').every(({ isExpansion }) => isExpansion);
+  const canContract = start === 'serve' && !isMigrated(schemas, 'contract');
   if (isJson) {
-    printOne(parts, { database: database.name, ...schemas, start }, []);
+    const facts = { ...(start === 'migrate' && { isOnline }), ...(canContract && { canContract }) };
+    printOne(parts, { database: database.name, ...jsonOf(schemas), start, ...facts }, []);
     return;
   }
-  const rows = Object.entries(schemas).map(([tables, versions]) => ({ tables, ...versions }));
-  printList(parts, rows, {
+  printList(parts, versionsOf(schemas), {
     TABLES: ({ tables }) => tables,
     'IN THE DATABASE': ({ stored }) => String(stored),
+    'USABLE FROM': ({ floor }) => String(floor),
     'THIS VERSION': ({ known }) => String(known),
   });
   console.log(START[start]);
+  if (start === 'migrate') console.log(BESIDE[isOnline ? 'yes' : 'no']);
+  if (canContract) console.log('earlier versions can use them too, until you run grantd migrate contract');
 }
 
-async function migrateUp(parts: Parts, force: boolean): Promise<void> {
+const NOTHING: Readonly<Record<MigrationDirection, string>> = {
+  up: START.serve,
+  contract: 'nothing is left that only earlier versions need',
+  down: 'nothing can be taken away without stopping earlier versions from using the tables',
+};
+
+async function migrate(parts: Parts, direction: MigrationDirection, force: boolean): Promise<void> {
   const { database, schemas, issuer: given } = parts;
-  if (isNewer(schemas)) throw new Refused(`${START.refuse}.`);
-  if (!isOutdated(schemas)) {
-    printOne(parts, { migrated: false, ...schemas }, [START.serve]);
+  const usability = usabilityOf(schemas);
+  if (usability === 'too_new') throw new Refused(`${START.refuse}.`);
+  if (direction === 'contract' && usability === 'outdated')
+    throw new Refused('the tables are of an earlier version: run grantd migrate up first.');
+  if (isMigrated(schemas, direction)) {
+    printOne(parts, { migrated: false, ...jsonOf(schemas) }, [NOTHING[direction]]);
     return;
   }
   const stored = await database.storedIssuer();
   const issuer = stored === undefined ? undefined : issuerToAdminister(given, stored);
-  await database.migrate(force);
+  await database.migrate(direction, force);
   // Reports what the migration assumed.
-  if (issuer !== undefined) await database.open(issuer);
+  if (issuer !== undefined && direction === 'up') await database.open(issuer);
   const after = (await database.schemas()) ?? schemas;
-  printOne(parts, { migrated: true, ...after }, [
-    `migrated ${database.name}: library ${schemas.library.stored} to ${after.library.stored}, ` +
-      `program ${schemas.program.stored} to ${after.program.stored}`,
-  ]);
+  const changes = versionsOf(schemas).map(
+    ({ tables, stored: before }, index) => `${tables} ${before} to ${versionsOf(after)[index]?.stored}`,
+  );
+  printOne(parts, { migrated: true, ...jsonOf(after) }, [`migrated ${database.name}: ${changes.join(', ')}`]);
 }

@@ -23,7 +23,10 @@ export interface BackupManifest {
   readonly takenAtMs: number;
   /** Number of the last event in it. Later events happened after the backup. */
   readonly lastEvent: number;
+  /** Versions of the tables. */
   readonly schemas: { readonly library: number; readonly program: number };
+  /** The lowest versions of a program that can use them. */
+  readonly floors: { readonly library: number; readonly program: number };
 }
 
 /** Version of the archive’s layout. */
@@ -191,16 +194,22 @@ async function smallText(body: ReadableStream<Uint8Array>, bytes: number): Promi
 
 function manifestIn(text: string): BackupManifest | undefined {
   const value: unknown = JSON.parse(text);
-  if (!isJsonObject(value) || value.format !== FORMAT || !isJsonObject(value.schemas)) return undefined;
-  const { program, issuer, takenAtMs, lastEvent, schemas } = value;
-  const isNumber = (one: unknown): one is number => Number.isSafeInteger(one);
+  if (!isJsonObject(value) || value.format !== FORMAT) return undefined;
+  const { program, issuer, takenAtMs, lastEvent } = value;
+  const [schemas, floors] = [versionsOf(value.schemas), versionsOf(value.floors)];
+  if (schemas === undefined || floors === undefined) return undefined;
   if (typeof program !== 'string' || typeof issuer !== 'string' || !URL.canParse(issuer)) return undefined;
   if (!isNumber(takenAtMs) || !isNumber(lastEvent)) return undefined;
-  if (!isNumber(schemas.library) || !isNumber(schemas.program)) return undefined;
-  return {
-    ...{ program, issuer, takenAtMs, lastEvent },
-    schemas: { library: schemas.library, program: schemas.program },
-  };
+  return { program, issuer, takenAtMs, lastEvent, schemas, floors };
+}
+
+function versionsOf(value: unknown): BackupManifest['schemas'] | undefined {
+  if (!isJsonObject(value) || !isNumber(value.library) || !isNumber(value.program)) return undefined;
+  return { library: value.library, program: value.program };
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function secretsIn(text: string): readonly string[] {

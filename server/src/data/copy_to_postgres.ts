@@ -67,7 +67,7 @@ async function bringUpToDate(path: string, issuer: string): Promise<void> {
   try {
     const found = await database.schemas();
     if (found === undefined || !isOutdated(found)) return;
-    await database.migrate(false);
+    await database.migrate('up', false);
     await database.open(issuer);
   } finally {
     await database.close();

@@ -1,5 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AdministrableStorage, MigrationAssumption } from '@grantd/core';
+import {
+  canUse,
+  isTooNew,
+  MIGRATION_PLANS,
+  type Migration,
+  type MigrationDirection,
+  type MigrationPlan,
+  type SchemaState,
+} from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import type { ProgramData } from './program_data.ts';
 
@@ -39,11 +48,11 @@ export interface Database {
   /** The versions of its tables; `undefined` before the database is created. Changes nothing. */
   schemas(): Promise<Schemas | undefined>;
   /**
-   * Brings tables of an earlier version up to date, in one transaction with SQLite.
-   * @param whileInUse although other processes use the database; those of earlier versions then answer 503
-   * @throws {Refused} another process uses the database
+   * Migrates the tables, in one transaction with SQLite.
+   * @param whileInUse although other processes use the database; those that cannot use the new tables then answer 503
+   * @throws {Refused} another process uses the database, and could not use the new tables
    */
-  migrate(whileInUse: boolean): Promise<void>;
+  migrate(direction: MigrationDirection, whileInUse: boolean): Promise<void>;
   /** Opens the database for an issuer and creates it if necessary. Call it once. */
   open(issuer: string): Promise<OpenDatabase>;
   /** Closes everything that is open. Idempotent. */
@@ -57,40 +66,65 @@ export interface Schemas {
 }
 
 export interface SchemaVersions {
-  readonly stored: number;
-  /** The version that this program reads and writes. */
-  readonly known: number;
+  readonly state: SchemaState;
+  /** Those that this program knows. */
+  readonly migrations: readonly Migration[];
 }
 
-/**
- * Whether any tables are of an earlier version. If only the program’s tables are missing, they are not: another process
- * is just creating the database.
- */
-export function isOutdated({ library, program }: Schemas): boolean {
-  return library.stored < library.known || (program.stored > 0 && program.stored < program.known);
+/** What a program can do with the tables of a database. */
+export type Usability = 'usable' | 'outdated' | 'too_new';
+
+/** If only the program’s tables are missing, another process is just creating the database. */
+export function usabilityOf({ library, program }: Schemas): Usability {
+  const all = [library, program];
+  if (all.some(({ state, migrations }) => isTooNew(state, migrations))) return 'too_new';
+  const canServe = ({ state, migrations }: SchemaVersions) => canUse(state, migrations);
+  return canServe(library) && (program.state.version === 0 || canServe(program)) ? 'usable' : 'outdated';
 }
 
-/** Whether a newer program has migrated any tables. */
-export function isNewer({ library, program }: Schemas): boolean {
-  return library.stored > library.known || program.stored > program.known;
+/** Whether a database needs a migration before this program can use it. */
+export function isOutdated(schemas: Schemas): boolean {
+  return usabilityOf(schemas) === 'outdated';
+}
+
+/** What a migration would do with both sets of tables. */
+export function plansOf(
+  { library, program }: Schemas,
+  direction: MigrationDirection,
+): readonly MigrationPlan[] {
+  return [library, program].map(({ state, migrations }) => MIGRATION_PLANS[direction](state, migrations));
+}
+
+/** Whether a migration would change anything. */
+export function isMigrated(schemas: Schemas, direction: MigrationDirection): boolean {
+  return plansOf(schemas, direction).every(({ scripts }) => scripts.length === 0);
 }
 
 /** Milliseconds for which a migration waits for other processes to end. */
 const MAX_USE_MS = 5000;
 
 /**
- * Migrates as soon as no other process uses the database.
- * @param attempt migrates; returns `false` while another process uses the database
- * @param isDone whether another process has migrated in the meantime
+ * Migrates as soon as no other process uses the database, or at once if those that use it can continue.
+ * @param order.attempt migrates; returns `false` while another process is in the way
  * @throws {Refused} another process still uses the database
  */
-export async function migrateAlone(
-  name: string,
-  attempt: () => Promise<boolean>,
-  isDone: () => Promise<boolean>,
+export async function migrateDatabase(
+  { name, schemas }: Pick<Database, 'name' | 'schemas'>,
+  {
+    direction,
+    whileInUse,
+    attempt,
+  }: {
+    readonly direction: MigrationDirection;
+    readonly whileInUse: boolean;
+    attempt(whileInUse: boolean): Promise<boolean>;
+  },
 ): Promise<void> {
-  for (const endsAt = performance.now() + MAX_USE_MS; !(await isDone()); await pause(100)) {
-    if (await attempt()) return;
+  for (const endsAt = performance.now() + MAX_USE_MS; ; await pause(100)) {
+    const found = await schemas();
+    if (found !== undefined && isMigrated(found, direction)) return;
+    const isExpansion = found !== undefined && plansOf(found, direction).every((plan) => plan.isExpansion);
+    if (await attempt(whileInUse || isExpansion)) return;
     if (performance.now() > endsAt)
       throw new Refused(
         `the tables of ${name} are of an earlier version, and other processes use them: stop every server of the ` +

@@ -10,17 +10,16 @@ import {
   type PostgresDeadlines,
   type PostgresStatement,
   readStoredIssuer,
-  requireSameTables,
+  requireUsableTables,
   rowsOf,
   STORE_TABLES,
-  storedVersion,
+  storedState,
 } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import {
   type Database,
-  isOutdated,
-  migrateAlone,
+  migrateDatabase,
   reportAssumptions,
   reportSharedNames,
   type Schemas,
@@ -67,19 +66,22 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
     schemas,
-    async migrate(whileInUse) {
-      const attempt = async () => {
-        if (!whileInUse && (await areOthersConnected(connections))) return false;
-        const before = await migratePostgres(connections, STORE_TABLES);
+    async migrate(direction, whileInUse) {
+      const attempt = async (isBesideOthers: boolean) => {
+        if (!isBesideOthers && (await areOthersConnected(connections))) return false;
+        const before = await migratePostgres(connections, STORE_TABLES, direction);
         if (before > 0 && before < ALLOWED_APIS_SINCE) assumptions.push('clients_allowed_every_api');
-        await migratePostgres(connections, PROGRAM_TABLES);
+        await migratePostgres(connections, PROGRAM_TABLES, direction);
         return true;
       };
-      const isDone = async () => {
-        const found = await schemas();
-        return found !== undefined && !isOutdated(found);
-      };
-      await migrateAlone(address.name, () => asDatabase(address, attempt), isDone);
+      await migrateDatabase(
+        { name: address.name, schemas },
+        {
+          direction,
+          whileInUse,
+          attempt: (isBesideOthers) => asDatabase(address, () => attempt(isBesideOthers)),
+        },
+      );
     },
     open: (issuer) =>
       asDatabase(address, async () => {
@@ -94,7 +96,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         });
         await reportAssumptions(storage, assumptions);
         await migratePostgres(connections, PROGRAM_TABLES);
-        const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
+        const tables = postgresProgramTables(connections, requireUsableTables(connections, PROGRAM_TABLES));
         const data = programData(tables, issuer, storage.clients);
         reportSharedNames(await data.people.keyNames());
         return { storage, ...data, connections: () => stateOf(pool) };
@@ -104,13 +106,13 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
 }
 
 async function postgresSchemas(connections: PostgresConnections): Promise<Schemas | undefined> {
-  const library = await storedVersion(connections, STORE_TABLES);
-  if (library === 0) return undefined;
+  const library = await storedState(connections, STORE_TABLES);
+  if (library.version === 0) return undefined;
   return {
-    library: { stored: library, known: STORE_TABLES.migrations.length },
+    library: { state: library, migrations: STORE_TABLES.migrations },
     program: {
-      stored: await storedVersion(connections, PROGRAM_TABLES),
-      known: PROGRAM_TABLES.migrations.length,
+      state: await storedState(connections, PROGRAM_TABLES),
+      migrations: PROGRAM_TABLES.migrations,
     },
   };
 }
@@ -143,11 +145,11 @@ function refuseWithoutSecret(): never {
 
 /**
  * The program’s tables, next to the library’s in the schema `grantd`.
- * @param requireSameTables rejects once a newer program has migrated the tables
+ * @param requireUsable rejects once the tables can no longer be used
  */
 export function postgresProgramTables(
   connections: PostgresConnections,
-  requireSameTables: () => Promise<void>,
+  requireUsable: () => Promise<void>,
 ): ProgramTables {
   const named = new Map<string, Promise<PostgresStatement>>();
 
@@ -162,14 +164,14 @@ export function postgresProgramTables(
   return {
     read: async (sql, ...values) => {
       const statement = await statementOf(sql);
-      await askStorage(requireSameTables);
+      await askStorage(requireUsable);
       return rowsOf<TableRow>(await askStorage(() => connections.read([statement, ...values])));
     },
     write: async (...calls) => {
       const statements = await Promise.all(
         calls.map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
       );
-      await askStorage(requireSameTables);
+      await askStorage(requireUsable);
       return (await askStorage(() => connections.write(statements))).map((result) =>
         rowsOf<TableRow>(result),
       );

@@ -214,5 +214,7 @@ export const PROGRAM_TABLES: PostgresTables = {
     CREATE INDEX mailed_links_by_subject ON grantd.mailed_links (issuer, subject) WHERE subject IS NOT NULL;
     CREATE INDEX mailed_links_by_expiry ON grantd.mailed_links (issuer, expires_at_ms);
     `,
+    // Tells earlier programs whether they can use the tables of a later one.
+    'ALTER TABLE grantd.program_schema ADD COLUMN IF NOT EXISTS floor integer',
   ],
 };

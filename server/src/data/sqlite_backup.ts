@@ -16,7 +16,7 @@ import {
   copySqlite,
   makeFolder,
   readSqlite,
-  SQLITE_SCHEMA_VERSION,
+  SQLITE_STORE_TABLES,
   skipEventNumbers,
 } from '@grantd/core/sqlite';
 import packageJson from '../../package.json' with { type: 'json' };
@@ -32,7 +32,7 @@ import {
 import type { OpenDatabase } from './database.ts';
 import { createSecretFile, isErrno, readSecretFile, secretFileOf, syncFolder } from './secrets.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
-import { SQLITE_MIGRATIONS, storedProgramVersion } from './sqlite_tables.ts';
+import { SQLITE_PROGRAM_TABLES } from './sqlite_tables.ts';
 
 interface BackupOrder {
   /** The database file. */
@@ -158,15 +158,23 @@ export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> 
 /** More events than a database writes between a backup and its restoration. */
 const SKIPPED_EVENTS = 1_000_000_000;
 
-function requireUsable(file: string, { program, issuer, schemas }: BackupManifest, wanted?: string): void {
+function requireUsable(
+  file: string,
+  { program, issuer, schemas, floors }: BackupManifest,
+  wanted?: string,
+): void {
   if (wanted !== undefined && wanted !== issuer)
     throw new Refused(
       `${file} is a backup of the issuer ${issuer}, not of ${wanted}: use another backup or --issuer.`,
     );
-  if (schemas.library > SQLITE_SCHEMA_VERSION || schemas.program > SQLITE_MIGRATIONS.length)
+  const known = {
+    library: SQLITE_STORE_TABLES.migrations.length,
+    program: SQLITE_PROGRAM_TABLES.migrations.length,
+  };
+  if (floors.library > known.library || floors.program > known.program)
     throw new Refused(
       `${file} was written by grantd ${program}, whose tables (versions ${schemas.library} and ${schemas.program}) are newer ` +
-        `than this version knows (${SQLITE_SCHEMA_VERSION} and ${SQLITE_MIGRATIONS.length}): use that version, or a later one.`,
+        `than this version knows (${known.library} and ${known.program}): use that version, or a later one.`,
     );
 }
 
@@ -258,13 +266,14 @@ const CONTENT_SQL = 'SELECT id, issuer FROM issuers ORDER BY id LIMIT 1';
 const LAST_EVENT_SQL = 'SELECT coalesce(max(sequence), 0) AS last FROM events WHERE issuer_id = ?';
 
 /** @throws {Refused} it has no issuer yet */
-function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 'schemas'> {
+function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 'schemas' | 'floors'> {
   const content = readSqlite(path, (database) => {
     const row = database.prepare(CONTENT_SQL).get();
     if (row === undefined) return undefined;
-    const library = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+    const library = SQLITE_STORE_TABLES.stateIn(database);
+    const program = SQLITE_PROGRAM_TABLES.stateIn(database);
     const hasNumber =
-      library >= 4
+      library.version >= 4
         ? database.prepare('SELECT last_event_sequence AS last FROM issuers WHERE id = ?')
         : undefined;
     const last = [database.prepare(LAST_EVENT_SQL), hasNumber].map((sql) =>
@@ -273,7 +282,8 @@ function contentOf(path: string): Pick<BackupManifest, 'issuer' | 'lastEvent' | 
     return {
       issuer: String(row.issuer),
       lastEvent: Math.max(...last),
-      schemas: { library, program: storedProgramVersion(database) },
+      schemas: { library: library.version, program: program.version },
+      floors: { library: library.floor, program: program.floor },
     };
   });
   if (content === undefined) throw new Refused('the database has no issuer yet: start the server first.');

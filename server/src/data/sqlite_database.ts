@@ -13,7 +13,7 @@ import {
   ReadQueue,
   readSqlite,
   readStoredIssuer,
-  SQLITE_SCHEMA_VERSION,
+  SQLITE_STORE_TABLES,
   SqliteInUse,
   type SqliteStorageOptions,
   WriteQueue,
@@ -21,8 +21,7 @@ import {
 import { Refused } from '../config/refused.ts';
 import {
   type Database,
-  isOutdated,
-  migrateAlone,
+  migrateDatabase,
   reportAssumptions,
   reportSharedNames,
   type Schemas,
@@ -32,9 +31,8 @@ import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from
 import {
   migrateProgramTables,
   openSqliteTables,
-  requireSameTables,
-  SQLITE_MIGRATIONS,
-  storedProgramVersion,
+  requireUsable,
+  SQLITE_PROGRAM_TABLES,
 } from './sqlite_tables.ts';
 import type { ProgramTables, TableCall, TableRow } from './tables.ts';
 
@@ -75,11 +73,11 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
       return secretFileOf(path);
     },
     schemas,
-    async migrate(whileInUse) {
-      const attempt = async () => {
-        const migrateHost = (database: DatabaseSync) => migrateProgramTables(database, path);
+    async migrate(direction, whileInUse) {
+      const attempt = async (isBesideOthers: boolean) => {
+        const migrateHost = (database: DatabaseSync) => migrateProgramTables(database, path, direction);
         try {
-          const order = { path, migrateHost, whileInUse, busyTimeoutMs: 0 };
+          const order = { path, direction, migrateHost, whileInUse: isBesideOthers, busyTimeoutMs: 0 };
           assumptions.push(...asDatabase(path, () => migrateSqlite(order)));
           return true;
         } catch (error) {
@@ -87,11 +85,7 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
           throw error;
         }
       };
-      const isDone = async () => {
-        const found = await schemas();
-        return found !== undefined && !isOutdated(found);
-      };
-      await migrateAlone(path, attempt, isDone);
+      await migrateDatabase({ name: path, schemas }, { direction, whileInUse, attempt });
     },
     async open(issuer) {
       try {
@@ -127,14 +121,10 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
 
 function sqliteSchemas(path: string): Schemas | undefined {
   const stored = readSqlite(path, (database) => ({
-    library: Number(database.prepare('PRAGMA user_version').get()?.user_version),
-    program: storedProgramVersion(database),
+    library: { state: SQLITE_STORE_TABLES.stateIn(database), migrations: SQLITE_STORE_TABLES.migrations },
+    program: { state: SQLITE_PROGRAM_TABLES.stateIn(database), migrations: SQLITE_PROGRAM_TABLES.migrations },
   }));
-  if (stored === undefined || stored.library === 0) return undefined;
-  return {
-    library: { stored: stored.library, known: SQLITE_SCHEMA_VERSION },
-    program: { stored: stored.program, known: SQLITE_MIGRATIONS.length },
-  };
+  return stored?.library.state.version === 0 ? undefined : stored;
 }
 
 /** Milliseconds that another process may take to create the database after its secret. */
@@ -218,7 +208,7 @@ const BUSY_TIMEOUT_MS = 2000;
  * @param corruption the file’s state, shared with the library’s store
  */
 export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
-  const checks = { corruption, requireSameSchema: requireSameTables(database) };
+  const checks = { corruption, requireUsable: requireUsable(database) };
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
   const reads = new ReadQueue(database, writes, checks);
   const remembered = new CachedRows<readonly TableRow[]>(reads);

@@ -1,8 +1,19 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { inTransaction, openSqliteConnection, requireSameVersion } from '@grantd/core/sqlite';
+import {
+  canUse,
+  inTransaction,
+  type Migration,
+  type MigrationDirection,
+  migrateTables,
+  openSqliteConnection,
+  requireUsableTables,
+  SQLITE_STORE_TABLES,
+  type SqliteTables,
+  usableState,
+} from '@grantd/core/sqlite';
 
 /** The program’s tables, next to the library’s in the same file. Each migration is applied once and never edited. */
-export const SQLITE_MIGRATIONS: readonly string[] = [
+export const SQLITE_MIGRATIONS: readonly Migration[] = [
   `
   CREATE TABLE people (
     issuer        TEXT NOT NULL,
@@ -220,6 +231,8 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   CREATE INDEX mailed_links_by_subject ON mailed_links (issuer, subject) WHERE subject IS NOT NULL;
   CREATE INDEX mailed_links_by_expiry ON mailed_links (issuer, expires_at_ms);
   `,
+  // Tells earlier programs whether they can use the tables of a later one.
+  'CREATE TABLE IF NOT EXISTS program_schema_floor (version INTEGER NOT NULL) STRICT',
 ];
 
 /** The tables to copy to another database. Sign-in attempts are left out, because they expire within minutes. */
@@ -248,7 +261,7 @@ export function openSqliteTables(path: string): DatabaseSync {
   try {
     // Overwrites deleted user data, also in freed pages.
     database.exec('PRAGMA secure_delete = ON');
-    if (storedProgramVersion(database) !== SQLITE_MIGRATIONS.length)
+    if (!canUse(usableState(database, path, SQLITE_PROGRAM_TABLES), SQLITE_MIGRATIONS))
       inTransaction(database, () => migrateProgramTables(database, path));
     return database;
   } catch (error) {
@@ -257,27 +270,39 @@ export function openSqliteTables(path: string): DatabaseSync {
   }
 }
 
-/** @returns a check that throws once a newer program has migrated the tables */
-export function requireSameTables(database: DatabaseSync): () => void {
-  return requireSameVersion(database, [
-    'PRAGMA user_version',
-    'SELECT version AS user_version FROM program_schema',
-  ]);
+/** @returns a check that throws once a newer program has changed the tables so that this one cannot use them */
+export function requireUsable(database: DatabaseSync): () => void {
+  return requireUsableTables(database, [SQLITE_STORE_TABLES, SQLITE_PROGRAM_TABLES]);
 }
 
 /** Call it inside a write transaction, so that only one of several starting processes migrates. */
-export function migrateProgramTables(database: DatabaseSync, path: string): void {
+export function migrateProgramTables(
+  database: DatabaseSync,
+  path: string,
+  direction?: MigrationDirection,
+): void {
   database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');
-  const version = storedProgramVersion(database);
-  if (version > SQLITE_MIGRATIONS.length) throw new Error(`${path} was written by a newer grantd`);
-  for (const migration of SQLITE_MIGRATIONS.slice(version)) database.exec(migration);
-  database.exec('DELETE FROM program_schema');
-  database.prepare('INSERT INTO program_schema (version) VALUES (?)').run(SQLITE_MIGRATIONS.length);
+  migrateTables(database, path, SQLITE_PROGRAM_TABLES, direction);
 }
 
-/** The version of the program’s tables, which may be newer than this program; 0 if there are none. */
-export function storedProgramVersion(database: DatabaseSync): number {
-  const hasTable =
-    database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'program_schema'").get() !== undefined;
-  return hasTable ? Number(database.prepare('SELECT version FROM program_schema').get()?.version ?? 0) : 0;
-}
+/** The program’s tables, next to the library’s. */
+export const SQLITE_PROGRAM_TABLES: SqliteTables = {
+  version: 'SELECT version AS user_version FROM program_schema',
+  stateIn(database) {
+    const numberIn = (table: string): unknown =>
+      database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) &&
+      database.prepare(`SELECT version FROM ${table}`).get()?.version;
+    const version = Number(numberIn('program_schema') ?? 0);
+    return { version, floor: Number(numberIn('program_schema_floor') ?? version) };
+  },
+  store(database, { version, floor }) {
+    for (const [table, value] of [
+      ['program_schema', version],
+      ['program_schema_floor', floor],
+    ] as const) {
+      database.exec(`DELETE FROM ${table}`);
+      database.prepare(`INSERT INTO ${table} (version) VALUES (?)`).run(value);
+    }
+  },
+  migrations: SQLITE_MIGRATIONS,
+};

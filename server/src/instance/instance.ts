@@ -148,14 +148,14 @@ export async function openInstance(
 }
 
 /**
- * Only a start of the server migrates tables, and only if no other process uses them. A command that migrated them would
- * stop a running server of the earlier version.
+ * Only a start of the server migrates tables, and only if no other process uses them or those that do can continue. A
+ * command that migrated them could stop a running server of the earlier version.
  * @throws {Refused} the tables are of an earlier version, and this is a command or others use them
  */
 async function requireCurrentTables(database: Database, actor: ActorKind): Promise<void> {
   const found = await database.schemas();
   if (found === undefined || !isOutdated(found)) return;
-  if (actor === 'server') return database.migrate(false);
+  if (actor === 'server') return database.migrate('up', false);
   throw new Refused(
     `the tables of ${database.name} are of an earlier version of grantd: stop every server of that version, ` +
       'then start the new one or run grantd migrate up. grantd migrate status shows the versions.',

@@ -42,7 +42,7 @@ import {
   migratePostgres,
   requireTables,
   STORE_TABLES,
-  schemaVersion,
+  usableState,
 } from './schema.ts';
 import {
   AUTHORIZATION_CODES_SQL,
@@ -72,9 +72,10 @@ export {
   ALLOWED_APIS_SINCE,
   migratePostgres,
   type PostgresTables,
-  requireSameTables,
+  requireUsableTables,
   STORE_TABLES,
-  storedVersion,
+  storedState,
+  usableState,
 } from './schema.ts';
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
@@ -150,7 +151,7 @@ export async function readStoredIssuer(
   deadlines: PostgresDeadlines = {},
 ): Promise<string | undefined> {
   const connections = new PostgresConnections(pool, deadlines);
-  return (await schemaVersion(connections, STORE_TABLES)) === 0 ? undefined : firstIssuer(connections);
+  return (await usableState(connections, STORE_TABLES)).version === 0 ? undefined : firstIssuer(connections);
 }
 
 async function storageOn(

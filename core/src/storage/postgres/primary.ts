@@ -1,5 +1,6 @@
 // Makes sure that results come from the current PostgreSQL primary, and reports failures as `StorageFault`s.
 import { asRejection } from '../faults.ts';
+import { canUse, type SchemaState } from '../migrations.ts';
 import type { PostgresResult } from './connections.ts';
 import {
   type Continuation,
@@ -43,8 +44,9 @@ const PRIMARY_SQL = {
   stamp: `
     SELECT epoch, epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
       (extract(epoch FROM clock_timestamp() - epoch_since) * 1000)::bigint AS age_ms,
-      (SELECT max(version) FROM ${STORE_TABLES.versions}) AS schema_version
-    FROM grantd.issuers WHERE id = $1`,
+      v.version, coalesce(v.floor, v.version) AS floor
+    FROM grantd.issuers, (SELECT * FROM ${STORE_TABLES.versions} ORDER BY version DESC LIMIT 1) v
+    WHERE id = $1`,
 
   // Before the first primary there was none that could still be trusted.
   begin: `
@@ -69,14 +71,12 @@ interface Lease {
   readonly untilByCalendarMs: number;
 }
 
-type StampRow = {
+type StampRow = SchemaState & {
   readonly epoch: number;
   /** Whether the epoch began on the server's present timeline. */
   readonly is_known: boolean;
   /** Milliseconds since the epoch began. */
   readonly age_ms: number;
-  /** The version of the store's tables. */
-  readonly schema_version: number;
 };
 
 /**
@@ -283,11 +283,10 @@ function stampOf(result: PostgresResult | undefined): StampRow {
   const [row] = rowsOf<StampRow>(result);
   if (row === undefined) throw new Error('the issuer is no longer in the database');
   // Every write and every renewal of the lease reads this stamp.
-  const known = STORE_TABLES.migrations.length;
-  if (row.schema_version !== known) {
+  if (!canUse(row, STORE_TABLES.migrations)) {
     throw new Error(
-      `the database was migrated to schema ${row.schema_version} while it was open, and this program knows schema ` +
-        `${known}: start the newer program instead`,
+      `the database was migrated to schema ${row.version} while it was open, and this program knows schema ` +
+        `${STORE_TABLES.migrations.length}: start the other program instead`,
     );
   }
   return row;

@@ -1,4 +1,13 @@
 // Tables of the PostgreSQL store, and their migrations.
+import {
+  canUse,
+  isTooNew,
+  MIGRATION_PLANS,
+  type Migration,
+  type MigrationDirection,
+  NO_TABLES,
+  type SchemaState,
+} from '../migrations.ts';
 import { ended, namedStatements, type PostgresConnections, rowsOf, unnamed } from './connections.ts';
 
 /** Tables with a versioned schema: the store's own, or those that a host keeps next to them. */
@@ -9,7 +18,7 @@ export interface PostgresTables {
    */
   readonly versions: string;
   /** The script of each version, which may hold several statements. Applied in order, never edited once released. */
-  readonly migrations: readonly string[];
+  readonly migrations: readonly Migration[];
 }
 
 /** Migrating may take longer than a request would wait. */
@@ -19,53 +28,53 @@ const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
 const LOOK_AGAIN_MS = 1000;
 
 /**
- * Brings tables up to date. If several processes start together, one migrates and the others wait for it.
+ * Migrates tables. If several processes start together, one migrates and the others wait for it.
  * @returns the version that the tables had before; 0 if there were none
- * @throws Error if they are newer than this program; nothing is changed then
+ * @throws Error if a newer program has changed them so that this one cannot use them; nothing is changed then
  */
 export async function migratePostgres(
   connections: PostgresConnections,
   tables: PostgresTables,
+  direction: MigrationDirection = 'up',
 ): Promise<number> {
-  const version = await schemaVersion(connections, tables);
-  if (version === tables.migrations.length) return version;
-  return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables);
+  const state = await usableState(connections, tables);
+  if (MIGRATION_PLANS[direction](state, tables.migrations).scripts.length === 0) return state.version;
+  return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables, direction);
 }
 
 /**
- * The version of tables; 0 if there are none yet.
- * @throws Error if they are newer than this program
+ * The state of tables; `NO_TABLES` if there are none yet.
+ * @throws Error as `migratePostgres`
  */
-export async function schemaVersion(
+export async function usableState(
   connections: PostgresConnections,
   tables: PostgresTables,
-): Promise<number> {
-  return known(await storedVersion(connections, tables), tables);
+): Promise<SchemaState> {
+  return usable(await storedState(connections, tables), tables);
 }
 
-/** The version of tables, which may be newer than this program; 0 if there are none yet. Changes nothing. */
-export async function storedVersion(
+/** The state of tables, which this program may be unable to use; `NO_TABLES` if there are none yet. Changes nothing. */
+export async function storedState(
   connections: PostgresConnections,
   { versions }: Pick<PostgresTables, 'versions'>,
-): Promise<number> {
+): Promise<SchemaState> {
   const sql = await namedStatements(statementsOn({ versions }));
   const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
-  if (found?.is_there !== true) return 0;
-  return versionOf(rowsOf(await connections.read([sql.version])));
+  if (found?.is_there !== true) return NO_TABLES;
+  return stateOf(rowsOf(await connections.read([sql.state])));
 }
 
 /**
- * @returns a function that rejects once a newer program has migrated the tables; it checks at most once in
- *   `LOOK_AGAIN_MS`
+ * @returns a function that rejects once the tables can no longer be used; it checks at most once in `LOOK_AGAIN_MS`
  */
-export function requireSameTables(
+export function requireUsableTables(
   connections: PostgresConnections,
   tables: PostgresTables,
 ): () => Promise<void> {
   let goodUntilMs = Number.NEGATIVE_INFINITY;
   let pending: Promise<void> | undefined;
   const look = async (): Promise<void> => {
-    await schemaVersion(connections, tables);
+    if (!canUse(await usableState(connections, tables), tables.migrations)) throw new Error(OTHER_VERSION);
     goodUntilMs = performance.now() + LOOK_AGAIN_MS;
   };
   return async () => {
@@ -77,19 +86,29 @@ export function requireSameTables(
   };
 }
 
-async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<number> {
+/** Another program has undone migrations meanwhile. */
+const OTHER_VERSION = 'the tables were changed while they were open: the program has to be started again';
+
+async function migrate(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+  direction: MigrationDirection,
+): Promise<number> {
   const sql = await namedStatements(statementsOn(tables));
-  const prepare = [sql.lock, sql.createSchema, sql.createVersions, sql.version] as const;
+  const prepare = [sql.lock, sql.createSchema, sql.createVersions, sql.state] as const;
   return connections.transaction(
     prepare.map((statement) => [statement]),
     (found) => {
-      const version = known(versionOf(rowsOf(found.at(-1))), tables);
-      const newest = tables.migrations.length;
-      if (version === newest) return ended(version);
-      const missing = tables.migrations.slice(version).map(unnamed);
+      const before = usable(stateOf(rowsOf(found.at(-1))), tables);
+      const { scripts, state } = MIGRATION_PLANS[direction](before, tables.migrations);
+      if (scripts.length === 0) return ended(before.version);
       return {
-        calls: [...missing.map((script) => [script] as const), [sql.addVersion, newest]],
-        outcome: () => version,
+        calls: [
+          ...scripts.map((script) => [unnamed(script)] as const),
+          [sql.forgetLater, state.version],
+          [sql.store, state.version, state.floor],
+        ],
+        outcome: () => before.version,
       };
     },
   );
@@ -101,23 +120,29 @@ function statementsOn({ versions }: Pick<PostgresTables, 'versions'>) {
     throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);
   return {
     isThere: `SELECT to_regclass('${versions}') IS NOT NULL AS is_there`,
-    version: `SELECT coalesce(max(version), 0) AS version FROM ${versions}`,
+    // Databases of early versions have no column for the floor.
+    state: `
+      SELECT version, coalesce((to_jsonb(v) ->> 'floor')::integer, version) AS floor
+      FROM ${versions} v ORDER BY version DESC LIMIT 1`,
     // Any number that other programs are unlikely to lock.
     lock: `SELECT pg_advisory_xact_lock(hashtext('${versions}'))`,
     createSchema: `CREATE SCHEMA IF NOT EXISTS ${schema}`,
-    createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY)`,
-    addVersion: `INSERT INTO ${versions} (version) VALUES ($1)`,
+    createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY, floor integer)`,
+    forgetLater: `DELETE FROM ${versions} WHERE version > $1`,
+    store: `
+      INSERT INTO ${versions} (version, floor) VALUES ($1, $2)
+      ON CONFLICT (version) DO UPDATE SET floor = excluded.floor`,
   };
 }
 
-function versionOf([row]: readonly { version: number }[]): number {
-  return row?.version ?? 0;
+function stateOf([row]: readonly SchemaState[]): SchemaState {
+  return row ?? NO_TABLES;
 }
 
-function known(version: number, { versions, migrations }: PostgresTables): number {
-  if (version <= migrations.length) return version;
+function usable(state: SchemaState, { versions, migrations }: PostgresTables): SchemaState {
+  if (!isTooNew(state, migrations)) return state;
   throw new Error(
-    `the database was written by a newer program: ${versions} says ${version}, ` +
+    `the database was written by a newer program: ${versions} says ${state.version}, usable from ${state.floor}, ` +
       `and this one knows versions up to ${migrations.length}`,
   );
 }
@@ -374,12 +399,17 @@ const VERSION_5 = `
   ALTER TABLE grantd.authorization_codes ADD COLUMN authorization_details text;
 `;
 
+/** Version 6. Tells earlier programs whether they can use the tables of a later one. */
+const VERSION_6 = `
+  ALTER TABLE grantd.schema_versions ADD COLUMN IF NOT EXISTS floor integer;
+`;
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5],
+  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6],
 };
 
 const SOUNDNESS_SQL = {

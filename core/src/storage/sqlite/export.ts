@@ -3,7 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { TABLES, type TableRows } from '../statements.ts';
 import { isBusy, openSqliteConnection } from './connection.ts';
 import { SqliteInUse } from './files.ts';
-import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
+import { SQLITE_STORE_TABLES, usableState } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
 
@@ -54,12 +54,15 @@ function takeForItself(database: DatabaseSync, path: string): void {
 }
 
 function requireThisVersion(database: DatabaseSync, path: string): void {
-  const version = schemaVersion(database, path);
-  if (version === SCHEMA_VERSION) return;
+  const { version } = usableState(database, path, SQLITE_STORE_TABLES);
+  const known = SQLITE_STORE_TABLES.migrations.length;
+  if (version === known) return;
   if (version === 0) throw new Error(`${path} is not a grantd database`);
   throw new Error(
-    `${path} has the schema ${version} of an older grantd, and this one exports the schema ${SCHEMA_VERSION}: ` +
-      'open a store on it first, which brings it up to date',
+    version < known
+      ? `${path} has the schema ${version} of an older grantd, and this one exports the schema ${known}: ` +
+          'open a store on it first, which brings it up to date'
+      : `${path} has the schema ${version} of a newer grantd, and this one exports the schema ${known}: use the newer one`,
   );
 }
 

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, fsyncSync, openSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import type { MigrationAssumption } from '../contract.ts';
+import type { MigrationDirection } from '../migrations.ts';
 import {
   Database,
   DEFAULT_BUSY_TIMEOUT_MS,
@@ -11,10 +12,7 @@ import {
   requireOwnLog,
 } from './connection.ts';
 import { inTransaction } from './queues.ts';
-import { migrate, requireNotForeign, SCHEMA_VERSION } from './schema.ts';
-
-/** The version of the store's tables that this program writes; in a file it is `PRAGMA user_version`. */
-export const SQLITE_SCHEMA_VERSION = SCHEMA_VERSION;
+import { migrate, requireNotForeign } from './schema.ts';
 
 /**
  * Reads a file without creating, migrating or changing it.
@@ -84,22 +82,28 @@ export async function copySqlite({ path, to, onPages }: SqliteCopyOptions): Prom
 
 export interface SqliteMigrationOptions {
   readonly path: string;
+  /** Default: `up`. */
+  readonly direction?: MigrationDirection;
   /** Migrates tables that a host keeps in the same file, in the same transaction. */
   readonly migrateHost?: (database: DatabaseSync) => void;
-  /** Migrates although other processes have the file open. They reject every request from then on. */
+  /**
+   * Migrates although other processes have the file open. Those that cannot use the new tables reject every request from
+   * then on.
+   */
   readonly whileInUse?: boolean;
   /** How long to wait for other processes, in milliseconds. Default: 2000. */
   readonly busyTimeoutMs?: number;
 }
 
 /**
- * Brings a file of an older version up to date in one transaction.
+ * Brings a file of another version up to date in one transaction.
  * @returns what was assumed about existing rows
  * @throws {SqliteInUse} another process has the file open
  * @throws Error if the file belongs to a newer program; nothing is changed then
  */
 export function migrateSqlite({
   path,
+  direction = 'up',
   migrateHost,
   whileInUse = false,
   busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
@@ -108,7 +112,7 @@ export function migrateSqlite({
   try {
     if (!whileInUse) database.exec('PRAGMA locking_mode = EXCLUSIVE');
     return inTransaction(database, () => {
-      const assumptions = migrate(database, path);
+      const assumptions = migrate(database, path, direction);
       migrateHost?.(database);
       return assumptions;
     });

@@ -2,7 +2,9 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { asFault, asRejection } from '../faults.ts';
+import { canUse } from '../migrations.ts';
 import { isBusy, type Reads, type Transaction } from './connection.ts';
+import { SQLITE_STORE_TABLES } from './schema.ts';
 
 /** Prepares a table's statements under their names. */
 export function prepareAll<Name extends string>(
@@ -66,7 +68,7 @@ export class ReadQueue implements Reads {
   readonly #database: DatabaseSync;
   readonly #writes: Pick<WriteQueue, 'commits'>;
   readonly #corruption: Corruption;
-  readonly #requireSameSchema: () => void;
+  readonly #requireUsable: () => void;
   #waiting: QueuedRead[] = [];
   #version = '';
   #stateNumber = 0;
@@ -76,11 +78,11 @@ export class ReadQueue implements Reads {
    * @param given what the queue checks
    */
   constructor(database: DatabaseSync, writes: Pick<WriteQueue, 'commits'>, given: FileChecks = {}) {
-    const { corruption, requireSameSchema } = fileChecks(database, given);
+    const { corruption, requireUsable } = fileChecks(database, given);
     this.#corruption = corruption;
     this.#database = database;
     this.#writes = writes;
-    this.#requireSameSchema = requireSameSchema;
+    this.#requireUsable = requireUsable;
     this.#sql = prepareAll(database, READ_SQL);
   }
 
@@ -122,7 +124,7 @@ export class ReadQueue implements Reads {
   #followState(): void {
     const version = `${this.#sql.version.get()?.data_version} ${this.#writes.commits}`;
     if (version === this.#version) return;
-    this.#requireSameSchema();
+    this.#requireUsable();
     this.#stateNumber += 1;
     this.#version = version;
   }
@@ -173,7 +175,7 @@ export class WriteQueue {
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
   readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, SqliteStatement>>;
-  readonly #requireSameSchema: () => void;
+  readonly #requireUsable: () => void;
   readonly #corruption: Corruption;
   readonly #waiting: QueuedWrite[] = [];
   #isDraining = false;
@@ -196,12 +198,12 @@ export class WriteQueue {
    * @param given what the queue checks
    */
   constructor(database: DatabaseSync, busyTimeoutMs: number, given: FileChecks = {}) {
-    const { corruption, requireSameSchema } = fileChecks(database, given);
+    const { corruption, requireUsable } = fileChecks(database, given);
     this.#corruption = corruption;
     this.#database = database;
     this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
     this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
-    this.#requireSameSchema = requireSameSchema;
+    this.#requireUsable = requireUsable;
   }
 
   readonly transaction: Transaction = (work) =>
@@ -284,7 +286,7 @@ export class WriteQueue {
     const begunAtMs = performance.now();
     try {
       committed(this.#database, () => {
-        this.#requireSameSchema();
+        this.#requireUsable();
         answers = writes.map((write) => (isSecond ? this.#attempt(write) : write.perform()));
       });
       for (const answer of answers) answer();
@@ -407,15 +409,15 @@ export class Corruption {
 interface FileChecks {
   /** Shared by everything that reads and writes the file. */
   readonly corruption?: Corruption;
-  /** Throws once a newer program has migrated the file; called inside a transaction. */
-  readonly requireSameSchema?: () => void;
+  /** Throws once the file's tables can no longer be used; called inside a transaction. */
+  readonly requireUsable?: () => void;
 }
 
 function fileChecks(
   database: DatabaseSync,
-  { corruption = new Corruption(), requireSameSchema = requireSameVersion(database) }: FileChecks,
+  { corruption = new Corruption(), requireUsable = requireUsableTables(database) }: FileChecks,
 ): Required<FileChecks> {
-  return { corruption, requireSameSchema };
+  return { corruption, requireUsable };
 }
 
 function isDamage(error: Error): boolean {
@@ -424,23 +426,23 @@ function isDamage(error: Error): boolean {
     : DAMAGED_TEXTS.includes(error.message);
 }
 
-const STORE_VERSION = 'PRAGMA user_version';
-
 /**
- * A newer program may migrate a file while others have it open. Their statements then fail or mean something else.
- * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's as
- *   well
- * @returns a function that throws once the file's schema has changed; call it inside a transaction
+ * A newer program may migrate a file while others have it open. If they cannot use the new tables, their statements fail
+ * or mean something else.
+ * @param tables the store's, or a host's as well
+ * @returns a function that throws once the file's tables can no longer be used; call it inside a transaction
  */
-export function requireSameVersion(database: DatabaseSync, versions = [STORE_VERSION]): () => void {
-  const statements = versions.map((sql) => database.prepare(sql));
-  const schemaNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
-  const opened = schemaNow();
+export function requireUsableTables(database: DatabaseSync, tables = [SQLITE_STORE_TABLES]): () => void {
+  const statements = tables.map(({ version }) => database.prepare(version));
+  const versionsNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
+  let known = versionsNow();
   return () => {
-    const now = schemaNow();
-    if (now === opened) return;
-    throw new Error(
-      `the database was migrated from schema ${opened} to ${now} while it was open: the program has to be started again`,
-    );
+    const now = versionsNow();
+    if (now === known) return;
+    if (!tables.every(({ stateIn, migrations }) => canUse(stateIn(database), migrations)))
+      throw new Error(
+        `the database was migrated from schema ${known} to ${now} while it was open: the program has to be started again`,
+      );
+    known = now;
   };
 }

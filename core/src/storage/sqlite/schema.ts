@@ -1,6 +1,14 @@
 // Tables of the SQLite store, and their migrations.
 import type { DatabaseSync } from 'node:sqlite';
 import type { MigrationAssumption } from '../contract.ts';
+import {
+  canUse,
+  isTooNew,
+  MIGRATION_PLANS,
+  type Migration,
+  type MigrationDirection,
+  type SchemaState,
+} from '../migrations.ts';
 
 /**
  * Version 1. Every key begins with the issuer. Times ending in `_ms` are milliseconds, all others seconds; lists and
@@ -322,23 +330,52 @@ const VERSION_8 = `
   ALTER TABLE authorization_codes ADD COLUMN authorization_details TEXT;
 `;
 
+/** Version 9. Tells earlier programs whether they can use the tables of a later one. */
+const VERSION_9 = `
+  CREATE TABLE IF NOT EXISTS schema_floor (version INTEGER NOT NULL) STRICT;
+`;
+
+const FLOOR_SINCE = 9;
+
 /** Migrating a database from a version before this one makes an assumption. */
 const ALLOWED_APIS_SINCE = 5;
 
-/** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [
-  VERSION_1,
-  VERSION_2,
-  VERSION_3,
-  VERSION_4,
-  VERSION_5,
-  VERSION_6,
-  VERSION_7,
-  VERSION_8,
-];
+/** Tables in a file: the store's own, or those that a host keeps next to them. */
+export interface SqliteTables {
+  /** Reads the version as `user_version`. */
+  readonly version: string;
+  /** The state of the tables in a file. */
+  stateIn(database: DatabaseSync): SchemaState;
+  /** Stores the state after a migration. */
+  store(database: DatabaseSync, state: SchemaState): void;
+  /** One entry for each version, applied in order and never edited once released. */
+  readonly migrations: readonly Migration[];
+}
 
-/** The version that this program writes; kept in the file as `PRAGMA user_version`. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
+export const SQLITE_STORE_TABLES: SqliteTables = {
+  version: 'PRAGMA user_version',
+  stateIn(database) {
+    const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+    if (version < FLOOR_SINCE) return { version, floor: version };
+    return { version, floor: Number(database.prepare('SELECT version FROM schema_floor').get()?.version) };
+  },
+  store(database, { version, floor }) {
+    database.exec(`PRAGMA user_version = ${version}`);
+    database.exec('DELETE FROM schema_floor');
+    database.prepare('INSERT INTO schema_floor (version) VALUES (?)').run(floor);
+  },
+  migrations: [
+    VERSION_1,
+    VERSION_2,
+    VERSION_3,
+    VERSION_4,
+    VERSION_5,
+    VERSION_6,
+    VERSION_7,
+    VERSION_8,
+    VERSION_9,
+  ],
+};
 
 export const ISSUER_SQL = {
   find: 'SELECT id FROM issuers WHERE issuer = ?',
@@ -347,29 +384,55 @@ export const ISSUER_SQL = {
 };
 
 /**
- * Brings the schema up to date. Call it inside a write transaction: if several processes start together, one migrates
- * and the others find it done.
+ * Brings the store's tables up to date. Call it inside a write transaction: if several processes start together, one
+ * migrates and the others find it done.
  * @returns what was assumed about existing rows
- * @throws Error if the file belongs to a newer program
+ * @throws Error if a newer program has changed the tables so that this one cannot use them
  */
-export function migrate(database: DatabaseSync, path: string): readonly MigrationAssumption[] {
-  const version = schemaVersion(database, path);
-  if (version === SCHEMA_VERSION) return [];
-  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
-  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+export function migrate(
+  database: DatabaseSync,
+  path: string,
+  direction: MigrationDirection = 'up',
+): readonly MigrationAssumption[] {
+  const version = migrateTables(database, path, SQLITE_STORE_TABLES, direction);
   return version > 0 && version < ALLOWED_APIS_SINCE ? ['clients_allowed_every_api'] : [];
 }
 
 /**
- * The version of a file's schema; 0 if it has none yet.
- * @throws Error if it is newer than this program
+ * Migrates tables. Call it inside a write transaction.
+ * @returns the version that they had before
+ * @throws Error as `migrate`
  */
-export function schemaVersion(database: DatabaseSync, path: string): number {
-  const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
-  if (version <= SCHEMA_VERSION) return version;
+export function migrateTables(
+  database: DatabaseSync,
+  path: string,
+  tables: SqliteTables,
+  direction: MigrationDirection = 'up',
+): number {
+  const before = usableState(database, path, tables);
+  const { scripts, state } = MIGRATION_PLANS[direction](before, tables.migrations);
+  if (scripts.length === 0) return before.version;
+  for (const script of scripts) database.exec(script);
+  tables.store(database, state);
+  return before.version;
+}
+
+/**
+ * The state of a file's tables; `NO_TABLES` if it has none yet.
+ * @throws Error as `migrate`
+ */
+export function usableState(database: DatabaseSync, path: string, tables: SqliteTables): SchemaState {
+  const state = tables.stateIn(database);
+  if (!isTooNew(state, tables.migrations)) return state;
   throw new Error(
-    `${path} was written by a newer grantd (schema ${version}); this one knows schemas up to ${SCHEMA_VERSION}`,
+    `${path} was written by a newer grantd (schema ${state.version}, usable from schema ${state.floor}); ` +
+      `this one knows schemas up to ${tables.migrations.length}`,
   );
+}
+
+/** Whether a file needs no migration. @throws Error as `migrate` */
+export function isUpToDate(database: DatabaseSync, path: string, tables: SqliteTables): boolean {
+  return canUse(usableState(database, path, tables), tables.migrations);
 }
 
 /**

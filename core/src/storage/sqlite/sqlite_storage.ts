@@ -28,10 +28,27 @@ import { sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
 import { Corruption, inTransaction, ReadQueue, WriteQueue } from './queues.ts';
-import { ISSUER_SQL, migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
+import {
+  ISSUER_SQL,
+  isUpToDate,
+  migrate,
+  requireNotForeign,
+  SQLITE_STORE_TABLES,
+  usableState,
+} from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
 
 export { CachedRows } from '../../cache.ts';
+export {
+  canUse,
+  isTooNew,
+  MIGRATION_PLANS,
+  type Migration,
+  type MigrationDirection,
+  type MigrationPlan,
+  type SchemaState,
+  scriptOf,
+} from '../migrations.ts';
 export {
   makeFolder,
   openSqliteConnection,
@@ -42,13 +59,18 @@ export {
   copySqlite,
   migrateSqlite,
   readSqlite,
-  SQLITE_SCHEMA_VERSION,
   type SqliteCopyOptions,
   SqliteInUse,
   type SqliteMigrationOptions,
   skipEventNumbers,
 } from './files.ts';
-export { Corruption, inTransaction, ReadQueue, requireSameVersion, WriteQueue } from './queues.ts';
+export { Corruption, inTransaction, ReadQueue, requireUsableTables, WriteQueue } from './queues.ts';
+export {
+  migrateTables,
+  SQLITE_STORE_TABLES,
+  type SqliteTables,
+  usableState,
+} from './schema.ts';
 
 export interface SqliteStorageOptions {
   /** The database file. Created with its folder, readable by its owner alone, if it is missing. */
@@ -111,7 +133,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
 
 /** Without a write, so that opening an up-to-date file never waits for another process. */
 function knownIssuerId(database: DatabaseSync, path: string, issuer: string): number | undefined {
-  return schemaVersion(database, path) === SCHEMA_VERSION ? findIssuerId(database, issuer) : undefined;
+  return isUpToDate(database, path, SQLITE_STORE_TABLES) ? findIssuerId(database, issuer) : undefined;
 }
 
 function storageOn(
@@ -127,8 +149,8 @@ function storageOn(
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
   const reads = new ReadQueue(database, writes, { corruption });
-  // The queues refuse a schema that changes from now on. It must not be newer already.
-  schemaVersion(database, path);
+  // The queues check tables that change from now on. They must be usable already.
+  usableState(database, path, SQLITE_STORE_TABLES);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
@@ -200,7 +222,7 @@ export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIME
   const database = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     requireNotForeign(database, path);
-    if (schemaVersion(database, path) === 0) return undefined;
+    if (usableState(database, path, SQLITE_STORE_TABLES).version === 0) return undefined;
     const row = database.prepare(ISSUER_SQL.first).get();
     return row && String(row.issuer);
   } finally {
