@@ -198,7 +198,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
   test('that a newer program has written is refused', async () => {
     const folder = await workbench.home();
     await grantdPrints(folder, ['client', 'add', 'x', '--public']);
-    await POSTGRESQL.run(folder, 'UPDATE grantd.program_schema SET version = 99');
+    await POSTGRESQL.run(folder, 'UPDATE grantd.program_schema SET version = 99, floor = 99');
     const { code, stderr } = await grantd(folder, ['client', 'list']);
     assert.equal(code, 1);
     assert.equal(

@@ -67,7 +67,7 @@ test('a start that fails in the middle leaves nothing open', async () => {
   await first.open(issuer);
   await first.close();
   const other = new DatabaseSync(path);
-  other.exec('UPDATE program_schema SET version = 99');
+  other.exec('UPDATE program_schema SET version = 99; UPDATE program_schema_floor SET version = 99');
   other.close();
   await assert.rejects(sqliteDatabase(path).open(issuer), /was written by a newer grantd/);
   // SQLite deletes the log when the last connection closes.

@@ -79,7 +79,11 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         {
           direction,
           whileInUse,
-          attempt: (isBesideOthers) => asDatabase(address, () => attempt(isBesideOthers)),
+          attempt: (isBesideOthers) =>
+            asDatabase(address, () => attempt(isBesideOthers)).catch((error: unknown) => {
+              if (codeOf(error) === LOCK_NOT_AVAILABLE) return false;
+              throw error;
+            }),
         },
       );
     },
@@ -116,6 +120,9 @@ async function postgresSchemas(connections: PostgresConnections): Promise<Schema
     },
   };
 }
+
+/** SQLSTATE of a statement that has waited too long for a lock. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 const OTHERS_SQL = {
   // Sessions of another user hide their application.

@@ -33,7 +33,7 @@ const SQLITE: TestDatabase = {
   absence: false,
   calledAs: String.raw`\S+/grantd-data/grantd\.db`,
   schema: '',
-  newerStoreTables: 'PRAGMA user_version = 99',
+  newerStoreTables: 'PRAGMA user_version = 99; UPDATE schema_floor SET version = 99',
   tableIsGone: 'no such table',
   newDatabase: async () => ({}),
   async run(folder, sql) {

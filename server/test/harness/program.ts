@@ -13,7 +13,7 @@ export const PROGRAM_VARIABLE = 'GRANTD_TEST_PROGRAM';
 const LONGEST_MS = 20_000;
 
 /** A Node, and the program to run. */
-type Program = readonly [node: string, main: string];
+export type Program = readonly [node: string, main: string];
 
 export const SOURCES: Program = [
   process.execPath,
@@ -98,9 +98,10 @@ export async function grantd(
     input = '',
     environment = {},
     longestMs = LONGEST_MS,
-  }: { input?: string; environment?: Environment; longestMs?: number } = {},
+    program = PROGRAM,
+  }: { input?: string; environment?: Environment; longestMs?: number; program?: Program } = {},
 ): Promise<Outcome> {
-  const child = start(folder, args, environment);
+  const child = start(folder, args, environment, program);
   child.stdin.end(input);
   const timer = setTimeout(() => child.kill('SIGKILL'), longestMs);
   return ended(child, gather(child)).finally(() => clearTimeout(timer));

@@ -24,13 +24,17 @@ export interface PostgresTables {
 /** Migrating may take longer than a request would wait. */
 const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
 
+/** While a migration waits for the lock of a table, every statement of other processes on it waits as well. */
+const QUICKLY = "SET LOCAL lock_timeout = '1s'";
+
 /** How soon a program notices that a newer one has migrated the tables. */
 const LOOK_AGAIN_MS = 1000;
 
 /**
  * Migrates tables. If several processes start together, one migrates and the others wait for it.
  * @returns the version that the tables had before; 0 if there were none
- * @throws Error if a newer program has changed them so that this one cannot use them; nothing is changed then
+ * @throws Error if a newer program has changed them so that this one cannot use them, or if an expansion has waited a
+ *   second for the lock of a table (its `code` is `55P03`); nothing is changed then
  */
 export async function migratePostgres(
   connections: PostgresConnections,
@@ -100,11 +104,11 @@ async function migrate(
     prepare.map((statement) => [statement]),
     (found) => {
       const before = usable(stateOf(rowsOf(found.at(-1))), tables);
-      const { scripts, state } = MIGRATION_PLANS[direction](before, tables.migrations);
+      const { scripts, state, isExpansion } = MIGRATION_PLANS[direction](before, tables.migrations);
       if (scripts.length === 0) return ended(before.version);
       return {
         calls: [
-          ...scripts.map((script) => [unnamed(script)] as const),
+          ...(isExpansion ? [QUICKLY, ...scripts] : scripts).map((script) => [unnamed(script)] as const),
           [sql.forgetLater, state.version],
           [sql.store, state.version, state.floor],
         ],
