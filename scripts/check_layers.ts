@@ -17,7 +17,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['option_kinds.ts'],
     ['protocol/'],
     ['crypto/'],
-    ['storage/contract.ts', 'storage/columns.ts', 'storage/faults.ts'],
+    ['storage/contract.ts', 'storage/columns.ts', 'storage/faults.ts', 'storage/migrations.ts'],
     ['storage/issuing.ts', 'storage/client_record.ts', 'storage/host_storage.ts'],
     ['storage/statements.ts'],
     ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
