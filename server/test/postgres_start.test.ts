@@ -203,7 +203,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.equal(code, 1);
     assert.equal(
       stderr,
-      'grantd: the database was written by a newer program: grantd.program_schema says 99, ' +
+      'grantd: the database was written by a newer program: grantd.program_schema says 99, usable from 99, ' +
         `and this one knows versions up to ${PROGRAM_TABLES.migrations.length}\n`,
     );
   });
