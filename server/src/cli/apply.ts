@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { isUsableSecret, SECRET_FORM } from './client_registration.ts';
+import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
 import {
   type CommandParts,
   databaseFlags,

@@ -1,47 +1,31 @@
-import {
-  authenticationMethodsOf,
-  type ClientRecord,
-  type ClientSecretRecord,
-  documentOf,
-  hasSecret,
-  isConfidential,
-  isLiveSecret,
-  type NewClient,
-  rotatedSecrets,
-} from '@grantd/core';
+import { authenticationMethodsOf, type ClientRecord, documentOf, type NewClient } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
-import { addClientFlags, withoutMembers } from './client_flags.ts';
+import type { WantedSecret } from '../operations/clients.ts';
+import * as clients from '../operations/clients.ts';
+import { addClientFlags, namingFlags, withoutMembers } from './client_flags.ts';
 import {
   type ClientAddFlags,
   type ClientUpdateFlags,
   changeOf,
   overlapOf,
-  printSecret,
   type RotationFlags,
   registrationOf,
-  requireKnownApis,
-  requireKnownGroups,
-  secretFor,
-  updateClient,
-  type WantedSecret,
   wantedSecret,
-  warnOfForeignScopes,
-  warnOfMissingPkce,
-  warnOfUnreadableName,
 } from './client_registration.ts';
 import {
   type CommandParts,
   collect,
   databaseFlags,
+  endProgress,
   labelled,
   type Output,
   printList,
   printOne,
-  requireClient,
+  showProgress,
   timeOf,
+  warn,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -126,7 +110,7 @@ which is printed only once.
   databaseFlags(group.command('show <ID>').description('show a client')).action(
     (id: string, flags: GivenFlags) =>
       withInstance(flags, 'needs_database', async (parts) =>
-        showClient(parts, await requireClient(parts, id)),
+        showClient(parts, await clients.requireClient(parts, id)),
       ),
   );
   databaseFlags(
@@ -164,31 +148,31 @@ A client has at most two working secrets. A further rotation ends the oldest one
 
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
-  await requireKnownGroups(parts, registration.metadata?.allowed_groups);
-  await requireKnownApis(parts, registration.metadata?.apis);
-  const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
-  const isAdded = await parts.storage.clients.add({
-    ...registration,
-    ...(secret !== undefined && { secrets: [secret.stored] }),
-  });
-  if (!isAdded)
-    throw new Refused(`client ${id} already exists: choose another ID, or run grantd client show ${id}.`);
-  if (registration.scopes.length === 0 && registration.grantTypes.length > 0)
-    console.error('grantd: this client cannot obtain any scope, because --scope is missing');
-  await warnOfForeignScopes(parts, registration);
-  const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = registration.metadata ?? {};
-  if (secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined)
-    console.error(
-      `grantd: ${id} authenticates with a secret, not with its keys. To use the keys, run grantd client update ${id} --auth-method private_key_jwt`,
-    );
-  warnOfUnreadableName(registration);
-  warnOfMissingPkce(registration);
-  printSecret(parts, id, secret?.toPrint, `added ${id}`);
+  const { secret, warnings } = await namingFlags(() => clients.addClient(parts, registration, wanted));
+  warn(warnings);
+  printSecret(parts, id, secret, `added ${id}`);
+}
+
+/** @throws {Refused} the client does not exist, or concurrent changes won every attempt */
+export async function updateClient(
+  parts: CommandParts,
+  id: string,
+  change: clients.ClientChange,
+): Promise<void> {
+  const onUsers = (users: number) => showProgress(`${users} users checked`);
+  const { secret, warnings } = await namingFlags(() => clients.updateClient(parts, id, change, { onUsers }));
+  endProgress();
+  warn(warnings);
+  printSecret(parts, id, secret, `updated ${id}`);
+}
+
+function printSecret(output: Output, id: string, secret: string | undefined, done: string): void {
+  const lines = secret === undefined ? [done] : [`${done}. Its secret is shown only once:`, secret];
+  printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
 }
 
 async function listClients(parts: CommandParts): Promise<void> {
-  const clients = (await parts.storage.clients.list()).map(described);
-  printList(parts, clients, {
+  printList(parts, (await parts.storage.clients.list()).map(described), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name ?? '',
     TYPE: ({ type }) => type,
@@ -198,48 +182,27 @@ async function listClients(parts: CommandParts): Promise<void> {
   });
 }
 
-/** Another command can change the client between read and write. */
-const MAX_ATTEMPTS = 5;
-
-/**
- * Adds a secret and sets the end of the previous one.
- * @param overlap seconds for which the previous secret still works
- * @throws {Refused} the client has no secret, or concurrent changes won every attempt; then no new secret is stored or
- * printed
- */
+/** @throws {Refused} the client has no secret, or concurrent changes won every attempt */
 export async function rotateSecret(
   parts: CommandParts,
   id: string,
   wanted: WantedSecret,
   overlap: number,
 ): Promise<void> {
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-    const client = await requireClient(parts, id);
-    if (client.secrets === undefined)
-      throw new Refused(`${id} has no secret, because it is a public client or authenticates with keys.`);
-    const secret = await secretFor(parts, wanted, client);
-    const secrets = rotatedSecrets(client.secrets, secret.stored, { nowMs: Date.now(), overlap });
-    if (!(await parts.storage.clients.replaceSecrets(id, secrets, client))) continue;
-    const endsAt = secrets[1]?.expiresAt;
-    const end = endsAt === undefined ? 'at once' : `at ${timeOf(endsAt * 1000)}`;
-    return printSecret(parts, id, secret.toPrint, `${id} has a new secret; the old one ends ${end}`);
-  }
-  throw new Refused(`other commands keep changing ${id}. Its secrets are unchanged: try again.`);
+  const { secret, oldEndsAtMs } = await namingFlags(() => clients.rotateSecret(parts, id, wanted, overlap));
+  const end = oldEndsAtMs === undefined ? 'at once' : `at ${timeOf(oldEndsAtMs)}`;
+  printSecret(parts, id, secret, `${id} has a new secret; the old one ends ${end}`);
 }
 
 /** @throws {Refused} there is no such client */
 export async function removeClient(parts: CommandParts, id: string): Promise<void> {
-  await requireClient(parts, id);
-  if (!(await parts.storage.clients.remove(id))) throw new Refused(`another command has just removed ${id}.`);
+  await clients.removeClient(parts, id);
   printOne(parts, { id, removed: true }, [`removed ${id} and revoked all its tokens`]);
 }
 
 /** @throws {Refused} there is no such client */
 export async function setDisabled(parts: CommandParts, id: string, disabled: boolean): Promise<void> {
-  await requireClient(parts, id);
-  await parts.storage.setDisabled('client', id, disabled);
-  // If the client was removed at the same time, it was neither disabled nor enabled.
-  await requireClient(parts, id);
+  await clients.setClientDisabled(parts, id, disabled);
   printOne(parts, { id, disabled }, [
     disabled ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`,
   ]);
@@ -248,38 +211,40 @@ export async function setDisabled(parts: CommandParts, id: string, disabled: boo
 /** A client for display, without its digests. */
 export function described(client: ClientRecord) {
   const {
-    secrets,
-    registrationTokenDigest,
-    generation: _,
-    revision: __,
-    registrationRevision: ___,
-    disabledAtMs,
+    secrets: _,
+    registrationTokenDigest: __,
+    generation: ___,
+    revision: ____,
+    registrationRevision: _____,
+    disabledAtMs: ______,
     ...rest
   } = client;
-  const disabledAt = timeOf(disabledAtMs);
+  const { type, isSelfRegistered, disabledAtMs, secrets } = clients.stateOf(client);
   return {
     ...rest,
-    type: isConfidential(client) ? 'confidential' : 'public',
+    type,
     ...(secrets !== undefined && { secrets: secrets.map(describedSecret) }),
-    ...(registrationTokenDigest !== undefined && { registeredItself: true }),
-    ...(disabledAt !== undefined && { disabledAt }),
+    ...(isSelfRegistered && { registeredItself: true }),
+    ...(disabledAtMs !== undefined && { disabledAt: timeOf(disabledAtMs) }),
   };
 }
 
+type SecretState = NonNullable<ReturnType<typeof clients.stateOf>['secrets']>[number];
+
 /** A secret for display, without its hash. */
-function describedSecret({ serverSecret, createdAtMs, expiresAt, lastUsedAtMs }: ClientSecretRecord) {
+function describedSecret({ serverSecret, createdAtMs, endsAtMs, lastUsedAtMs }: SecretState) {
   return {
     ...(createdAtMs !== undefined && { createdAt: timeOf(createdAtMs) }),
-    ...(expiresAt !== undefined && { endsAt: timeOf(expiresAt * 1000) }),
+    ...(endsAtMs !== undefined && { endsAt: timeOf(endsAtMs) }),
     ...(lastUsedAtMs !== undefined && { lastUsedAt: timeOf(lastUsedAtMs) }),
     ...(serverSecret !== undefined && { serverSecret }),
   };
 }
 
 /** `created 2026-…, last used 2026-…, ends 2026-…` */
-function secretInWords(secret: ClientSecretRecord): string {
+function secretInWords(secret: SecretState): string {
   const { createdAt, endsAt, lastUsedAt } = describedSecret(secret);
-  const isOver = !isLiveSecret(secret, Date.now());
+  const isOver = secret.endsAtMs !== undefined && secret.endsAtMs <= Date.now();
   return [
     createdAt === undefined ? 'created at an unknown time' : `created ${createdAt}`,
     lastUsedAt === undefined ? 'no recorded use' : `last used ${lastUsedAt}`,
@@ -314,7 +279,7 @@ function showClient(output: Output, client: ClientRecord): void {
       // Derived, because a default is not stored.
       'token endpoint auth method': authenticationMethodsOf(client).join(', '),
       ...Object.fromEntries(
-        (client.secrets ?? []).map((one, index) => [
+        (clients.stateOf(client).secrets ?? []).map((one, index) => [
           index === 0 ? 'secret' : `secret ${index + 1}`,
           secretInWords(one),
         ]),

@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs';
-import {
-  type ClientMetadataError,
-  MEMBER_NAMES,
-  type MemberName,
-  type MetadataMember,
-  memberOf,
-} from '@grantd/core';
+import { MEMBER_NAMES, type MemberName, type MetadataMember, memberOf } from '@grantd/core';
 import { type Command, Option } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { InvalidInput } from '../operations/operation.ts';
 import { collect } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -79,16 +74,26 @@ export function memberNamed(text: string): string | undefined {
   return flag.member.isLocalizable && text.startsWith(`${flag.name}#`) ? text : flag.name;
 }
 
-/** Converts a metadata error to a message that names flags instead of members. */
-export function asBadUsage({ member, problem }: ClientMetadataError): BadUsage {
-  // Words with an underscore, and `jwks`, are member names or values.
-  const asFlags = problem.replaceAll(/\b(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
-  return new BadUsage(`${flagOfMember(member)}: ${asFlags}`);
+/**
+ * Runs an operation on a client. Names flags instead of members in what it refuses.
+ * @throws {BadUsage} a member is invalid
+ */
+export async function namingFlags<T>(operation: () => Promise<T>): Promise<T> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    // Words with an underscore, and `jwks`, are member names or values.
+    const asFlags = error.problem.replaceAll(/\b(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
+    throw new BadUsage(`${flagOfMember(error.member)}: ${asFlags}`);
+  }
 }
+
+const OTHER_FLAGS: Readonly<Record<string, string>> = { client_id: 'ID', client_secret: '--secret-stdin' };
 
 /** The flag that sets a member, or the member’s name if it has no flag. */
 export function flagOfMember(member: string): string {
-  return FLAGS.find(({ name }) => name === member)?.option.long ?? member;
+  return FLAGS.find(({ name }) => name === member)?.option.long ?? OTHER_FLAGS[member] ?? member;
 }
 
 function optionFor(name: MemberName, { kind, about, flag, defaultInWords }: MetadataMember<unknown>): Option {

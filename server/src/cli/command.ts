@@ -1,13 +1,12 @@
 import { text } from 'node:stream/consumers';
-import type { ClientRecord } from '@grantd/core';
 import type { Command } from 'commander';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Database } from '../data/database.ts';
 import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
-import type { People, Person } from '../data/people.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
+import { InvalidInput } from '../operations/operation.ts';
 import { BadUsage } from './exit.ts';
 
 export interface CommandParts extends Instance, Output {
@@ -142,16 +141,20 @@ export async function tokenFrom(argument: string | undefined): Promise<string> {
   return (await readStandardInput('a token')).trim();
 }
 
-/** @throws {Refused} the client does not exist */
-export async function requireClient({ storage }: CommandParts, id: string): Promise<ClientRecord> {
-  const client = await storage.clients.get(id);
-  if (!client) throw new Refused(`there is no client ${id}: grantd client list shows all clients.`);
-  return client;
+/** Prints what the operator should look at. */
+export function warn(warnings: readonly string[]): void {
+  for (const warning of warnings) console.error(`grantd: ${warning}`);
 }
 
-/** @throws {Refused} the user does not exist */
-export async function requirePerson({ people }: { readonly people: People }, name: string): Promise<Person> {
-  const person = await people.byName(name);
-  if (person === undefined) throw new Refused(`there is no user ${name}: grantd user list shows all users.`);
-  return person;
+/**
+ * Runs a check. Names flags instead of values in what it refuses.
+ * @throws {BadUsage} a value is invalid
+ */
+export function namingFlags<T>(flags: Readonly<Record<string, string>>, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    throw new BadUsage(`${flags[error.member] ?? error.member}: ${error.problem}`);
+  }
 }

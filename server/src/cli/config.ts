@@ -1,7 +1,8 @@
 import { Command } from 'commander';
-import { addFlags, type EffectiveOption, type GivenFlags, readOptions } from '../config/configuration.ts';
-import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
+import { addFlags, type GivenFlags, readOptions } from '../config/configuration.ts';
+import { OPTION_NAMES } from '../config/options.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
+import { shownOption } from '../operations/configuration.ts';
 import { printList, printOne } from './command.ts';
 import { serverConfiguration } from './serve.ts';
 
@@ -24,35 +25,13 @@ export function configCommands(): Command {
   return group;
 }
 
-/** An option as printed. */
-interface Row {
-  readonly option: string;
-  /** `null` if it is not set and has no default. A secret is only “set”. */
-  readonly value: unknown;
-  readonly source: string;
-}
-
 function show(flags: GivenFlags): void {
-  const rows = readOptions(flags, process.env).map(rowOf);
+  const rows = readOptions(flags, process.env).map(shownOption);
   printList({ isJson: flags.json === true }, rows, {
     option: ({ option }) => option,
     value: ({ value }) => (typeof value === 'string' ? value : value === null ? '–' : JSON.stringify(value)),
     source: ({ source }) => source,
   });
-}
-
-function rowOf({ name, value, source, isOfProfile }: EffectiveOption): Row {
-  return {
-    option: name,
-    value: value === undefined ? null : shown(name, value),
-    source: source ?? (isOfProfile ? 'profile' : 'default'),
-  };
-}
-
-function shown(name: EffectiveOption['name'], value: unknown): unknown {
-  if ('isSecret' in OPTIONS[name]) return 'set';
-  if (name === 'smtpUrl') return withoutPassword(String(value));
-  return name === 'database' && isPostgresUrl(String(value)) ? withoutPassword(String(value)) : value;
 }
 
 async function check(flags: GivenFlags): Promise<void> {

@@ -4,22 +4,26 @@ import {
   type ClientRecord,
   documentOf,
   hasSecret,
-  isMemberName,
   MEMBER_NAMES,
   memberOf,
   type NewClient,
   rotatedSecrets,
   usableSecrets,
-  withoutTag,
 } from '@grantd/core';
 import { isJsonObject, similarName } from '@grantd/core/options';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
-import { defaultGrants, isPublicByDefault, unfetchable } from './client_registration.ts';
+import { adminAudience, adminProblem } from '../instance/admin_access.ts';
+import {
+  DEFAULT_OVERLAP,
+  defaultGrants,
+  isPublicByDefault,
+  isSettable,
+  type Members,
+  unfetchable,
+} from '../operations/clients.ts';
+import { textsProblem } from '../operations/scopes.ts';
 import type { CommandParts } from './command.ts';
-import { textsProblem } from './scope.ts';
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** Where a value is in the file, as names from the top. */
 export type FilePath = readonly string[];
@@ -137,12 +141,6 @@ export function readDesiredState(
     scopeTexts: scopeTexts === undefined ? undefined : texts(['scope_texts'], scopeTexts),
   };
   return problems.length > 0 ? { problems } : { state };
-}
-
-/** Whether operators can set this member of the client metadata. */
-function isSettable(name: string): boolean {
-  const [base] = withoutTag(name);
-  return isMemberName(base) && !memberOf(base).isDerived && base !== 'set_by_operator';
 }
 
 function unknownMember(name: string): string {
@@ -273,6 +271,7 @@ export async function planFor(
     registrationTokenDigest === undefined &&
     !desired.some((one) => one.id === id);
   const resources = new Set([
+    adminAudience(parts.issuer),
     ...desired.filter(({ isDisabled }) => !isDisabled).map(({ members }) => members.resource),
     ...[...registered.values()]
       .filter((client) => client.disabledAtMs === undefined && !isPruned(client))
@@ -328,6 +327,8 @@ async function planClient(
     if (!(error instanceof ClientMetadataError)) throw error;
     return [{ path: [...path, error.member], problem: error.problem }];
   }
+  const unfit = adminProblem(parts.issuer, after);
+  if (unfit !== undefined) return [{ path: [...path, unfit.member], problem: unfit.problem }];
   const unknownApi = after.metadata?.apis?.find((uri) => !resources.has(uri));
   if (unknownApi !== undefined)
     return [{ path: [...path, 'apis'], problem: `no enabled client has the resource URI ${unknownApi}` }];
@@ -368,7 +369,7 @@ async function planClient(
     const hashed = await server.operator.hashClientSecret(text, after.metadata);
     return kept === undefined
       ? [hashed]
-      : rotatedSecrets(kept, hashed, { nowMs: Date.now(), overlap: OVERLAP });
+      : rotatedSecrets(kept, hashed, { nowMs: Date.now(), overlap: DEFAULT_OVERLAP });
   };
   return {
     changes: [
@@ -390,9 +391,6 @@ async function planClient(
     ],
   };
 }
-
-/** Seconds (one day) for which a replaced secret still works, as with `client rotate-secret`. */
-const OVERLAP = 24 * 60 * 60;
 
 function changedMeanwhile(what: string): Refused {
   return new Refused(`another command has just changed ${what}: run grantd apply again.`);

@@ -1,7 +1,8 @@
-import { EVENT_TYPES, type EventRecord } from '@grantd/core';
+import { EVENT_TYPES } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { eventsAfter } from '../operations/events.ts';
 import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -45,21 +46,8 @@ export function eventsCommands(): Command {
 
 const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
-/** Events per read. */
-const PAGE_SIZE = 1000;
-
-async function listEvents(parts: CommandParts, { after, type, target }: Wanted): Promise<void> {
-  const found: EventRecord[] = [];
-  for (let last = after; ; ) {
-    const events = await parts.storage.eventsAfter(last, PAGE_SIZE);
-    found.push(
-      ...events.filter(
-        (event) => (type ?? event.type) === event.type && (target ?? event.target) === event.target,
-      ),
-    );
-    last = events.at(-1)?.sequence ?? last;
-    if (events.length < PAGE_SIZE) break;
-  }
+async function listEvents(parts: CommandParts, { after, ...filter }: Wanted): Promise<void> {
+  const found = await eventsAfter(parts, after, filter);
   const shown = found.map(({ sequence, atMs, ...event }) => ({
     number: sequence,
     at: timeOf(atMs),

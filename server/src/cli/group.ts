@@ -1,17 +1,18 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
 import type { Group } from '../data/groups.ts';
-import { nameProblem, type Person } from '../data/people.ts';
-import { AccessEnding } from '../people/groups.ts';
+import type { Person } from '../data/people.ts';
+import * as groups from '../operations/groups.ts';
+import { requirePerson } from '../operations/people.ts';
 import {
   type CommandParts,
   databaseFlags,
   labelled,
+  namingFlags,
   printList,
   printOne,
-  requirePerson,
   timeOf,
+  warn,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -36,14 +37,14 @@ export function groupCommands(): Command {
   grantd client update payroll --allow-group staff`,
     )
     .action(async (name: string, { description = '', ...flags }: DescriptionFlags) => {
-      requireGroupName(name);
-      requireDescription(description);
+      namingFlags(FLAGS, () => groups.requireGroupName(name));
+      namingFlags(FLAGS, () => groups.requireDescription(description));
       await withInstance(flags, 'may_create_database', (parts) => addGroup(parts, name, description));
     });
   databaseFlags(commands.command('update <NAME>').description('change the description of a group'))
     .requiredOption('--description <TEXT>', 'what the group is for')
     .action((name: string, { description = '', ...flags }: DescriptionFlags) => {
-      requireDescription(description);
+      namingFlags(FLAGS, () => groups.requireDescription(description));
       return withInstance(flags, 'needs_database', (parts) => describeGroup(parts, name, description));
     });
   databaseFlags(commands.command('list').description('list all groups')).action((flags: GivenFlags) =>
@@ -69,7 +70,7 @@ export function groupCommands(): Command {
       .command('add-member <GROUP> <USER...>')
       .description('add users to a group. UserInfo shows it at once, and new tokens contain it'),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, joinGroup)),
+    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, groups.joinGroup)),
   );
   databaseFlags(
     commands
@@ -78,36 +79,22 @@ export function groupCommands(): Command {
         'remove users from a group, and revoke their tokens of the clients that they may no longer use',
       ),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, leaveGroup)),
+    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, groups.leaveGroup)),
   );
   return commands;
 }
 
-/** @throws {BadUsage} the text cannot name a group */
-function requireGroupName(name: string): void {
-  const expected = nameProblem(name);
-  if (expected !== undefined) throw new BadUsage(`NAME: expected ${expected}, got ${JSON.stringify(name)}`);
-}
-
-const MAX_DESCRIPTION = 500;
-
-function requireDescription(description: string): void {
-  if (/^[^\p{C}]*$/u.test(description) && description.length <= MAX_DESCRIPTION) return;
-  throw new BadUsage(`--description: expected visible characters, at most ${MAX_DESCRIPTION}`);
-}
+/** Names of values of the operations, as users of the command line know them. */
+const FLAGS = { name: 'NAME', description: '--description' };
 
 async function addGroup(parts: CommandParts, name: string, description: string): Promise<void> {
-  if (!(await parts.groups.add({ name, description }, Date.now())))
-    throw new Refused(
-      `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters: choose another name.`,
-    );
+  await groups.addGroup(parts, name, description);
   printOne(parts, { name, description, members: 0 }, [`added the group ${name}`]);
 }
 
 async function describeGroup(parts: CommandParts, name: string, description: string): Promise<void> {
-  const group = await requireGroup(parts, name);
-  if (!(await parts.groups.describe(group.name, description))) throw removedMeanwhile(group.name);
-  printOne(parts, shown({ ...group, description }), [`updated the group ${group.name}`]);
+  const group = await groups.describeGroup(parts, name, description);
+  printOne(parts, shown(group), [`updated the group ${group.name}`]);
 }
 
 async function listGroups(parts: CommandParts): Promise<void> {
@@ -119,8 +106,8 @@ async function listGroups(parts: CommandParts): Promise<void> {
 }
 
 async function showGroup(parts: CommandParts, name: string): Promise<void> {
-  const group = await requireGroup(parts, name);
-  const clients = await clientsFor(parts, group.name);
+  const group = await groups.requireGroup(parts, name);
+  const clients = await groups.clientsFor(parts, group.name);
   printOne(
     parts,
     { ...shown(group), clients },
@@ -135,26 +122,18 @@ async function showGroup(parts: CommandParts, name: string): Promise<void> {
 }
 
 async function removeGroup(parts: CommandParts, name: string): Promise<void> {
-  const group = await requireGroup(parts, name);
-  const [client] = await clientsFor(parts, group.name);
-  if (client !== undefined)
-    throw new Refused(
-      `the client ${client} is for the group ${group.name}: first run grantd client update ${client} with other groups (--allow-group) or with --allow-everyone.`,
-    );
-  if (!(await parts.groups.remove(group.name))) throw removedMeanwhile(group.name);
+  const group = await groups.removeGroup(parts, name);
   printOne(parts, { name: group.name, removed: true, members: group.members }, [
     `removed the group ${group.name}, which had ${inWords(group.members)}`,
   ]);
 }
 
-type MemberChange = (parts: CommandParts, group: Group, person: Person) => Promise<MemberOutcome>;
-
-interface MemberOutcome {
-  readonly name: string;
-  readonly changed: boolean;
-  /** Clients whose tokens for the user were revoked. */
-  readonly revoked?: readonly string[];
-}
+type MemberChange = (
+  parts: CommandParts,
+  group: Group,
+  person: Person,
+  warn: (warning: string) => void,
+) => Promise<groups.MemberOutcome>;
 
 /** Looks up every user before the first change. */
 async function changeMembers(
@@ -163,11 +142,11 @@ async function changeMembers(
   users: readonly string[],
   change: MemberChange,
 ): Promise<void> {
-  const group = await requireGroup(parts, name);
+  const group = await groups.requireGroup(parts, name);
   const people: Person[] = [];
   for (const user of users) people.push(await requirePerson(parts, user));
-  const outcomes: MemberOutcome[] = [];
-  for (const person of people) outcomes.push(await change(parts, group, person));
+  const outcomes: groups.MemberOutcome[] = [];
+  for (const person of people) outcomes.push(await change(parts, group, person, (one) => warn([one])));
   const lines = outcomes.map(({ name: user, changed, revoked }) => {
     if (!changed) return `${user} ${revoked === undefined ? 'is already in' : 'was not in'} ${group.name}`;
     if (revoked === undefined) return `added ${user} to ${group.name}`;
@@ -177,46 +156,8 @@ async function changeMembers(
   printOne(parts, { group: group.name, members: outcomes }, lines);
 }
 
-/** Adds a user to a group. */
-export async function joinGroup(parts: CommandParts, group: Group, person: Person): Promise<MemberOutcome> {
-  const { name, subject } = person;
-  const changed = await parts.groups.addMember({ subject, group: group.name }, Date.now());
-  if (Object.hasOwn(person.claims, 'groups'))
-    console.error(
-      `grantd: applications do not see the groups of ${name}, because a claim groups is stored: grantd user update ${name} --remove-claim groups removes it`,
-    );
-  return { name, changed };
-}
-
-/** Removes a user from a group, and revokes the tokens of clients that the user may no longer use. */
-export async function leaveGroup(parts: CommandParts, group: Group, person: Person): Promise<MemberOutcome> {
-  const { name, subject } = person;
-  const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name });
-  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
-}
-
-/** @throws {Refused} the group does not exist */
-export async function requireGroup({ groups }: Pick<CommandParts, 'groups'>, name: string): Promise<Group> {
-  const group = await groups.byName(name);
-  if (group === undefined)
-    throw new Refused(
-      `there is no group ${name}: grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`,
-    );
-  return group;
-}
-
-/** IDs of the clients that are for a group. */
-async function clientsFor({ storage }: CommandParts, group: string): Promise<readonly string[]> {
-  const clients = await storage.clients.list();
-  return clients.filter(({ metadata }) => metadata?.allowed_groups?.includes(group)).map(({ id }) => id);
-}
-
 function shown({ name, description, members, createdAtMs }: Group) {
   return { name, description, members, createdAt: timeOf(createdAtMs) };
-}
-
-function removedMeanwhile(name: string): Refused {
-  return new Refused(`another command has just removed the group ${name}.`);
 }
 
 function inWords(members: number): string {

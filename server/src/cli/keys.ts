@@ -1,7 +1,7 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
+import * as keys from '../operations/keys.ts';
 import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
 
 interface RotateFlags extends GivenFlags {
@@ -32,16 +32,14 @@ is no longer safe.`,
 }
 
 async function listKeys(parts: CommandParts): Promise<void> {
-  const keys = (await parts.storage.keys.list()).map(
-    ({ kid, algorithm, status, createdAtMs, retiredAtMs }) => ({
-      kid,
-      algorithm,
-      status,
-      createdAt: timeOf(createdAtMs),
-      ...(retiredAtMs !== undefined && { retiredAt: timeOf(retiredAtMs) }),
-    }),
-  );
-  printList(parts, keys, {
+  const listed = (await keys.listKeys(parts)).map(({ kid, algorithm, status, createdAtMs, retiredAtMs }) => ({
+    kid,
+    algorithm,
+    status,
+    createdAt: timeOf(createdAtMs),
+    ...(retiredAtMs !== undefined && { retiredAt: timeOf(retiredAtMs) }),
+  }));
+  printList(parts, listed, {
     KID: ({ kid }) => kid,
     ALGORITHM: ({ algorithm }) => algorithm,
     STATUS: ({ status }) => status,
@@ -52,17 +50,6 @@ async function listKeys(parts: CommandParts): Promise<void> {
 
 /** @throws {Refused} clients may not know a next key yet; then no key is rotated */
 async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags): Promise<void> {
-  const server = await parts.server();
-  const algorithms = algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
-  const waits = await Promise.all(algorithms.map((one) => server.operator.secondsUntilRotation(one)));
-  const wait = Math.max(...waits);
-  if (wait > 0 && now !== true)
-    throw new Refused(
-      `clients may not know the next keys yet, because they cache the key set: try again in ${wait} seconds, or use --now.`,
-    );
-  const rotated = [];
-  for (const one of algorithms) {
-    rotated.push({ algorithm: one, kid: await server.operator.rotateSigningKey(one, { now: now === true }) });
-  }
+  const rotated = await keys.rotateKeys(parts, algorithm, now === true);
   printList(parts, rotated, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
 }

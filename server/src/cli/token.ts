@@ -1,9 +1,10 @@
-import type { Explanation, OperatorIssue, RevocationResult, RevocationTarget } from '@grantd/core';
+import type { Explanation, OperatorIssue, RevocationResult } from '@grantd/core';
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
-import type { People, Person } from '../data/people.ts';
+import type { People } from '../data/people.ts';
+import { requirePerson } from '../operations/people.ts';
+import * as tokens from '../operations/tokens.ts';
 import {
   type CommandParts,
   collect,
@@ -11,14 +12,12 @@ import {
   endProgress,
   labelled,
   printOne,
-  requirePerson,
   showProgress,
   timeOf,
   tokenFrom,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { endSessionsOf } from './user.ts';
 
 export function tokenCommands(): Command {
   const group = new Command('token').description('explain, revoke and issue tokens');
@@ -46,7 +45,7 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
 }
 
 async function explain(parts: CommandParts, token: string): Promise<void> {
-  const explanation = await (await parts.server()).operator.explainToken(token);
+  const explanation = await tokens.explainToken(parts, token);
   printOne(parts, explanation, await linesOf(explanation, parts.people));
 }
 
@@ -139,8 +138,10 @@ async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void
   const server = await parts.server();
   for (let issued = 0; issued < flags.count; ) {
     const batch = await server.operator.issueTokens(order, Math.min(BATCH_SIZE, flags.count - issued));
-    const lines = batch.flatMap((tokens) =>
-      parts.isJson ? JSON.stringify(tokens) : [tokens.accessToken, tokens.refreshToken ?? []].flat(),
+    const lines = batch.flatMap((issuedTokens) =>
+      parts.isJson
+        ? JSON.stringify(issuedTokens)
+        : [issuedTokens.accessToken, issuedTokens.refreshToken ?? []].flat(),
     );
     await write(`${lines.join('\n')}\n`);
     issued += batch.length;
@@ -230,17 +231,13 @@ function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boo
 }
 
 async function revokeOne(parts: CommandParts, token: string, { count, dryRun }: RevokeFlags): Promise<void> {
-  const server = await parts.server();
-  const before = await server.operator.explainToken(token);
+  const { before, result } = await tokens.revokeToken(parts, token, dryRun === true);
   const counted = count || dryRun ? { alive: before.alive ? 1 : 0 } : {};
-  if (dryRun) {
+  if (result === undefined) {
     const line = before.alive ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;
     printOne(parts, { dryRun, ...counted }, [line]);
     return;
   }
-  // Only the hint finds a code. Other tokens are found without a hint.
-  const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
-  const result = await server.revokeToken(token, order);
   printOne(parts, { ...result, ...counted, wasAlive: before.alive }, [doneTo(before, result)]);
 }
 
@@ -253,16 +250,17 @@ function doneTo(before: Explanation, { revoked }: RevocationResult): string {
 }
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
-  const { target, whose, otherwise, person } = await targetOf(parts, flags);
+  const { wanted, whose, otherwise } = await targetOf(parts, flags);
   const { count, dryRun, issuedBefore } = flags;
-  const alive = count || dryRun ? await parts.storage.countAlive(target) : undefined;
+  const { revoked, alive } = await tokens.revokeAll(parts, wanted, {
+    counts: count === true,
+    isDryRun: dryRun === true,
+  });
   const counted = alive === undefined ? {} : { alive };
   if (dryRun) {
     printOne(parts, { dryRun, ...counted }, [`${alive} active: they would be revoked`]);
     return;
   }
-  const revoked = await parts.storage.revokeAll(target);
-  if (person !== undefined) await endSessionsOf(parts, person);
   if (!revoked) {
     printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${otherwise}`]);
     return;
@@ -272,48 +270,37 @@ async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void>
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
 }
 
-interface MassRevocation {
-  readonly target: RevocationTarget;
+interface Target {
+  readonly wanted: tokens.MassRevocation;
   readonly whose: string;
   /** The reason if nothing was revoked. */
   readonly otherwise: string;
-  /** The user whose sessions also end. */
-  readonly person?: Person;
 }
 
 async function targetOf(
   parts: CommandParts,
   { user, client, grantId, issuedBefore }: RevokeFlags,
-): Promise<MassRevocation> {
+): Promise<Target> {
   if (user !== undefined) {
     const person = await requirePerson(parts, user);
-    const { subject, name } = person;
-    return {
-      person,
-      target: { principal: 'subject', id: subject },
-      whose: `of ${name}`,
-      otherwise: `${name} never had a token`,
-    };
+    const { name } = person;
+    return { wanted: { person }, whose: `of ${name}`, otherwise: `${name} never had a token` };
   }
-  if (client !== undefined) {
-    if (!(await parts.storage.clients.get(client)))
-      throw new Refused(`there is no client ${client}: grantd client list shows all clients.`);
+  if (client !== undefined)
     return {
-      target: { principal: 'client', id: client },
+      wanted: { clientId: client },
       whose: `of the client ${client}`,
       otherwise: `there is no client ${client} any more`,
     };
-  }
-  if (grantId !== undefined) {
+  if (grantId !== undefined)
     return {
-      target: { principal: 'grant', id: grantId },
+      wanted: { grantId },
       whose: `of the grant ${grantId}`,
       otherwise: `there is no grant ${grantId}, or its last token has expired`,
     };
-  }
   const issuedBeforeMs = pointInTime('--issued-before', issuedBefore ?? '', Date.now());
   return {
-    target: { issuedBeforeMs },
+    wanted: { issuedBeforeMs },
     whose: `issued before ${timeOf(issuedBeforeMs)}`,
     otherwise: `all tokens issued before ${timeOf(issuedBeforeMs)} are already revoked`,
   };

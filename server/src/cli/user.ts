@@ -1,41 +1,23 @@
-import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
-import type { Consent } from '../data/consents.ts';
-import type { Group } from '../data/groups.ts';
-import {
-  claimsOf,
-  type NewPerson,
-  NO_PASSWORD,
-  nameAsKept,
-  nameProblem,
-  type Person,
-} from '../data/people.ts';
-import { counts } from '../people/consents.ts';
-import { CLAIM_TYPES } from '../people/import_lines.ts';
-import { isAddress, MailQueue } from '../people/mailing.ts';
-import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
-import { PersonRemoval } from '../people/removal.ts';
-import { SessionEnding } from '../people/sessions.ts';
+import { claimsOf, type NewPerson, NO_PASSWORD } from '../data/people.ts';
+import * as people from '../operations/people.ts';
 import { DEFAULT_LANGUAGE, LANGUAGES } from '../texts/texts.ts';
 import {
   type CommandParts,
   collect,
   databaseFlags,
   labelled,
+  namingFlags,
   printOne,
   readStandardInput,
-  requirePerson,
   timeOf,
+  warn,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { joinGroup, leaveGroup, requireGroup } from './group.ts';
 import { addImportCommands } from './user_import.ts';
 import { addListCommand } from './user_list.ts';
-
-const MIN_PASSWORD_CHARACTERS = 8;
 
 interface PasswordFlags extends GivenFlags {
   readonly passwordStdin?: true;
@@ -90,15 +72,9 @@ export function userCommands(): Command {
     .option('--language <LANGUAGE>', `language of the email: ${LANGUAGES.join(' or ')}`, DEFAULT_LANGUAGE)
     .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
     .action(async (name: string, flags: InviteFlags) => {
-      requireName('NAME', name);
       const { email = '', language } = flags;
-      if (!isAddress(email))
-        throw new BadUsage(
-          `--email: expected an address such as bob@example.com, got ${JSON.stringify(email)}`,
-        );
-      if (!LANGUAGES.some((one) => one === language))
-        throw new BadUsage(`--language: expected ${LANGUAGES.join(' or ')}, got ${JSON.stringify(language)}`);
-      const claims = claimsAfter({}, changeOf(flags));
+      namingFlags(FLAGS, () => people.requireInvitation({ name, email, language }));
+      const claims = people.claimsAfter({}, changeOf(flags));
       await withInstance(flags, 'may_create_database', (parts) =>
         invite(parts, { name, claims, email, language }),
       );
@@ -177,22 +153,21 @@ export function userCommands(): Command {
 }
 
 async function personFrom(name: string, flags: UserAddFlags): Promise<NewPerson> {
-  requireName('NAME', name);
-  const claims = claimsAfter({}, changeOf(flags));
+  namingFlags(FLAGS, () => people.requireUsername(name));
+  const claims = people.claimsAfter({}, changeOf(flags));
   return { name, claims, passwordHash: await typedPasswordHash(flags) };
 }
+
+/** Names of values of the operations, as users of the command line know them. */
+const FLAGS = { username: 'NAME', email: '--email', language: '--language' };
 
 /** Comes after the check of the name, which users forget more often than the flag. */
 async function typedPasswordHash({ passwordStdin }: PasswordFlags): Promise<string> {
   if (!passwordStdin) throw new BadUsage('--password-stdin: required, with the password on standard input');
   const password = await readStandardInput('the password');
-  if (isPasswordHash(password))
-    throw new BadUsage(
-      '--password-stdin: expected a password, got a password hash, with which the user could not sign in',
-    );
-  if (password.length < MIN_PASSWORD_CHARACTERS)
-    throw new BadUsage(`--password-stdin: expected at least ${MIN_PASSWORD_CHARACTERS} characters`);
-  return new PasswordHasher().hash(password);
+  const expected = people.passwordProblem(password);
+  if (expected !== undefined) throw new BadUsage(`--password-stdin: expected ${expected}`);
+  return people.passwordHashOf(password);
 }
 
 async function addPerson(
@@ -200,48 +175,25 @@ async function addPerson(
   newPerson: NewPerson,
   groupNames: readonly string[],
 ): Promise<void> {
-  const groups: Group[] = [];
-  for (const name of groupNames) groups.push(await requireGroup(parts, name));
-  const person = await parts.people.add(newPerson);
-  if (person === undefined) throw nameTaken(newPerson.name);
-  for (const group of groups) await joinGroup(parts, group, person);
+  const { person, warnings } = await people.addPerson(parts, newPerson, groupNames);
+  warn(warnings);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
 }
 
-interface Invitation {
-  readonly name: string;
-  readonly claims: Claims;
-  readonly email: string;
-  readonly language: string;
-}
-
 /** @throws {Refused} the user exists and has a password, or has another address */
-async function invite(parts: CommandParts, { name, claims, email, language }: Invitation): Promise<void> {
-  const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
-  const person = added ?? (await parts.people.byName(name));
-  if (person === undefined) throw nameTaken(name);
-  if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
-    throw nameTaken(name);
-  if (person.claims.email !== email)
-    throw new Refused(
-      `${name} was invited with another address. To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
-    );
-  const { subject } = person;
-  const queue = new MailQueue({ mails: parts.mails, secret: parts.secret() });
-  const mailId = await queue.add({ template: 'invite', to: email, subject, language, parameters: {} });
-  const { smtpUrl, demo } = parts.configuration.settings;
-  if (smtpUrl === undefined && !demo)
-    console.error('grantd: the email waits until a server with --smtp-url (or --demo) runs on this database');
-  printOne(parts, { name: person.name, sub: subject, mailId }, [
-    `${added === undefined ? 'invited' : 'added and invited'} ${person.name}, sub ${subject}; the link goes to ${email}`,
+async function invite(parts: CommandParts, invitation: people.Invitation): Promise<void> {
+  const { person, isAdded, mailId, warnings } = await people.invitePerson(parts, invitation);
+  warn(warnings);
+  const { name, subject } = person;
+  printOne(parts, { name, sub: subject, mailId }, [
+    `${isAdded ? 'added and invited' : 'invited'} ${name}, sub ${subject}; the link goes to ${invitation.email}`,
   ]);
 }
 
 async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {
-  const person = await requirePerson(parts, name);
-  await parts.storage.setDisabled('subject', person.subject, disabled);
-  if (disabled) await endSessionsOf(parts, person);
+  const person = await people.requirePerson(parts, name);
+  await people.setPersonDisabled(parts, person, disabled);
   const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
 }
@@ -259,15 +211,6 @@ interface UserUpdateFlags extends ClaimFlags {
   readonly removeClaim?: readonly string[];
   readonly addGroup?: readonly string[];
   readonly removeGroup?: readonly string[];
-}
-
-/** Changes to a user, from flags. */
-interface PersonChange {
-  readonly username?: string;
-  readonly claims: Claims;
-  readonly removed: readonly string[];
-  readonly joined: readonly string[];
-  readonly left: readonly string[];
 }
 
 function claimFlags(command: Command): Command {
@@ -292,13 +235,16 @@ function claimFlags(command: Command): Command {
 }
 
 /** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */
-export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): PersonChange {
+export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): people.PersonChange {
   const { username, email, emailVerified, phone, phoneVerified, addGroup = [], removeGroup = [] } = flags;
-  if (username !== undefined) requireName('--username', username);
-  if (email !== undefined && !/^[^\s@]+@[^\s@]+$/.test(email))
-    throw new BadUsage(`--email: expected an address such as bob@example.com, got ${JSON.stringify(email)}`);
-  if (phone !== undefined && !/^\+?[\d ().-]{3,40}$/.test(phone))
-    throw new BadUsage(`--phone: expected a number such as +441865000000, got ${JSON.stringify(phone)}`);
+  if (username !== undefined) namingFlags({ username: '--username' }, () => people.requireUsername(username));
+  for (const [flag, claim, value] of [
+    ['--email', 'email', email],
+    ['--phone', 'phone_number', phone],
+  ] as const) {
+    const expected = value === undefined ? undefined : people.addressProblem(claim, value);
+    if (expected !== undefined) throw new BadUsage(`${flag}: expected ${expected}`);
+  }
   const both = addGroup.find((name) => removeGroup.includes(name));
   if (both !== undefined) throw new BadUsage(`--add-group and --remove-group both name ${both}`);
   const set = [
@@ -321,91 +267,23 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
   };
 }
 
-/** Claims with the claim that says whether they are verified. */
-const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verified' };
-
-/** Applies a change to claims. A new e-mail address or phone number is unverified. */
-function claimsAfter(before: Claims, { claims, removed }: Pick<PersonChange, 'claims' | 'removed'>): Claims {
-  const changed = Object.entries(VERIFIED_BY).filter(
-    ([name]) => claims[name] !== undefined && claims[name] !== before[name],
-  );
-  const outdated = changed.map(([, verified]) => verified);
-  const kept = Object.entries(before).filter(([name]) => !removed.includes(name) && !outdated.includes(name));
-  return { ...Object.fromEntries(kept), ...claims };
-}
-
-/** @throws {BadUsage} the name is invalid */
-function requireName(flag: string, name: string): void {
-  const expected = nameProblem(name);
-  if (expected !== undefined)
-    throw new BadUsage(`${flag}: expected ${expected}, got ${JSON.stringify(name)}`);
-}
-
-function nameTaken(name: string): Refused {
-  return new Refused(
-    `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters: choose another name.`,
-  );
-}
-
-const MAX_ATTEMPTS = 5;
-
-/**
- * Applies a change and keeps everything else, including concurrent changes.
- * @throws {Refused} the user does not exist, the new name is taken, or concurrent changes won every attempt
- */
-async function updatePerson(parts: CommandParts, name: string, change: PersonChange): Promise<void> {
+/** @throws {Refused} the user does not exist, the new name is taken, or concurrent changes won every attempt */
+async function updatePerson(parts: CommandParts, name: string, change: people.PersonChange): Promise<void> {
   const { username, claims, removed, joined, left } = change;
-  const changesRow = username !== undefined || Object.keys(claims).length + removed.length > 0;
-  if (!changesRow && joined.length + left.length === 0)
+  if (username === undefined && [...Object.keys(claims), ...removed, ...joined, ...left].length === 0)
     throw new BadUsage('nothing to update: grantd user update --help lists the settings');
-  const [joinedGroups, leftGroups]: [Group[], Group[]] = [[], []];
-  for (const one of joined) joinedGroups.push(await requireGroup(parts, one));
-  for (const one of left) leftGroups.push(await requireGroup(parts, one));
-  const before = await requirePerson(parts, name);
-  const updated = changesRow ? await changeRow(parts, before, change) : before;
-  for (const group of joinedGroups) await joinGroup(parts, group, updated);
-  for (const group of leftGroups) await leaveGroup(parts, group, updated);
-  const groups =
-    changesRow && joined.length + left.length === 0 ? before.groups : await groupsOf(parts, updated);
+  const before = await people.requirePerson(parts, name);
+  const { person, warnings } = await people.updatePerson(parts, before, change);
+  warn(warnings);
   const shown = {
-    name: updated.name,
-    sub: updated.subject,
-    claims: claimsOf(updated),
-    ...(groups !== undefined && { groups }),
+    name: person.name,
+    sub: person.subject,
+    claims: claimsOf(person),
+    ...(person.groups !== undefined && { groups: person.groups }),
   };
-  const renamed = updated.name === before.name ? '' : `; the new username is ${updated.name}`;
+  const renamed = person.name === before.name ? '' : `; the new username is ${person.name}`;
   printOne(parts, shown, [`updated ${before.name}${renamed}`]);
 }
-
-async function groupsOf({ people }: CommandParts, { subject }: Person) {
-  return (await people.bySubject(subject))?.groups;
-}
-
-/** Changes name and claims. @throws {Refused} as `updatePerson` */
-async function changeRow(parts: CommandParts, found: Person, change: PersonChange): Promise<Person> {
-  let person: Person | undefined = found;
-  for (let attempt = 1; attempt <= MAX_ATTEMPTS && person !== undefined; attempt++) {
-    const { name, claims } = person;
-    const missing = change.removed.find((claim) => !Object.hasOwn(claims, claim));
-    if (missing !== undefined)
-      throw new Refused(
-        `--remove-claim: ${name} has no claim ${missing}: grantd user show ${name} shows all claims.`,
-      );
-    const updated = {
-      ...person,
-      name: nameAsKept(change.username ?? name),
-      claims: claimsAfter(claims, change),
-    };
-    const outcome = await parts.people.update(updated);
-    if (outcome === 'name_taken') throw nameTaken(updated.name);
-    if (outcome === 'updated') return updated;
-    person = await parts.people.bySubject(found.subject);
-  }
-  if (person === undefined) throw new Refused(`there is no user ${found.name} any more.`);
-  throw new Refused(`other commands keep changing ${found.name}. Nothing was updated: try again.`);
-}
-
-const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
 
 /**
  * Parses `name=value`. The value is JSON if it parses as JSON. A standard claim gets the type that clients expect:
@@ -416,9 +294,9 @@ function claimFrom(text: string): [string, unknown] {
   if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
   if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
   const read = asJson(value);
-  const kind = CLAIM_TYPES.get(name);
-  if (kind === undefined) return [name, STANDARD_CLAIMS.has(name) && typeof read !== 'string' ? value : read];
-  if (typeof read === kind.type && read !== null && !Array.isArray(read)) return [name, read];
+  const kind = people.claimTypeOf(name);
+  if (kind === undefined || people.isOfClaimType(read, kind.type)) return [name, read];
+  if (kind.type === 'string') return [name, value];
   throw new BadUsage(`--claim: ${name}: expected ${kind.expected}, got ${JSON.stringify(value)}`);
 }
 
@@ -430,17 +308,9 @@ function asJson(text: string): unknown {
   }
 }
 
-/** Ends all sessions of a user. A running server notifies the applications. @returns the number of sessions */
-export async function endSessionsOf(
-  { sessions, storage }: CommandParts,
-  { subject }: Person,
-): Promise<number> {
-  return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
-}
-
 async function endSessions(parts: CommandParts, name: string): Promise<void> {
-  const person = await requirePerson(parts, name);
-  const ended = await endSessionsOf(parts, person);
+  const person = await people.requirePerson(parts, name);
+  const ended = await people.endSessionsOf(parts, person);
   const lines = [
     ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
   ];
@@ -448,13 +318,8 @@ async function endSessions(parts: CommandParts, name: string): Promise<void> {
 }
 
 export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
-  const person = await requirePerson(parts, name);
-  if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
-    throw new Refused(`there is no user ${name} any more.`);
-  // After the change, no session can start with the old password.
-  const ended = await endSessionsOf(parts, person);
-  // Someone with the old password may have granted access that outlives sessions.
-  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
+  const person = await people.requirePerson(parts, name);
+  const ended = await people.setPassword(parts, person, passwordHash);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
   ]);
@@ -462,22 +327,21 @@ export async function setPassword(parts: CommandParts, name: string, passwordHas
 
 /** @throws {Refused} there is no such person */
 async function removePerson(parts: CommandParts, name: string): Promise<void> {
-  const { name: kept, subject } = await requirePerson(parts, name);
-  const { people, consents, storage } = parts;
-  const ending = new SessionEnding(parts);
-  const ended = await new PersonRemoval({ people, consents, ending, storage }).remove(subject);
+  const person = await people.requirePerson(parts, name);
+  const { name: kept, subject } = person;
+  const ended = await people.removePerson(parts, person);
   printOne(parts, { name: kept, sub: subject, removed: true, sessionsEnded: ended }, [
     `removed ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens; sub ${subject} is never reused`,
   ]);
 }
 
 async function showPerson(parts: CommandParts, name: string): Promise<void> {
-  const person = await requirePerson(parts, name);
+  const person = await people.requirePerson(parts, name);
   const { subject } = person;
   const [state, sessions, consents] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
-    consentsOf(parts, subject),
+    people.consentsOf(parts, subject),
   ]);
   const shown = {
     name: person.name,
@@ -523,13 +387,6 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       }),
     ),
   ]);
-}
-
-/** The valid consents of a user. */
-async function consentsOf({ consents, storage }: CommandParts, subject: string): Promise<readonly Consent[]> {
-  const given = await consents.ofSubject(subject);
-  const clients = await Promise.all(given.map(({ clientId }) => storage.clients.get(clientId)));
-  return given.filter((consent, index) => counts(consent, clients[index]));
 }
 
 function sessionsInWords(count: number): string {

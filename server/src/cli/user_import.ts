@@ -7,6 +7,8 @@ import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { NO_PASSWORD } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
+import { requireGroup } from '../operations/groups.ts';
+import { type Listed, pagesOf } from '../operations/people.ts';
 import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
 import {
   convertUser,
@@ -25,8 +27,6 @@ import {
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { requireGroup } from './group.ts';
-import { type Listed, pagesOf } from './user_list.ts';
 
 interface ImportFlags extends GivenFlags {
   readonly format?: string;

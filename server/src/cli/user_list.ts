@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { claimsOf, type PeopleFilter, type Person } from '../data/people.ts';
-import { askStorage } from '../data/tables.ts';
+import { claimsOf } from '../data/people.ts';
+import { requireGroup } from '../operations/groups.ts';
+import { type Listed, type ListWish, pagesOf } from '../operations/people.ts';
 import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { requireGroup } from './group.ts';
 
 /** Adds the command `list`. */
 export function addListCommand(group: Command): void {
@@ -34,12 +34,6 @@ interface UserListFlags extends GivenFlags {
   readonly after?: string;
 }
 
-interface ListWish extends PeopleFilter {
-  readonly state?: State;
-}
-
-type State = 'active' | 'disabled';
-
 /** @throws {BadUsage} a value is invalid */
 function listWishOf({ search, group, state, limit, after }: UserListFlags): ListWish {
   if (state !== undefined && state !== 'active' && state !== 'disabled')
@@ -55,37 +49,6 @@ function listWishOf({ search, group, state, limit, after }: UserListFlags): List
     ...(most !== undefined && { limit: most }),
     ...(after !== undefined && { after }),
   };
-}
-
-/** Users per read. Their states are one more read. */
-const USERS_PER_PAGE = 2000;
-
-/** A user with their state. */
-export type Listed = Person & { readonly disabledAtMs?: number };
-
-/** Yields the users of a list page by page. */
-export async function* pagesOf(
-  { people, storage }: Pick<CommandParts, 'people' | 'storage'>,
-  { state, limit = Number.POSITIVE_INFINITY, ...filter }: ListWish,
-): AsyncGenerator<readonly Listed[]> {
-  // Users in the wrong state do not count, so a page of them needs another read.
-  const pageSize = state === undefined ? Math.min(limit, USERS_PER_PAGE) : USERS_PER_PAGE;
-  for (let [left, after] = [limit, filter.after ?? '']; left > 0; ) {
-    const page = await people.list({ ...filter, after, limit: Math.min(pageSize, USERS_PER_PAGE) });
-    const disabled = await askStorage(() => storage.disabledSubjects(page.map(({ subject }) => subject)));
-    const listed = page
-      .filter(({ subject }) => state === undefined || disabled.has(subject) === (state === 'disabled'))
-      .slice(0, left)
-      .map((person): Listed => {
-        const disabledAtMs = disabled.get(person.subject);
-        return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
-      });
-    yield listed;
-    left -= listed.length;
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageSize) return;
-    after = last.name;
-  }
 }
 
 async function listPeople(parts: CommandParts, wish: ListWish): Promise<void> {

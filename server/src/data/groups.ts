@@ -28,8 +28,11 @@ export interface Groups {
   byName(name: string): Promise<Group | undefined>;
   /** Sorted by name. */
   list(): Promise<readonly Group[]>;
-  /** @returns `false` if the group does not exist */
-  describe(name: string, description: string): Promise<boolean>;
+  /**
+   * @param before the description that is replaced, for a compare-and-set
+   * @returns `false` if the group does not exist, or has another description than `before`
+   */
+  describe(name: string, description: string, before?: string): Promise<boolean>;
   /** Deletes the group with its memberships. @returns `false` if the group does not exist */
   remove(name: string): Promise<boolean>;
   /** @returns `false` if nothing changed: the user is a member, or the user or the group does not exist */
@@ -54,7 +57,9 @@ const GROUPS_SQL = {
     ON CONFLICT DO NOTHING RETURNING name`,
   byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 AND name_key = $2`,
   list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 ORDER BY name`,
-  describe: 'UPDATE grantd.groups SET description = $3 WHERE issuer = $1 AND name = $2 RETURNING name',
+  describe: `
+    UPDATE grantd.groups SET description = $3
+    WHERE issuer = $1 AND name = $2 AND (CAST($4 AS text) IS NULL OR description = $4) RETURNING name`,
   remove: 'DELETE FROM grantd.groups WHERE issuer = $1 AND name = $2 RETURNING name',
 
   // Of a user whose membership is just being ended, it ends the end.
@@ -77,7 +82,7 @@ const GROUPS_SQL = {
 
 export function groupsTable(tables: ProgramTables, issuer: string): Groups {
   /** @returns whether the statement changed a row */
-  const change = async (sql: string, ...values: readonly (string | number)[]): Promise<boolean> => {
+  const change = async (sql: string, ...values: readonly (string | number | null)[]): Promise<boolean> => {
     const [changed] = await tables.write([sql, issuer, ...values]);
     return changed?.length === 1;
   };
@@ -90,7 +95,7 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
       return row && groupOf(row);
     },
     list: async () => (await tables.read(GROUPS_SQL.list, issuer)).map(groupOf),
-    describe: (name, description) => change(GROUPS_SQL.describe, name, description),
+    describe: (name, description, before) => change(GROUPS_SQL.describe, name, description, before ?? null),
     remove: (name) => change(GROUPS_SQL.remove, name),
     addMember: ({ subject, group }, nowMs) => change(GROUPS_SQL.addMember, subject, group, nowMs),
     beginEnd: ({ subject, group }, nowMs) => change(GROUPS_SQL.beginEnd, subject, group, nowMs),

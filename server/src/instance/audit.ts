@@ -4,11 +4,11 @@ import type { Groups, Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 
-/** What makes a change: a command or a running server. */
-export type ActorKind = 'cli' | 'server';
+/** What makes a change: a command, a running server, or the caller of its admin API. */
+export type ActorKind = 'cli' | 'server' | `api:${string}`;
 
 /** The parts of an instance that record changes. */
-interface Audited extends Recorded {
+export interface Audited extends Recorded {
   /** The same people, for changes that users make to themselves: the actor is `user`. */
   readonly ownPeople: People;
 }
@@ -81,8 +81,8 @@ export function audited({ storage, people, groups, scopeTexts }: Recorded, kind:
         const isDone = await groups.add(group, nowMs);
         return recorded(isDone, isDone, 'group_added', group.name);
       },
-      async describe(name, description) {
-        const isDone = await groups.describe(name, description);
+      async describe(name, ...texts) {
+        const isDone = await groups.describe(name, ...texts);
         return recorded(isDone, isDone, 'group_changed', name);
       },
       async remove(name) {
@@ -158,7 +158,7 @@ function auditedClients(
     async replaceSecrets(clientId, secrets, basis) {
       const isDone = await clients.replaceSecrets(clientId, secrets, basis);
       // A server only records a secret’s last use and the server secret under which it is hashed.
-      if (isDone && kind === 'cli') await record('client_secret_rotated', clientId);
+      if (isDone && kind !== 'server') await record('client_secret_rotated', clientId);
       return isDone;
     },
     async remove(clientId) {

@@ -27,7 +27,8 @@ import {
   pairwiseSecretOf,
   sealOfPairwiseSecret,
 } from '../data/secrets.ts';
-import { type ActorKind, audited } from './audit.ts';
+import { withAdminApi } from './admin_access.ts';
+import { type ActorKind, type Audited, audited } from './audit.ts';
 
 /** Fills a required option that this use never reads. */
 const UNUSED_SECRET = '-'.repeat(32);
@@ -57,6 +58,8 @@ export interface Instance extends OpenDatabase {
   secretDependents(): Promise<InstanceDependents>;
   /** Creates the server over this database and opens its keys. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
+  /** The same instance for changes that someone else makes. */
+  actingAs(actor: ActorKind): Instance;
 }
 
 /**
@@ -86,10 +89,10 @@ export async function openInstance(
     if (settings.secret === undefined) database.prepareSecret();
   } else await requireCurrentTables(database, actor);
   const bare = await database.open(issuer);
-  const opened = { ...bare, ...audited(bare, actor) };
+  const { storage: stored } = bare;
+  const withApis = { ...bare, storage: { ...stored, clients: withAdminApi(stored.clients, issuer) } };
   // Another process may have created it in the meantime.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
-  const { storage, people } = opened;
   const fetchDocument = traced(documentsFromOutside(settings));
   let read: readonly string[] | undefined;
   const secrets = () => {
@@ -97,8 +100,9 @@ export async function openInstance(
     return read;
   };
 
-  return {
-    ...opened,
+  const instanceOf = (parts: Audited): Instance => ({
+    ...withApis,
+    ...parts,
     issuer,
     database,
     fetchDocument,
@@ -107,19 +111,19 @@ export async function openInstance(
     async secretDependents() {
       const secret = secrets();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, loaded, userClaims(people), fetchDocument),
-        ...{ issuer, secret, storage, pairwiseSecret: UNUSED_SECRET },
+        ...libraryOptions(settings, loaded, userClaims(parts.people), fetchDocument),
+        ...{ issuer, secret, storage: parts.storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
         settings.pairwiseSecret === undefined
           ? await sealOfPairwiseSecret(
-              opened.pairwiseSecret,
+              withApis.pairwiseSecret,
               new ServerSecret<ProgramSecretUse>(secret),
               issuer,
             )
           : undefined;
       return {
-        ...(await server.operator.secretDependents(await storage.clients.list())),
+        ...(await server.operator.secretDependents(await parts.storage.clients.list())),
         keptPairwiseSecret,
       };
     },
@@ -127,15 +131,15 @@ export async function openInstance(
       const secret = secrets();
       const pairwiseSecret =
         settings.pairwiseSecret ??
-        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
+        (await pairwiseSecretOf(withApis.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, loaded, userClaims(people), fetchDocument),
+          ...libraryOptions(settings, loaded, userClaims(parts.people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,
-          storage,
-          mayUseClient: clientAccess(people),
+          storage: parts.storage,
+          mayUseClient: clientAccess(parts.people),
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();
@@ -144,7 +148,9 @@ export async function openInstance(
         return rethrowAsWritten(configuration, error);
       }
     },
-  };
+    actingAs: (other) => instanceOf(audited(withApis, other)),
+  });
+  return instanceOf(audited(withApis, actor));
 }
 
 /**

@@ -1,0 +1,84 @@
+// The scopes of the admin API, and the clients that may have them.
+import { type ApiRecord, type ClientRegistry, type NewClient, unguarded } from '@grantd/core';
+
+/** The scopes of the admin API, with what they allow. */
+export const ADMIN_SCOPES = {
+  'grantd:clients:read': 'List and show clients.',
+  'grantd:clients:write': 'Add, change and remove clients, and rotate their secrets.',
+  'grantd:users:read': 'List and show users, and their sessions.',
+  'grantd:users:write': 'Add, change, disable and remove users, and end their sessions.',
+  'grantd:groups:read': 'List and show groups.',
+  'grantd:groups:write': 'Add, change and remove groups, and their members.',
+  'grantd:scopes:read': 'List and show the texts of scopes.',
+  'grantd:scopes:write': 'Add, change and remove the texts of scopes.',
+  'grantd:keys:read': 'List signing keys, without their private parts.',
+  'grantd:keys:write': 'Rotate signing keys.',
+  'grantd:tokens:read': 'Explain tokens, and count live ones.',
+  'grantd:tokens:write': 'Revoke tokens.',
+  'grantd:events:read': 'List events.',
+  'grantd:config:read': 'Show the configuration without secrets, and the health of the server.',
+} as const;
+
+export type AdminScope = keyof typeof ADMIN_SCOPES;
+
+export function isAdminScope(scope: string): scope is AdminScope {
+  return Object.hasOwn(ADMIN_SCOPES, scope);
+}
+
+/** The audience of tokens for the admin API. */
+export function adminAudience(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/admin`;
+}
+
+/** The admin API as clients request it. It is not stored, so that no client can be removed or changed in its place. */
+function adminApi(issuer: string): ApiRecord {
+  return { clientId: 'grantd', resource: adminAudience(issuer), scopes: Object.keys(ADMIN_SCOPES) };
+}
+
+/** Adds the admin API to the APIs of the registered clients. */
+export function withAdminApi(clients: ClientRegistry, issuer: string): ClientRegistry {
+  const api = adminApi(issuer);
+  const { findApis } = clients;
+  return unguarded(
+    {
+      ...clients,
+      async findApis(named) {
+        const isNamed =
+          named.resources.includes(api.resource) || named.scopes.some((scope) => isAdminScope(scope));
+        const found = (await findApis?.(named)) ?? [];
+        return isNamed ? [...found, api] : found;
+      },
+    },
+    clients,
+  );
+}
+
+/**
+ * Why a client cannot have what it is to be registered for. A client that registered itself could change itself, and users
+ * must be in a group that the operator names.
+ * @returns `undefined` if it can
+ */
+export function adminProblem(
+  issuer: string,
+  { resource, scopes, grantTypes, metadata = {}, registrationTokenDigest }: NewClient,
+): { readonly member: string; readonly problem: string } | undefined {
+  const audience = adminAudience(issuer);
+  if (resource === audience)
+    return { member: 'resource', problem: `${audience} is the admin API of this server` };
+  const declared = metadata.api_scopes?.find(isAdminScope);
+  if (declared !== undefined)
+    return { member: 'api_scopes', problem: `${declared} is a scope of this server’s admin API` };
+  const isForAdmin = metadata.apis?.includes(audience) === true;
+  if (!isForAdmin && !scopes.some(isAdminScope)) return undefined;
+  const member = isForAdmin ? 'apis' : 'scope';
+  if (registrationTokenDigest !== undefined)
+    return { member, problem: 'a client that registered itself cannot use the admin API' };
+  const isForUsers = grantTypes.some((grant) => grant !== 'client_credentials');
+  if (isForUsers && metadata.allowed_groups === undefined)
+    return {
+      member,
+      problem:
+        'a client for users can use the admin API only if it is for a group of administrators (allowed_groups)',
+    };
+  return undefined;
+}

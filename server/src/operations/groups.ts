@@ -1,0 +1,127 @@
+import type { Group } from '../data/groups.ts';
+import { nameProblem, type Person } from '../data/people.ts';
+import { AccessEnding } from '../people/groups.ts';
+import { InvalidInput, type OperationParts, OperationRefused } from './operation.ts';
+
+/** @throws {InvalidInput} the text cannot name a group */
+export function requireGroupName(name: string): void {
+  const expected = nameProblem(name);
+  if (expected !== undefined)
+    throw new InvalidInput('name', `expected ${expected}, got ${JSON.stringify(name)}`);
+}
+
+export const MAX_DESCRIPTION = 500;
+
+/** @throws {InvalidInput} the text cannot describe a group */
+export function requireDescription(description: string): void {
+  if (/^[^\p{C}]*$/u.test(description) && description.length <= MAX_DESCRIPTION) return;
+  throw new InvalidInput('description', `expected visible characters, at most ${MAX_DESCRIPTION}`);
+}
+
+/** @throws {OperationRefused} the name is taken */
+export async function addGroup(parts: OperationParts, name: string, description: string): Promise<Group> {
+  requireGroupName(name);
+  requireDescription(description);
+  if (!(await parts.groups.add({ name, description }, Date.now())))
+    throw new OperationRefused(
+      'conflict',
+      `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters`,
+      'choose another name.',
+    );
+  return requireGroup(parts, name);
+}
+
+/**
+ * Changes the description of a group.
+ * @param requireVersion throws if the change is meant for another version
+ * @throws {OperationRefused} the group does not exist
+ */
+export async function describeGroup(
+  parts: OperationParts,
+  name: string,
+  description: string,
+  requireVersion?: (group: Group) => void,
+): Promise<Group> {
+  requireDescription(description);
+  const group = await requireGroup(parts, name);
+  requireVersion?.(group);
+  if (!(await parts.groups.describe(group.name, description, requireVersion && group.description))) {
+    if (requireVersion !== undefined && (await parts.groups.byName(group.name)) !== undefined)
+      throw new OperationRefused('changed', `another command has just changed the group ${group.name}`);
+    throw removedMeanwhile(group.name);
+  }
+  return { ...group, description };
+}
+
+/** @throws {OperationRefused} a client is for the group, or the group does not exist */
+export async function removeGroup(parts: OperationParts, name: string): Promise<Group> {
+  const group = await requireGroup(parts, name);
+  const [client] = await clientsFor(parts, group.name);
+  if (client !== undefined)
+    throw new OperationRefused(
+      'conflict',
+      `the client ${client} is for the group ${group.name}`,
+      `first run grantd client update ${client} with other groups (--allow-group) or with --allow-everyone.`,
+    );
+  if (!(await parts.groups.remove(group.name))) throw removedMeanwhile(group.name);
+  return group;
+}
+
+export interface MemberOutcome {
+  readonly name: string;
+  readonly changed: boolean;
+  /** Clients whose tokens for the user were revoked. */
+  readonly revoked?: readonly string[];
+}
+
+/** Adds a user to a group. Warns if applications do not see the groups of the user. */
+export async function joinGroup(
+  parts: OperationParts,
+  group: Group,
+  person: Person,
+  warn: (warning: string) => void,
+): Promise<MemberOutcome> {
+  const { name, subject } = person;
+  const changed = await parts.groups.addMember({ subject, group: group.name }, Date.now());
+  if (Object.hasOwn(person.claims, 'groups'))
+    warn(
+      `applications do not see the groups of ${name}, because a claim groups is stored: grantd user update ${name} --remove-claim groups removes it`,
+    );
+  return { name, changed };
+}
+
+/** Removes a user from a group, and revokes the tokens of clients that the user may no longer use. */
+export async function leaveGroup(
+  parts: OperationParts,
+  group: Group,
+  person: Person,
+): Promise<MemberOutcome> {
+  const { name, subject } = person;
+  const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name });
+  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
+/** @throws {OperationRefused} the group does not exist */
+export async function requireGroup({ groups }: Pick<OperationParts, 'groups'>, name: string): Promise<Group> {
+  const group = await groups.byName(name);
+  if (group === undefined)
+    throw new OperationRefused(
+      'not_found',
+      `there is no group ${name}`,
+      `grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`,
+    );
+  return group;
+}
+
+/** IDs of the clients that are for a group. */
+export async function clientsFor(
+  { storage }: Pick<OperationParts, 'storage'>,
+  group: string,
+): Promise<readonly string[]> {
+  const clients = await storage.clients.list();
+  return clients.filter(({ metadata }) => metadata?.allowed_groups?.includes(group)).map(({ id }) => id);
+}
+
+function removedMeanwhile(name: string): OperationRefused {
+  return new OperationRefused('changed', `another command has just removed the group ${name}`);
+}

@@ -1,0 +1,400 @@
+import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
+import type { Consent } from '../data/consents.ts';
+import type { Group } from '../data/groups.ts';
+import {
+  type NewPerson,
+  NO_PASSWORD,
+  nameAsKept,
+  nameProblem,
+  type PeopleFilter,
+  type Person,
+} from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
+import { counts } from '../people/consents.ts';
+import { CLAIM_TYPES } from '../people/import_lines.ts';
+import { isAddress, MailQueue } from '../people/mailing.ts';
+import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
+import { PersonRemoval } from '../people/removal.ts';
+import { SessionEnding } from '../people/sessions.ts';
+import { LANGUAGES } from '../texts/texts.ts';
+import { joinGroup, leaveGroup, requireGroup } from './groups.ts';
+import {
+  changedByOthers,
+  InvalidInput,
+  MAX_ATTEMPTS,
+  type OperationParts,
+  OperationRefused,
+} from './operation.ts';
+
+const MIN_PASSWORD_CHARACTERS = 8;
+
+/** The longest JSON of a user’s claims, as with an import. */
+const MAX_CLAIMS_LENGTH = 16 * 1024;
+
+/** Changes to a user. */
+export interface PersonChange {
+  readonly username?: string;
+  readonly claims: Claims;
+  /** Names of claims to remove. */
+  readonly removed: readonly string[];
+  /** Names of groups. */
+  readonly joined: readonly string[];
+  readonly left: readonly string[];
+}
+
+/** @throws {InvalidInput} the text is not allowed as a new username */
+export function requireUsername(name: string): void {
+  const expected = nameProblem(name);
+  if (expected !== undefined)
+    throw new InvalidInput('username', `expected ${expected}, got ${JSON.stringify(name)}`);
+}
+
+/** Why a password cannot be set by an operator. @returns the part after “expected” */
+export function passwordProblem(password: string): string | undefined {
+  if (isPasswordHash(password))
+    return 'a password, got a password hash, with which the user could not sign in';
+  if (password.length < MIN_PASSWORD_CHARACTERS) return `at least ${MIN_PASSWORD_CHARACTERS} characters`;
+  return undefined;
+}
+
+/** @throws {InvalidInput} the password is not allowed */
+export async function passwordHashOf(password: string): Promise<string> {
+  const expected = passwordProblem(password);
+  if (expected !== undefined) throw new InvalidInput('password', `expected ${expected}`);
+  return new PasswordHasher().hash(password);
+}
+
+/** The forms of claims that are addresses. */
+const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly expected: string }>> = {
+  email: { form: /^[^\s@]+@[^\s@]+$/, expected: 'an address such as bob@example.com' },
+  phone_number: { form: /^\+?[\d ().-]{3,40}$/, expected: 'a number such as +441865000000' },
+};
+
+/** Why a value cannot be the user’s email address or phone number. @returns the part after “expected” */
+export function addressProblem(claim: string, value: unknown): string | undefined {
+  const { form, expected } = ADDRESSES[claim] ?? {};
+  const fits = form === undefined || (typeof value === 'string' && form.test(value));
+  return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
+}
+
+const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
+
+/** The type that clients expect of a standard claim. @returns `undefined` if every value is allowed */
+export function claimTypeOf(name: string): { readonly type: string; readonly expected: string } | undefined {
+  return (
+    CLAIM_TYPES.get(name) ?? (STANDARD_CLAIMS.has(name) ? { type: 'string', expected: 'a text' } : undefined)
+  );
+}
+
+export function isOfClaimType(value: unknown, type: string): boolean {
+  return typeof value === type && value !== null && !Array.isArray(value);
+}
+
+/** @throws {InvalidInput} a claim cannot be set, or clients expect another type */
+export function requireClaims(claims: Claims): void {
+  if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
+    throw new InvalidInput('claims', `expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`);
+  for (const [name, value] of Object.entries(claims)) {
+    if (name === 'sub') throw new InvalidInput('claims.sub', 'sub is random and cannot be chosen');
+    const kind = claimTypeOf(name);
+    if (kind !== undefined && !isOfClaimType(value, kind.type))
+      throw new InvalidInput(`claims.${name}`, `expected ${kind.expected}, got ${JSON.stringify(value)}`);
+    const expected = addressProblem(name, value);
+    if (expected !== undefined) throw new InvalidInput(`claims.${name}`, `expected ${expected}`);
+  }
+}
+
+/** Claims with the claim that says whether they are verified. */
+const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verified' };
+
+/** Applies a change to claims. A new e-mail address or phone number is unverified. */
+export function claimsAfter(
+  before: Claims,
+  { claims, removed }: Pick<PersonChange, 'claims' | 'removed'>,
+): Claims {
+  const changed = Object.entries(VERIFIED_BY).filter(
+    ([name]) => claims[name] !== undefined && claims[name] !== before[name],
+  );
+  const outdated = changed.map(([, verified]) => verified);
+  const kept = Object.entries(before).filter(([name]) => !removed.includes(name) && !outdated.includes(name));
+  return { ...Object.fromEntries(kept), ...claims };
+}
+
+/** @throws {OperationRefused} the user does not exist */
+export async function requirePerson(
+  { people }: Pick<OperationParts, 'people'>,
+  name: string,
+): Promise<Person> {
+  const person = await people.byName(name);
+  if (person === undefined)
+    throw new OperationRefused('not_found', `there is no user ${name}`, 'grantd user list shows all users.');
+  return person;
+}
+
+/** @throws {OperationRefused} the user does not exist */
+export async function requireSubject(
+  { people }: Pick<OperationParts, 'people'>,
+  subject: string,
+): Promise<Person> {
+  const person = await people.bySubject(subject);
+  if (person === undefined)
+    throw new OperationRefused('not_found', `there is no user with the sub ${subject}`);
+  return person;
+}
+
+function nameTaken(name: string): OperationRefused {
+  return new OperationRefused(
+    'conflict',
+    `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters`,
+    'choose another name.',
+  );
+}
+
+/** A user after an operation. */
+export interface ChangedPerson {
+  readonly person: Person;
+  readonly warnings: readonly string[];
+}
+
+/** @throws {OperationRefused} the name is taken, or a group does not exist; then nothing was changed */
+export async function addPerson(
+  parts: OperationParts,
+  newPerson: NewPerson,
+  groupNames: readonly string[],
+): Promise<ChangedPerson> {
+  const groups: Group[] = [];
+  for (const name of groupNames) groups.push(await requireGroup(parts, name));
+  const person = await parts.people.add(newPerson);
+  if (person === undefined) throw nameTaken(newPerson.name);
+  const warnings: string[] = [];
+  for (const group of groups) await joinGroup(parts, group, person, (warning) => warnings.push(warning));
+  return { person: groups.length === 0 ? person : await requireSubject(parts, person.subject), warnings };
+}
+
+export interface Invitation {
+  readonly name: string;
+  readonly claims: Claims;
+  readonly email: string;
+  readonly language: string;
+}
+
+interface Invited extends ChangedPerson {
+  /** Whether the user is new. */
+  readonly isAdded: boolean;
+  readonly mailId: string;
+}
+
+/**
+ * Adds a user without a password, or takes one who has none yet, and queues an email with a link to choose one.
+ * @throws {InvalidInput} a value is invalid
+ * @throws {OperationRefused} the user exists and has a password, or has another address
+ */
+export async function invitePerson(
+  parts: OperationParts,
+  { name, claims, email, language }: Invitation,
+): Promise<Invited> {
+  requireInvitation({ name, email, language });
+  const added = await parts.people.add({ name, claims, passwordHash: NO_PASSWORD });
+  const person = added ?? (await parts.people.byName(name));
+  if (person === undefined) throw nameTaken(name);
+  if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
+    throw nameTaken(name);
+  if (person.claims.email !== email)
+    throw new OperationRefused(
+      'conflict',
+      `${name} was invited with another address`,
+      `To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
+    );
+  const { subject } = person;
+  const queue = new MailQueue({ mails: parts.mails, secret: parts.secret() });
+  const mailId = await queue.add({ template: 'invite', to: email, subject, language, parameters: {} });
+  const { smtpUrl, demo } = parts.configuration.settings;
+  const waits = smtpUrl === undefined && !demo;
+  return {
+    person,
+    isAdded: added !== undefined,
+    mailId,
+    warnings: waits
+      ? ['the email waits until a server with --smtp-url (or --demo) runs on this database']
+      : [],
+  };
+}
+
+/** @throws {InvalidInput} a value is invalid */
+export function requireInvitation({ name, email, language }: Omit<Invitation, 'claims'>): void {
+  requireUsername(name);
+  if (!isAddress(email))
+    throw new InvalidInput(
+      'email',
+      `expected an address such as bob@example.com, got ${JSON.stringify(email)}`,
+    );
+  if (!LANGUAGES.some((one) => one === language))
+    throw new InvalidInput('language', `expected ${LANGUAGES.join(' or ')}, got ${JSON.stringify(language)}`);
+}
+
+/** Throws if the change is meant for another version of the user. */
+type RequireVersion = (person: Person) => void;
+
+/**
+ * Applies a change and keeps everything else, including concurrent changes.
+ * @throws {OperationRefused} the new name is taken, a group or a claim to remove does not exist, or concurrent changes
+ * won every attempt
+ */
+export async function updatePerson(
+  parts: OperationParts,
+  before: Person,
+  change: PersonChange,
+  requireVersion?: RequireVersion,
+): Promise<ChangedPerson> {
+  const { username, claims, removed, joined, left } = change;
+  const changesRow = username !== undefined || Object.keys(claims).length + removed.length > 0;
+  const [joinedGroups, leftGroups]: [Group[], Group[]] = [[], []];
+  for (const one of joined) joinedGroups.push(await requireGroup(parts, one));
+  for (const one of left) leftGroups.push(await requireGroup(parts, one));
+  if (!changesRow) requireVersion?.(before);
+  const updated = changesRow ? await changeRow(parts, before, change, requireVersion) : before;
+  const warnings: string[] = [];
+  for (const group of joinedGroups)
+    await joinGroup(parts, group, updated, (warning) => warnings.push(warning));
+  for (const group of leftGroups) await leaveGroup(parts, group, updated);
+  const areGroupsKept = joined.length + left.length === 0;
+  const groups = areGroupsKept ? before.groups : (await parts.people.bySubject(updated.subject))?.groups;
+  const { groups: _, ...others } = updated;
+  return { person: { ...others, ...(groups !== undefined && { groups }) }, warnings };
+}
+
+/** Changes name and claims. @throws {OperationRefused} as `updatePerson` */
+async function changeRow(
+  parts: OperationParts,
+  found: Person,
+  change: PersonChange,
+  requireVersion: RequireVersion | undefined,
+): Promise<Person> {
+  let person: Person | undefined = found;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS && person !== undefined; attempt++) {
+    requireVersion?.(person);
+    const { name, claims, revision } = person;
+    const missing = change.removed.find((claim) => !Object.hasOwn(claims, claim));
+    if (missing !== undefined)
+      throw new OperationRefused(
+        'conflict',
+        `${name} has no claim ${missing}`,
+        `grantd user show ${name} shows all claims.`,
+      );
+    const updated = {
+      ...person,
+      name: nameAsKept(change.username ?? name),
+      claims: claimsAfter(claims, change),
+    };
+    const outcome = await parts.people.update(updated);
+    if (outcome === 'name_taken') throw nameTaken(updated.name);
+    if (outcome === 'updated') return { ...updated, revision: revision + 1 };
+    person = await parts.people.bySubject(found.subject);
+  }
+  if (person === undefined)
+    throw new OperationRefused('not_found', `there is no user ${found.name} any more`);
+  throw changedByOthers(found.name);
+}
+
+/** Disabling also revokes all tokens of the user and ends their sessions. */
+export async function setPersonDisabled(
+  parts: OperationParts,
+  person: Person,
+  disabled: boolean,
+): Promise<void> {
+  await parts.storage.setDisabled('subject', person.subject, disabled);
+  if (disabled) await endSessionsOf(parts, person);
+}
+
+/** Ends all sessions of a user. A running server notifies the applications. @returns the number of sessions */
+export async function endSessionsOf(
+  { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
+  { subject }: Pick<Person, 'subject'>,
+): Promise<number> {
+  return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+}
+
+/**
+ * Sets a password, ends the user’s sessions and revokes all their tokens.
+ * @returns the number of sessions
+ * @throws {OperationRefused} the user was removed in the meantime
+ */
+export async function setPassword(
+  parts: OperationParts,
+  person: Person,
+  passwordHash: string,
+): Promise<number> {
+  if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
+    throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
+  // After the change, no session can start with the old password.
+  const ended = await endSessionsOf(parts, person);
+  // Someone with the old password may have granted access that outlives sessions.
+  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
+  return ended;
+}
+
+/** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
+export function removePerson(
+  { people, consents, storage, sessions }: OperationParts,
+  { subject }: Person,
+): Promise<number> {
+  const ending = new SessionEnding({ sessions, storage });
+  return new PersonRemoval({ people, consents, ending, storage }).remove(subject);
+}
+
+/** A user with their state. */
+export type Listed = Person & { readonly disabledAtMs?: number };
+
+/** Adds the state to a user. */
+export async function withState(
+  { storage }: Pick<OperationParts, 'storage'>,
+  person: Person,
+): Promise<Listed> {
+  const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
+  const { disabledAtMs } = state ?? {};
+  return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
+}
+
+/** The valid consents of a user. */
+export async function consentsOf(
+  { consents, storage }: Pick<OperationParts, 'consents' | 'storage'>,
+  subject: string,
+): Promise<readonly Consent[]> {
+  const given = await consents.ofSubject(subject);
+  const clients = await Promise.all(given.map(({ clientId }) => storage.clients.get(clientId)));
+  return given.filter((consent, index) => counts(consent, clients[index]));
+}
+
+export interface ListWish extends PeopleFilter {
+  readonly state?: State;
+}
+
+export type State = 'active' | 'disabled';
+
+/** Users per read. Their states are one more read. */
+const USERS_PER_PAGE = 2000;
+
+/** Yields the users of a list page by page. */
+export async function* pagesOf(
+  { people, storage }: Pick<OperationParts, 'people' | 'storage'>,
+  { state, limit = Number.POSITIVE_INFINITY, ...filter }: ListWish,
+): AsyncGenerator<readonly Listed[]> {
+  // Users in the wrong state do not count, so a page of them needs another read.
+  const pageSize = state === undefined ? Math.min(limit, USERS_PER_PAGE) : USERS_PER_PAGE;
+  for (let [left, after] = [limit, filter.after ?? '']; left > 0; ) {
+    const page = await people.list({ ...filter, after, limit: Math.min(pageSize, USERS_PER_PAGE) });
+    const disabled = await askStorage(() => storage.disabledSubjects(page.map(({ subject }) => subject)));
+    const listed = page
+      .filter(({ subject }) => state === undefined || disabled.has(subject) === (state === 'disabled'))
+      .slice(0, left)
+      .map((person): Listed => {
+        const disabledAtMs = disabled.get(person.subject);
+        return { ...person, ...(disabledAtMs !== undefined && { disabledAtMs }) };
+      });
+    yield listed;
+    left -= listed.length;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    after = last.name;
+  }
+}
