@@ -24,6 +24,7 @@ type Group =
   | 'Backups'
   | 'TLS'
   | 'Monitoring'
+  | 'Administration'
   | 'Pages'
   | 'Users'
   | 'Endpoints'

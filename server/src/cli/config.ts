@@ -26,7 +26,10 @@ export function configCommands(): Command {
 }
 
 function show(flags: GivenFlags): void {
-  const rows = readOptions(flags, process.env).map(shownOption);
+  const rows = readOptions(flags, process.env).map((option) => ({
+    ...shownOption(option),
+    source: option.source ?? (option.isOfProfile ? 'profile' : 'default'),
+  }));
   printList({ isJson: flags.json === true }, rows, {
     option: ({ option }) => option,
     value: ({ value }) => (typeof value === 'string' ? value : value === null ? '–' : JSON.stringify(value)),

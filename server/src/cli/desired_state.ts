@@ -20,6 +20,7 @@ import {
   isPublicByDefault,
   isSettable,
   type Members,
+  schemaOfKind,
   unfetchable,
 } from '../operations/clients.ts';
 import { textsProblem } from '../operations/scopes.ts';
@@ -189,7 +190,7 @@ export function schemaOfFile(): object {
           type: ['object', 'null'],
           properties: {
             ...Object.fromEntries(
-              members.map(([name, { kind, about }]) => [name, { description: about, ...schemaOf(kind) }]),
+              members.map(([name, { kind, about }]) => [name, { description: about, ...schemaOfKind(kind) }]),
             ),
             ...Object.fromEntries(
               Object.entries(own).map(([name, schema]) => [
@@ -210,15 +211,6 @@ export function schemaOfFile(): object {
     },
     additionalProperties: false,
   };
-}
-
-type MemberKind = ReturnType<typeof memberOf>['kind'];
-
-function schemaOf({ type, each }: Pick<MemberKind, 'type' | 'each'>): object {
-  if (each !== undefined) return { type: 'array', items: schemaOf(each) };
-  const literals = [...type.matchAll(/'([^']*)'/g)].map(([, literal]) => literal);
-  if (literals.length > 0) return { enum: literals };
-  return { type: type === 'number' ? 'integer' : ['boolean', 'object'].includes(type) ? type : 'string' };
 }
 
 // ── Planning ──────────────────────────────────────────────────────────────────────────────────────────────

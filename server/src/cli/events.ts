@@ -47,8 +47,8 @@ export function eventsCommands(): Command {
 const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
 async function listEvents(parts: CommandParts, { after, ...filter }: Wanted): Promise<void> {
-  const found = await eventsAfter(parts, after, filter);
-  const shown = found.map(({ sequence, atMs, ...event }) => ({
+  const { events } = await eventsAfter(parts, after, filter);
+  const shown = events.map(({ sequence, atMs, ...event }) => ({
     number: sequence,
     at: timeOf(atMs),
     ...event,

@@ -14,6 +14,7 @@ import {
   refuseContradictoryMetrics,
   refuseContradictoryTls,
   refuseExposedDemo,
+  refuseOpenAdministration,
 } from '../serve/exposure.ts';
 
 export function serveCommand(): Command {
@@ -58,6 +59,7 @@ export function serverConfiguration(flags: GivenFlags): Configuration {
   refuseContradictoryTls(configuration);
   refuseContradictoryMetrics(configuration);
   refuseContradictoryMail(configuration);
+  refuseOpenAdministration(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
   warnOfPasswordInFlag(configuration);
   return configuration;

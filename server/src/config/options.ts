@@ -374,6 +374,37 @@ export const OPTIONS = {
     { needsRestart: true },
   ),
 
+  adminApi: option(
+    'Administration',
+    trueOrFalse,
+    'Whether the server answers its admin API below ISSUER/admin (docs/admin_api.md).',
+    false,
+  ),
+  adminFrom: option(
+    'Administration',
+    textList(
+      'ADDRESSES',
+      'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
+      (network) => parseNetwork(network) !== undefined,
+      1,
+    ),
+    'Addresses from which the admin API answers. For all others it does not exist. Behind a proxy that trustedProxies does not list, every request has the address of the proxy.',
+    ['127.0.0.0/8', '::1'],
+    { defaultInWords: 'this machine: 127.0.0.0/8, ::1' },
+  ),
+  adminGroup: optionWithoutDefault(
+    'Administration',
+    text('NAME', 'the name of a group', (name) => name.trim() !== ''),
+    'Group of the users who may use the admin API through a client that is for this group.',
+    'none, so only clients that act for themselves may use it',
+  ),
+  adminRequestLimit: option(
+    'Administration',
+    wholeNumber(1, 1_000_000),
+    'Maximum requests of one client to the admin API in a minute, per process. Refused requests count by address.',
+    600,
+  ),
+
   operatorName: optionWithoutDefault(
     'Pages',
     text('NAME', 'a text of at most 80 characters', (name) => /^\S.{0,79}$/u.test(name)),

@@ -1,4 +1,5 @@
 import type { ClientRepository } from '@grantd/core';
+import { type ApiRequests, apiRequestsTable } from './api_requests.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Groups, groupsTable } from './groups.ts';
 import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
@@ -19,6 +20,7 @@ export interface ProgramData {
   readonly logoutDeliveries: LogoutDeliveries;
   readonly mails: Mails;
   readonly mailedLinks: MailedLinks;
+  readonly apiRequests: ApiRequests;
   readonly pairwiseSecret: StoredPairwiseSecret;
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
@@ -49,6 +51,7 @@ export function programData(
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     mails: mailsTable(tables, issuer),
     mailedLinks: mailedLinksTable(tables, issuer),
+    apiRequests: apiRequestsTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>
@@ -77,6 +80,11 @@ const SWEEP_SQL = [
     SELECT token_digest FROM grantd.mailed_links WHERE issuer = $1 AND expires_at_ms <= $2
     ORDER BY expires_at_ms LIMIT $3)
   RETURNING token_digest`,
+  `
+  DELETE FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2 AND key_digest IN (
+    SELECT key_digest FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2
+    ORDER BY expires_at_ms LIMIT $3)
+  RETURNING key_digest`,
 ];
 
 /**

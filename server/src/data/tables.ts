@@ -30,6 +30,18 @@ export async function askStorage<T>(ask: () => Awaitable<T>): Promise<T> {
   }
 }
 
+/** The same store, or a part of it, whose methods convert their errors as `askStorage` does. */
+export function askedStorage<T extends object>(store: T): T {
+  return new Proxy(store, {
+    get(target, name, receiver) {
+      const member: unknown = Reflect.get(target, name, receiver);
+      if (typeof member === 'function')
+        return (...given: readonly unknown[]) => askStorage(() => Reflect.apply(member, target, given));
+      return typeof member === 'object' && member !== null ? askedStorage(member) : member;
+    },
+  });
+}
+
 const WRITE = `
   INSERT INTO grantd.write_checks (issuer, checked_at_ms) VALUES ($1, $2)
   ON CONFLICT (issuer) DO UPDATE SET checked_at_ms = excluded.checked_at_ms`;

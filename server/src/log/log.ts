@@ -482,6 +482,11 @@ export class RequestLog {
     this.#log.info({ event: type, ...event });
   }
 
+  /** Notes for the line of a request what becomes known during it. */
+  about(known: Remembered): void {
+    if (this.#isOn) this.#remember(known);
+  }
+
   /** Logs a failure outside the library. */
   failure(requestId: string, reason: FailureReason, error: unknown): void {
     this.#log.error({ event: 'failure', requestId, reason, cause: causeOf(error) });

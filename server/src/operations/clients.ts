@@ -114,7 +114,7 @@ export type WantedSecret = { readonly supplied: string } | 'generate';
 
 /** A client as stored after an operation. */
 export interface StoredClient {
-  readonly client: NewClient;
+  readonly client: ClientRecord;
   /** A generated secret, which is shown only once. A supplied one is known. */
   readonly secret: string | undefined;
   /** What the operator should look at. */
@@ -188,8 +188,9 @@ export async function updateClient(
     const { record, newSecret } = await changed(parts, client, change);
     if (!(await parts.storage.clients.replace(record, client))) continue;
     const { members } = change;
+    const { disabledAtMs } = client;
     return {
-      client: record,
+      client: { ...record, ...(disabledAtMs !== undefined && { disabledAtMs }) },
       secret: newSecret,
       warnings: [
         // Also if nothing changed: an earlier attempt may have died before the end.
@@ -507,4 +508,14 @@ export function unfetchable(
 export function isSettable(name: string): boolean {
   const [base] = withoutTag(name);
   return isMemberName(base) && !memberOf(base).isDerived && base !== 'set_by_operator';
+}
+
+type MemberKind = ReturnType<typeof memberOf>['kind'];
+
+/** JSON Schema of a member of client metadata. */
+export function schemaOfKind({ type, each }: Pick<MemberKind, 'type' | 'each'>): object {
+  if (each !== undefined) return { type: 'array', items: schemaOfKind(each) };
+  const literals = [...type.matchAll(/'([^']*)'/g)].map(([, literal]) => literal);
+  if (literals.length > 0) return { enum: literals };
+  return { type: type === 'number' ? 'integer' : ['boolean', 'object'].includes(type) ? type : 'string' };
 }

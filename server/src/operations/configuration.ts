@@ -6,15 +6,10 @@ export interface ShownOption {
   readonly option: string;
   /** `null` if it is not set and has no default. A secret is only “set”. */
   readonly value: unknown;
-  readonly source: string;
 }
 
-export function shownOption({ name, value, source, isOfProfile }: EffectiveOption): ShownOption {
-  return {
-    option: name,
-    value: value === undefined ? null : shown(name, value),
-    source: source ?? (isOfProfile ? 'profile' : 'default'),
-  };
+export function shownOption({ name, value }: Pick<EffectiveOption, 'name' | 'value'>): ShownOption {
+  return { option: name, value: value === undefined ? null : shown(name, value) };
 }
 
 function shown(name: EffectiveOption['name'], value: unknown): unknown {

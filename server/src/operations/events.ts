@@ -9,26 +9,36 @@ export interface EventFilter {
 /** Events per read. */
 const PAGE_SIZE = 1000;
 
-/**
- * Reads events in order, from one after a number.
- * @param limit maximum events; default: all
- */
+interface EventLimits {
+  /** Maximum events to return. Default: all. */
+  readonly most?: number;
+  /** Maximum events to read, whether or not they fit the filter. Default: all. */
+  readonly mostRead?: number;
+}
+
+interface EventPage {
+  readonly events: readonly EventRecord[];
+  /** The number after which to go on; `undefined` if all were read. */
+  readonly next: number | undefined;
+}
+
+/** Reads events in order, from one after a number. */
 export async function eventsAfter(
   { storage }: Pick<OperationParts, 'storage'>,
   after: number,
   { type, target }: EventFilter,
-  limit = Number.POSITIVE_INFINITY,
-): Promise<readonly EventRecord[]> {
+  { most = Number.POSITIVE_INFINITY, mostRead = Number.POSITIVE_INFINITY }: EventLimits = {},
+): Promise<EventPage> {
   const found: EventRecord[] = [];
-  for (let last = after; found.length < limit; ) {
+  for (let [last, read] = [after, 0]; ; ) {
     const events = await storage.eventsAfter(last, PAGE_SIZE);
-    found.push(
-      ...events.filter(
-        (event) => (type ?? event.type) === event.type && (target ?? event.target) === event.target,
-      ),
-    );
-    last = events.at(-1)?.sequence ?? last;
-    if (events.length < PAGE_SIZE) break;
+    for (const event of events) {
+      if ((type ?? event.type) === event.type && (target ?? event.target) === event.target) found.push(event);
+      last = event.sequence;
+      if (found.length >= most) return { events: found, next: last };
+    }
+    read += events.length;
+    if (events.length < PAGE_SIZE) return { events: found, next: undefined };
+    if (read >= mostRead) return { events: found, next: last };
   }
-  return found.slice(0, limit);
 }

@@ -1,6 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
 import { isLoopback, type OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { adminAudience, isAdminScope } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 
 /**
@@ -117,6 +118,36 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
     refuse('signUp', `${sourceOf('smtpUrl')} with it, because addresses are verified by email`);
   if (signUpDomains !== undefined && signUp !== 'open')
     refuse('signUpDomains', `${sourceOf('signUp')} open with it`);
+}
+
+/**
+ * Options that would let clients use the admin API without an operator’s decision.
+ * @throws {ConfigurationRefused} names the option
+ */
+export function refuseOpenAdministration({ settings, sourceOf }: Configuration): void {
+  const refuse = (option: OptionName, expected: string): never => {
+    throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
+  };
+  const { adminApi, adminGroup, registrationScopes = [], registrationApis, defaultAudience = [] } = settings;
+  const scope = registrationScopes.find(isAdminScope);
+  if (scope !== undefined)
+    refuse('registrationScopes', `no scope of the admin API, got ${scope}: clients cannot give it to themselves`);
+  // The issuer may be the stored one, so every URI that could be the admin API counts.
+  const isAdminApi = (uri: string) => isOwnUri(uri, settings.issuer) && uri.endsWith('/admin');
+  const api = registrationApis.find(isAdminApi);
+  if (api !== undefined)
+    refuse('registrationApis', `no admin API, got ${api}: clients cannot give it to themselves`);
+  const audience = [defaultAudience].flat().find(isAdminApi);
+  if (audience !== undefined)
+    refuse('defaultAudience', `another URI than that of the admin API, because every client gets this one`);
+  if (adminGroup !== undefined && !adminApi)
+    refuse('adminGroup', `${sourceOf('adminApi')} with it`);
+}
+
+function isOwnUri(uri: string, issuer: string | undefined): boolean {
+  if (issuer !== undefined) return uri === adminAudience(issuer);
+  const url = URL.parse(uri);
+  return url !== null && isLoopback(url.hostname);
 }
 
 /** Options that have no effect without another. */

@@ -296,6 +296,8 @@ export interface Routes {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   readonly health: HealthListener;
+  /** Resolves with whether the request was one to the admin API. Absent if that is off. */
+  readonly admin?: ((request: IncomingMessage, response: ServerResponse, id: string) => Promise<boolean>) | undefined;
   readonly pages: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Returns the certificate of a request’s client. Default: none. */
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
@@ -308,6 +310,7 @@ export function requestListener({
   server,
   requestLog,
   health,
+  admin,
   pages,
   clientCertificate,
   mtlsPort,
@@ -321,6 +324,7 @@ export function requestListener({
     // The default. Pages may set their own value; answers to malformed requests set none.
     response.setHeader('cache-control', 'no-store');
     if (await health(pathOf({ url: request.url ?? '' }), response)) return;
+    if (await admin?.(request, response, id)) return;
     if (mtlsPort === undefined || request.socket.localPort !== mtlsPort) await pages(request, response);
     else response.writeHead(404, { 'content-length': 0 }).end();
   };

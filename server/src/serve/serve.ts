@@ -307,6 +307,10 @@ async function openService(
     const watch = watchDatabase(instance);
     const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
     const isReady = readinessCheck(readiness);
+    const admin = await adminListener(instance, {
+      ...{ configuration, server, requestLog, clientCertificate },
+      isReady: async () => !isEnding() && isReady(),
+    });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
     let work: Promise<unknown> = Promise.resolve();
     let closed: Promise<void> | undefined;
@@ -325,6 +329,7 @@ async function openService(
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
         health: healthListener({ ...readiness, isEnding }),
+        admin,
         pages: lateListener(async () => {
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
@@ -364,6 +369,15 @@ async function openService(
     await database.close();
     throw error;
   }
+}
+
+/** Loads the admin API, if it is on. */
+async function adminListener(
+  ...[instance, surroundings]: Parameters<typeof import('../admin/admin_api.ts')['openAdminApi']>
+): Promise<Routes['admin']> {
+  if (!surroundings.configuration.settings.adminApi) return undefined;
+  const { openAdminApi } = await import('../admin/admin_api.ts');
+  return openAdminApi(instance, surroundings);
 }
 
 /** Loads the part that sends emails, if the server sends any. */

@@ -1,0 +1,468 @@
+// The admin API: what the command line does, over HTTP, for clients with tokens of this server.
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Validator } from '@cfworker/json-schema';
+import { type AuthorizationServer, MAX_BODY_BYTES, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
+import { addressUnit, type NodeRequest, toHttpRequest } from '@grantd/core/node';
+import { AuthorizationServerFault, EmbeddedAccessTokens, type VerifiedAccessToken } from '@grantd/protect';
+import { type NodeProtectionOptions, protect, tokenOf } from '@grantd/protect/node';
+import type { Configuration } from '../config/configuration.ts';
+import { networkCheck } from '../config/options.ts';
+import { Refused } from '../config/refused.ts';
+import { askedStorage } from '../data/tables.ts';
+import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
+import type { Instance } from '../instance/instance.ts';
+import type { RequestLog } from '../log/log.ts';
+import { InvalidInput, OperationRefused } from '../operations/operation.ts';
+import { clientAddress } from '../pages/page_parts.ts';
+import {
+  API_OPERATIONS,
+  type ApiAnswer,
+  type ApiCall,
+  type ApiOperation,
+  type ApiParts,
+  readCursor,
+} from './api_operations.ts';
+import { mediaTypesOf, openApiDocument } from './openapi.ts';
+import { PROBLEMS, Problem, type ProblemCode } from './problems.ts';
+import { RepeatedRequests, type StoredAnswer } from './repeated_requests.ts';
+import { RequestLimit } from './request_limit.ts';
+import type { Schema } from './schemas.ts';
+
+interface Surroundings {
+  readonly configuration: Configuration;
+  readonly server: AuthorizationServer;
+  readonly requestLog: RequestLog;
+  readonly isReady: () => Promise<boolean>;
+  readonly clientCertificate: NodeProtectionOptions['clientCertificate'];
+}
+
+/** Answers requests to the admin API. Resolves with whether the request is one. */
+export type AdminListener = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  requestId: string,
+) => Promise<boolean>;
+
+/** What is known about the sender of a request. */
+interface Caller {
+  readonly clientId: string;
+  /** The user for whom the client acts. */
+  readonly subject: string | undefined;
+}
+
+/** A claim of verified tokens that no token has: the server’s identifier of the user. */
+const SUBJECT = 'grantd:subject';
+
+/**
+ * Creates the listener over one database.
+ * @throws {Refused} the group of administrators does not exist
+ */
+export async function openAdminApi(
+  instance: Instance,
+  { configuration, server, requestLog, isReady, clientCertificate }: Surroundings,
+): Promise<AdminListener> {
+  const { settings } = configuration;
+  const { issuer, apiRequests } = instance;
+  const { adminGroup } = settings;
+  if (adminGroup !== undefined && (await instance.groups.byName(adminGroup))?.name !== adminGroup)
+    throw new Refused(
+      `${configuration.sourceOf('adminGroup')}: there is no group ${adminGroup}: add it first with grantd group add ${JSON.stringify(adminGroup)}.`,
+    );
+  const api = new AdminApi(instance, { configuration, server, isReady, clientCertificate });
+  const base = adminAudience(issuer);
+  const basePath = new URL(base).pathname;
+  const isAdmitted = networkCheck(settings.adminFrom);
+  const addressOf = clientAddress(settings.trustedProxies ?? []);
+  const limit = new RequestLimit(settings.adminRequestLimit);
+  const repeated = new RepeatedRequests({ apiRequests, secret: instance.secret() });
+  const description = JSON.stringify(openApiDocument(issuer));
+
+  return async (request, response, requestId) => {
+    const path = pathOf({ url: request.url ?? '' });
+    if (!path.startsWith(`${basePath}/`)) return false;
+    const address = addressOf(request);
+    if (!isAdmitted(address)) return false;
+    const about = { requestId, operation: 'admin' };
+    requestLog.about(about);
+    const place = `address ${addressUnit(address)}`;
+    try {
+      limit.check(place);
+      const below = path.slice(basePath.length);
+      if (below === '/openapi.json') {
+        requireMethod(request, ['GET']);
+        send(request, response, { status: 200, headers: { 'content-type': 'application/json' }, body: description });
+        return true;
+      }
+      const { operation, parameters } = routed(request, below);
+      const caller = await api.admit(operation, request, response);
+      requestLog.about({ ...about, clientId: caller.clientId });
+      limit.count(`client ${caller.clientId}`);
+      const { call, body } = await api.callOf(operation, request, parameters, caller);
+      const perform = async () => answerOf(operation, base, await operation.perform(call));
+      const key = operation.method === 'POST' ? headerOf(request, 'idempotency-key') : undefined;
+      const target = `${operation.method} ${request.url}`;
+      const { answer, isRepeated } =
+        key === undefined
+          ? { answer: await perform(), isRepeated: false }
+          : await repeated.once({ caller: JSON.stringify(caller), target, body, key }, perform);
+      const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
+      send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
+    } catch (error) {
+      const problem = problemOf(error);
+      requestLog.about({ ...about, reason: problem.code });
+      if (problem.code === 'internal') requestLog.failure(requestId, 'unexpected', error);
+      if (problem.code === 'unavailable') requestLog.failure(requestId, 'storage_unavailable', error);
+      if (problem.code === 'invalid_token') limit.note(place);
+      sendProblem(request, response, problem, base);
+    }
+    return true;
+  };
+}
+
+/** The checks of a request, in the order in which they are made. */
+class AdminApi {
+  readonly #instance: Instance;
+  readonly #surroundings: Omit<Surroundings, 'requestLog'>;
+  readonly #admission: ReadonlyMap<AdminScope, ReturnType<typeof protect>>;
+  readonly #audience: string;
+
+  constructor(instance: Instance, surroundings: Omit<Surroundings, 'requestLog'>) {
+    const { server, clientCertificate } = surroundings;
+    const { storage, issuer } = instance;
+    this.#instance = instance;
+    this.#surroundings = surroundings;
+    this.#audience = adminAudience(issuer);
+    const tokens = new EmbeddedAccessTokens({
+      audience: this.#audience,
+      server: {
+        accessTokens: {
+          async verify(...presented) {
+            const { record, claims } = await server.accessTokens.verify(...presented);
+            return { record, claims: { ...claims, [SUBJECT]: record.subject } };
+          },
+        },
+      },
+    });
+    const options: NodeProtectionOptions = {
+      tokens,
+      realm: 'admin',
+      errors: 'forward',
+      ...(clientCertificate !== undefined && { clientCertificate }),
+      dpop: {
+        baseUrl: new URL(issuer).origin,
+        takeOnce: (id, keepUntil) => storage.oneTimeIdentifiers.take(`admin ${id}`, keepUntil),
+      },
+    };
+    const scopes = Object.keys(ADMIN_SCOPES) as readonly AdminScope[];
+    this.#admission = new Map(scopes.map((scope) => [scope, protect({ ...options, scopes: [scope] })]));
+  }
+
+  /**
+   * Requires a token for the operation, and that its client and user may still use the API.
+   * @throws {OAuthError} the token is missing, invalid or lacks the scope
+   * @throws {Problem} the client or user may not use the API
+   */
+  async admit({ scope }: ApiOperation, request: NodeRequest, response: ServerResponse): Promise<Caller> {
+    const { claims, clientId = '' } = await this.#verified(scope, request, response);
+    const { people } = this.#instance;
+    const { clients } = askedStorage(this.#instance.storage);
+    const client = await clients.get(clientId);
+    const isRegistered =
+      client?.registrationTokenDigest === undefined &&
+      client?.scopes.includes(scope) === true &&
+      client.metadata?.apis?.includes(this.#audience) === true;
+    if (!isRegistered)
+      throw new Problem('insufficient_scope', { detail: `the client is not registered for ${scope}` });
+    const subject = claims[SUBJECT];
+    if (typeof subject !== 'string') return { clientId, subject: undefined };
+    const { adminGroup } = this.#surroundings.configuration.settings;
+    const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
+    if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
+      throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
+    return { clientId, subject };
+  }
+
+  #verified(
+    scope: AdminScope,
+    request: NodeRequest,
+    response: ServerResponse,
+  ): Promise<VerifiedAccessToken> {
+    const { promise, resolve, reject } = Promise.withResolvers<VerifiedAccessToken>();
+    const next = (error?: unknown) => (error === undefined ? resolve(tokenOf(request)) : reject(error));
+    this.#admission.get(scope)?.(request, response, next).catch(reject);
+    return promise;
+  }
+
+  /** @throws {Problem} a parameter, a header or the body is not as expected */
+  async callOf(
+    operation: ApiOperation,
+    request: NodeRequest,
+    path: ApiCall['path'],
+    caller: Caller,
+  ): Promise<{ readonly call: ApiCall; readonly body: string }> {
+    const query = queryIn(operation, request);
+    const plain = await toHttpRequest(request);
+    const body = typeof plain.body === 'string' ? plain.body : '';
+    if (Buffer.byteLength(body) > MAX_BODY_BYTES)
+      throw new Problem('body_too_large', {
+        detail: `expected at most ${MAX_BODY_BYTES} bytes`,
+        headers: { connection: 'close' },
+      });
+    const wanted = headerOf(request, 'if-match');
+    if (operation.needsVersion && wanted === undefined)
+      throw new Problem('version_required', { detail: 'send the ETag of the version that the change is for' });
+    const call: ApiCall = {
+      parts: this.#partsFor(caller),
+      path,
+      query,
+      body: bodyIn(operation, request, body),
+      requireVersion(version) {
+        if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version))) return;
+        throw new Problem('version_mismatch', { detail: 'read it again, then repeat the change' });
+      },
+    };
+    return { call, body };
+  }
+
+  /** The parts of operations, whose changes are recorded with the caller as actor. */
+  #partsFor({ clientId, subject }: Caller): ApiParts {
+    const { configuration, server, isReady } = this.#surroundings;
+    const actor = `api:${subject === undefined ? clientId : `${clientId}/${subject}`}` as const;
+    const acting = this.#instance.actingAs(actor);
+    return {
+      ...acting,
+      storage: askedStorage(acting.storage),
+      configuration,
+      server: async () => server,
+      ownServer: () => acting.server(),
+      isReady,
+    };
+  }
+}
+
+/** @throws {Problem} there is no such path, or it has another method */
+function routed(
+  request: IncomingMessage,
+  path: string,
+): { readonly operation: ApiOperation; readonly parameters: ApiCall['path'] } {
+  const matching = API_OPERATIONS.flatMap((operation) => {
+    const parameters = parametersIn(operation.path, path);
+    return parameters === undefined ? [] : [{ operation, parameters }];
+  });
+  if (matching.length === 0)
+    throw new Problem('not_found', { detail: 'there is no such path: openapi.json lists all of them' });
+  requireMethod(
+    request,
+    matching.map(({ operation }) => operation.method),
+  );
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  const found = matching.find(({ operation }) => operation.method === method);
+  if (found === undefined) throw new Problem('not_found');
+  return found;
+}
+
+/** The parameters of a path that fits a template. @returns `undefined` if it does not */
+function parametersIn(template: string, path: string): ApiCall['path'] | undefined {
+  const [names, values] = [template.split('/'), path.split('/')];
+  if (names.length !== values.length) return undefined;
+  const parameters: Record<string, string> = {};
+  for (const [index, name] of names.entries()) {
+    const value = values[index] ?? '';
+    const [, parameter] = /^\{(\w+)\}$/.exec(name) ?? [];
+    if (parameter === undefined && name !== value) return undefined;
+    const decoded = decodedPart(value);
+    if (parameter !== undefined && !decoded) return undefined;
+    if (parameter !== undefined && decoded !== undefined) parameters[parameter] = decoded;
+  }
+  return parameters;
+}
+
+/** @returns `undefined` if it is malformed. No database stores NUL. */
+function decodedPart(text: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(text);
+    return decoded.includes('\0') ? undefined : decoded;
+  } catch {
+    return undefined;
+  }
+}
+
+function requireMethod({ method = '' }: IncomingMessage, methods: readonly string[]): void {
+  const allowed = [...new Set(methods.flatMap((one) => (one === 'GET' ? ['GET', 'HEAD'] : [one])))];
+  if (!allowed.includes(method))
+    throw new Problem('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+}
+
+function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(', ') : value;
+}
+
+/** @throws {Problem} a parameter is unknown, repeated or invalid */
+function queryIn({ query: parameters = {} }: ApiOperation, { url = '' }: IncomingMessage): ApiCall['query'] {
+  const read: Record<string, unknown> = { limit: parameters.limit?.schema.default ?? 0 };
+  const given = new URLSearchParams(queryOf({ url }));
+  for (const name of new Set(given.keys())) {
+    const refuse = (detail: string): never => {
+      throw new Problem('invalid_request', { errors: [{ in: name, detail }] });
+    };
+    const schema = Object.hasOwn(parameters, name) ? parameters[name]?.schema : undefined;
+    const [text = '', ...others] = given.getAll(name);
+    if (schema === undefined) return refuse('there is no such parameter');
+    if (others.length > 0) return refuse('expected it once');
+    const value = schema.type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text;
+    const [error] = errorsOf(schema, value);
+    if (error !== undefined || text.includes('\0')) return refuse(error?.detail ?? 'expected no NUL');
+    read[name] = name === 'cursor' ? (readCursor(text) ?? refuse('expected next_cursor of a page')) : value;
+  }
+  return read as unknown as ApiCall['query'];
+}
+
+/** @throws {Problem} the body is not JSON of the expected form */
+function bodyIn(operation: ApiOperation, request: IncomingMessage, body: string): unknown {
+  const { body: schema, isBodyOptional } = operation;
+  if (schema === undefined || (body === '' && isBodyOptional)) {
+    if (body !== '') throw new Problem('invalid_request', { detail: 'expected no body' });
+    return undefined;
+  }
+  const types = mediaTypesOf(operation);
+  const [type = ''] = (headerOf(request, 'content-type') ?? '').split(';');
+  if (!types.includes(type.trim().toLowerCase()))
+    throw new Problem('unsupported_media_type', {
+      detail: `expected ${types.join(' or ')}`,
+      headers: { accept: types.join(', ') },
+    });
+  const value = parsed(body);
+  const errors = errorsOf(schema, value);
+  if (errors.length > 0) throw new Problem('invalid_input', { errors });
+  return value;
+}
+
+function parsed(body: string): unknown {
+  let value: unknown;
+  try {
+    value = JSON.parse(body);
+  } catch {
+    // The parser’s own message quotes the body, which may contain a secret.
+    throw new Problem('invalid_request', { detail: 'expected JSON' });
+  }
+  if (hasNul(value)) throw new Problem('invalid_request', { detail: 'expected no NUL in texts' });
+  return value;
+}
+
+/** No database stores NUL. */
+function hasNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0');
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, one]) => name.includes('\0') || hasNul(one));
+}
+
+const validators = new WeakMap<Schema, Validator>();
+
+/** Where a value does not fit its schema. Messages name the schema’s rule, never the value. */
+function errorsOf(schema: Schema, value: unknown): readonly { readonly in: string; readonly detail: string }[] {
+  let validator = validators.get(schema);
+  if (validator === undefined) {
+    validator = new Validator({ ...schema }, '2020-12', false);
+    validators.set(schema, validator);
+  }
+  const { valid, errors } = validator.validate(value);
+  if (valid) return [];
+  // The outermost errors only repeat that there are inner ones.
+  const deepest = Math.max(...errors.map(({ instanceLocation }) => instanceLocation.split('/').length));
+  const inner = errors.filter(({ instanceLocation }) => instanceLocation.split('/').length === deepest);
+  const shown = inner.map(({ instanceLocation, keyword, keywordLocation }) => ({
+    in: instanceLocation.replace(/^#/, ''),
+    detail: `expected ${expectedBy(schema, keyword, keywordLocation)}`,
+  }));
+  return [...new Map(shown.map((one) => [JSON.stringify(one), one])).values()].slice(0, 20);
+}
+
+/** The rule that a value breaks, from the schema. */
+function expectedBy(schema: Schema, keyword: string, location: string): string {
+  const names = location
+    .split('/')
+    .slice(1)
+    .map((name) => decodeURIComponent(name).replaceAll('~1', '/').replaceAll('~0', '~'));
+  let rule: unknown = schema;
+  for (const name of names)
+    rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
+  if (keyword === 'additionalProperties' || rule === false) return 'no such member';
+  return `${keyword} ${JSON.stringify(rule)}`;
+}
+
+function etagOf(version: object): string {
+  return `"${createHash('sha256').update(JSON.stringify(version)).digest('base64url').slice(0, 27)}"`;
+}
+
+function answerOf({ status }: ApiOperation, base: string, { body, version, location }: ApiAnswer): StoredAnswer {
+  return {
+    status,
+    headers: {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(version !== undefined && { etag: etagOf(version) }),
+      ...(location !== undefined && { location: `${base}${location}` }),
+    },
+    body: body === undefined ? '' : JSON.stringify(body),
+  };
+}
+
+const PROBLEM_OF_REFUSAL = {
+  not_found: 'not_found',
+  conflict: 'conflict',
+  changed: 'conflict',
+} as const satisfies Record<OperationRefused['kind'], ProblemCode>;
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof OperationRefused)
+    return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem });
+  if (error instanceof InvalidInput)
+    return new Problem('invalid_input', {
+      errors: [{ in: pointerTo(error.member), detail: error.problem }],
+    });
+  if (error instanceof OAuthError) return problemOfToken(error);
+  if (error instanceof StorageFault || error instanceof AuthorizationServerFault)
+    return new Problem('unavailable', { headers: { 'retry-after': '1' } });
+  // For example a document of a client that cannot be fetched now.
+  if (error instanceof Refused) return new Problem('conflict', { detail: error.message });
+  return new Problem('internal');
+}
+
+/** The challenge is a header of the error (RFC 6750 §3). */
+function problemOfToken({ code, description, status, headers }: OAuthError): Problem {
+  const texts = Object.entries(headers).map(([name, value]) => [name, [value].flat().join(', ')]);
+  const details = { detail: description, headers: Object.fromEntries(texts) };
+  if (code === 'insufficient_scope') return new Problem('insufficient_scope', details);
+  return new Problem(status === 400 ? 'invalid_request' : 'invalid_token', details);
+}
+
+/** `claims.email` as a JSON Pointer. */
+function pointerTo(member: string): string {
+  return `/${member.replaceAll('~', '~0').replaceAll('/', '~1').replace('.', '/')}`;
+}
+
+function sendProblem(
+  request: IncomingMessage,
+  response: ServerResponse,
+  problem: Problem,
+  base: string,
+): void {
+  const { status } = PROBLEMS[problem.code];
+  send(request, response, {
+    status,
+    headers: { ...problem.headers, 'content-type': 'application/problem+json' },
+    body: JSON.stringify(problem.body(base)),
+  });
+}
+
+function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: StoredAnswer): void {
+  response.writeHead(status, {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    ...headers,
+    ...(status !== 204 && { 'content-length': Buffer.byteLength(body) }),
+  });
+  response.end(request.method === 'HEAD' ? undefined : body);
+}

@@ -1,0 +1,916 @@
+// The table of all operations of the admin API. Routes, checks and the OpenAPI description derive from it.
+import type { SigningAlgorithm } from '@grantd/core';
+import packageJson from '../../package.json' with { type: 'json' };
+import { OPTION_NAMES } from '../config/options.ts';
+import { NO_PASSWORD } from '../data/people.ts';
+import type { AdminScope } from '../instance/admin_access.ts';
+import {
+  addClient,
+  DEFAULT_OVERLAP,
+  registrationFrom,
+  removeClient,
+  requireClient,
+  rotateSecret,
+  setClientDisabled,
+  updateClient,
+} from '../operations/clients.ts';
+import { shownOption } from '../operations/configuration.ts';
+import { eventsAfter } from '../operations/events.ts';
+import {
+  addGroup,
+  describeGroup,
+  joinGroup,
+  leaveGroup,
+  removeGroup,
+  requireGroup,
+} from '../operations/groups.ts';
+import { listKeys, rotateKeys } from '../operations/keys.ts';
+import { InvalidInput, type OperationParts } from '../operations/operation.ts';
+import {
+  addPerson,
+  claimsAfter,
+  consentsOf,
+  endSessionsOf,
+  invitePerson,
+  pagesOf,
+  passwordHashOf,
+  removePerson,
+  requireClaims,
+  requireSubject,
+  requireUsername,
+  setPassword,
+  setPersonDisabled,
+  type State,
+  updatePerson,
+  withState,
+} from '../operations/people.ts';
+import {
+  addScopeTexts,
+  changeScopeTexts,
+  removeScopeTexts,
+  requireScopeTexts,
+} from '../operations/scopes.ts';
+import { explainToken, type MassRevocation, revokeAll, revokeToken } from '../operations/tokens.ts';
+import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
+import {
+  clientVersion,
+  shownClient,
+  shownConsent,
+  shownEvent,
+  shownExplanation,
+  shownGroup,
+  shownKey,
+  shownScopeTexts,
+  shownSession,
+  shownUser,
+} from './representations.ts';
+import * as schemas from './schemas.ts';
+import type { Schema } from './schemas.ts';
+
+/** What an operation needs besides the parts that all operations need. */
+export interface ApiParts extends OperationParts {
+  readonly database: { readonly name: string };
+  /** Whether the server can answer requests. */
+  readonly isReady: () => Promise<boolean>;
+  /** A server whose changes are recorded with the caller as actor. */
+  readonly ownServer: OperationParts['server'];
+}
+
+/** A request that has passed all checks of form and of access. */
+export interface ApiCall {
+  readonly parts: ApiParts;
+  /** Parameters of the path. */
+  readonly path: Readonly<Record<string, string>>;
+  readonly query: Query;
+  /** Fits the schema of the body. */
+  readonly body: unknown;
+  /** Requires that the version in If-Match is this one. @throws {Problem} */
+  requireVersion(version: object): void;
+}
+
+interface Query {
+  readonly limit: number;
+  /** Where the page begins; checked. */
+  readonly cursor?: string | number;
+  readonly search?: string;
+  readonly group?: string;
+  readonly state?: State;
+  readonly username?: string;
+  readonly type?: string;
+  readonly target?: string;
+  readonly api?: string;
+}
+
+/** The response of an operation. */
+export interface ApiAnswer {
+  readonly body?: object;
+  /** What the ETag is made of. */
+  readonly version?: object;
+  /** Path of a new thing, below the API. */
+  readonly location?: string;
+}
+
+export interface Parameter {
+  readonly schema: Schema;
+  readonly about: string;
+}
+
+export interface ApiOperation {
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the API, with parameters in braces. */
+  readonly path: string;
+  readonly scope: AdminScope;
+  readonly summary: string;
+  /** Parameters of the query. */
+  readonly query?: Readonly<Record<string, Parameter>>;
+  readonly body?: Schema;
+  /** Whether the body may be missing. */
+  readonly isBodyOptional?: true;
+  readonly status: 200 | 201 | 204;
+  readonly response?: Schema;
+  /** Whether the response has an ETag. */
+  readonly hasVersion?: true;
+  /** Whether the request needs If-Match. */
+  readonly needsVersion?: true;
+  perform(call: ApiCall): Promise<ApiAnswer>;
+}
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 200;
+
+/** Maximum events that one request reads. */
+const MAX_EVENTS_READ = 20_000;
+
+const LIMIT: Parameter = {
+  schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
+  about: 'Maximum items of the page.',
+};
+const CURSOR: Parameter = {
+  schema: { type: 'string', minLength: 1, maxLength: 500 },
+  about: 'next_cursor of the previous page.',
+};
+const PAGING = { limit: LIMIT, cursor: CURSOR };
+const SEARCH: Parameter = {
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+  about: 'A part of the username, email address, name or phone number.',
+};
+const API: Parameter = {
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
+  about: 'Client ID of the API that the scope belongs to. Default: this server.',
+};
+
+// ── Paging ────────────────────────────────────────────────────────────────────────────────────────────────
+
+function cursorOf(value: string | number): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** @returns `undefined` if it is no cursor of this server */
+export function readCursor(cursor: string): string | number | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    const isPlace = typeof value === 'string' || Number.isSafeInteger(value);
+    return isPlace && cursorOf(value as string | number) === cursor ? (value as string | number) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One page of a list that is read as a whole, sorted by a key. */
+function pageOf<T>(
+  all: readonly T[],
+  { limit, cursor }: Query,
+  keyOf: (one: T) => string,
+  show: (one: T) => object,
+): ApiAnswer {
+  const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+  const after = cursor === undefined ? undefined : String(cursor);
+  const sorted = all.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
+  const rest = after === undefined ? sorted : sorted.filter((one) => keyOf(one) > after);
+  const items = rest.slice(0, limit);
+  const last = items.at(-1);
+  return paged(items.map(show), rest.length > limit && last ? keyOf(last) : undefined);
+}
+
+function paged(items: readonly object[], next: string | number | undefined): ApiAnswer {
+  return { body: { items, ...(next !== undefined && { next_cursor: cursorOf(next) }) } };
+}
+
+// ── Clients ───────────────────────────────────────────────────────────────────────────────────────────────
+
+type Members = Readonly<Record<string, unknown>>;
+
+const CLIENT_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listClients',
+    method: 'GET',
+    path: '/clients',
+    scope: 'grantd:clients:read',
+    summary: 'List clients, sorted by client ID',
+    query: { ...PAGING, search: { ...SEARCH, about: 'A part of the client ID or name.' } },
+    status: 200,
+    response: schemas.CLIENTS,
+    async perform({ parts, query }) {
+      const search = query.search?.toLowerCase() ?? '';
+      const clients = await parts.storage.clients.list();
+      const found = clients.filter(
+        ({ id, name = '' }) => id.toLowerCase().includes(search) || name.toLowerCase().includes(search),
+      );
+      return pageOf(found, query, ({ id }) => id, shownClient);
+    },
+  },
+  {
+    id: 'addClient',
+    method: 'POST',
+    path: '/clients',
+    scope: 'grantd:clients:write',
+    summary: 'Add a client. A generated secret is in the response, and nowhere else',
+    body: schemas.NEW_CLIENT,
+    status: 201,
+    response: schemas.CHANGED_CLIENT,
+    hasVersion: true,
+    async perform({ parts, body }) {
+      const { client_id: id, client_secret: supplied, ...members } = body as {
+        readonly client_id: string;
+        readonly client_secret?: string;
+      };
+      const registration = await registrationFrom(await parts.server(), parts.configuration, id, members);
+      const wanted = supplied === undefined ? 'generate' : { supplied };
+      const { client, secret, warnings } = await addClient(parts, registration, wanted);
+      return {
+        body: { ...shownClient(client), ...(secret !== undefined && { client_secret: secret }), warnings },
+        version: clientVersion(client),
+        location: `/clients/${encodeURIComponent(id)}`,
+      };
+    },
+  },
+  {
+    id: 'getClient',
+    method: 'GET',
+    path: '/clients/{client_id}',
+    scope: 'grantd:clients:read',
+    summary: 'Show a client',
+    status: 200,
+    response: schemas.CLIENT,
+    hasVersion: true,
+    async perform({ parts, path: { client_id: id = '' } }) {
+      const client = await requireClient(parts, id);
+      return { body: shownClient(client), version: clientVersion(client) };
+    },
+  },
+  {
+    id: 'updateClient',
+    method: 'PATCH',
+    path: '/clients/{client_id}',
+    scope: 'grantd:clients:write',
+    summary: 'Change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+    body: schemas.CLIENT_CHANGE,
+    status: 200,
+    response: schemas.CHANGED_CLIENT,
+    hasVersion: true,
+    needsVersion: true,
+    async perform({ parts, path: { client_id: id = '' }, body, requireVersion }) {
+      const given = Object.entries(body as Members);
+      const change = {
+        members: Object.fromEntries(given.filter(([, value]) => value !== null)),
+        unset: given.filter(([, value]) => value === null).map(([name]) => name),
+      };
+      const { client, secret, warnings } = await updateClient(parts, id, change, {
+        requireVersion: (before) => requireVersion(clientVersion(before)),
+      });
+      return {
+        body: { ...shownClient(client), ...(secret !== undefined && { client_secret: secret }), warnings },
+        version: clientVersion(client),
+      };
+    },
+  },
+  {
+    id: 'removeClient',
+    method: 'DELETE',
+    path: '/clients/{client_id}',
+    scope: 'grantd:clients:write',
+    summary: 'Remove a client and revoke all its tokens at once',
+    status: 204,
+    async perform({ parts, path: { client_id: id = '' } }) {
+      await removeClient(parts, id);
+      return {};
+    },
+  },
+  ...(['disable', 'enable'] as const).map(
+    (action): ApiOperation => ({
+      id: `${action}Client`,
+      method: 'POST',
+      path: `/clients/{client_id}/${action}`,
+      scope: 'grantd:clients:write',
+      summary:
+        action === 'disable'
+          ? 'Disable a client and revoke all its tokens at once'
+          : 'Enable a client again. Its old tokens stay revoked',
+      status: 200,
+      response: schemas.CLIENT,
+      hasVersion: true,
+      async perform({ parts, path: { client_id: id = '' } }) {
+        const client = await setClientDisabled(parts, id, action === 'disable');
+        return { body: shownClient(client), version: clientVersion(client) };
+      },
+    }),
+  ),
+  {
+    id: 'rotateClientSecret',
+    method: 'POST',
+    path: '/clients/{client_id}/rotate-secret',
+    scope: 'grantd:clients:write',
+    summary: 'Add a new secret and let the old one expire',
+    body: schemas.SECRET_ROTATION,
+    isBodyOptional: true,
+    status: 200,
+    response: schemas.ROTATED_SECRET,
+    async perform({ parts, path: { client_id: id = '' }, body }) {
+      const { client_secret: supplied, overlap = DEFAULT_OVERLAP } = (body ?? {}) as {
+        readonly client_secret?: string;
+        readonly overlap?: number;
+      };
+      const wanted = supplied === undefined ? 'generate' : { supplied };
+      const { secret, oldEndsAtMs } = await rotateSecret(parts, id, wanted, overlap);
+      return {
+        body: {
+          client_id: id,
+          ...(secret !== undefined && { client_secret: secret }),
+          ...(oldEndsAtMs !== undefined && { old_secret_ends_at: new Date(oldEndsAtMs).toISOString() }),
+        },
+      };
+    },
+  },
+];
+
+// ── Users ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface NewUser {
+  readonly username: string;
+  readonly password?: string;
+  readonly invitation?: { readonly email: string; readonly language?: string };
+  readonly claims?: Members;
+  readonly groups?: readonly string[];
+}
+
+async function addUser(parts: ApiParts, user: NewUser) {
+  const { username, password, invitation, claims = {}, groups = [] } = user;
+  requireUsername(username);
+  requireClaims(claims);
+  if (invitation === undefined) {
+    const passwordHash = password === undefined ? NO_PASSWORD : await passwordHashOf(password);
+    return addPerson(parts, { name: username, claims, passwordHash }, groups);
+  }
+  if (groups.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
+  const { email, language = DEFAULT_LANGUAGE } = invitation;
+  const whole = claimsAfter(claims, { claims: { email }, removed: [] });
+  return invitePerson(parts, { name: username, claims: whole, email, language });
+}
+
+const USER_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listUsers',
+    method: 'GET',
+    path: '/users',
+    scope: 'grantd:users:read',
+    summary: 'List users, sorted by username',
+    query: {
+      ...PAGING,
+      search: SEARCH,
+      username: {
+        schema: { type: 'string', minLength: 1, maxLength: 128 },
+        about: 'Only the user with this name, or with one that readers confuse with it.',
+      },
+      group: { schema: { type: 'string', minLength: 1, maxLength: 128 }, about: 'Only members of this group.' },
+      state: { schema: { enum: ['active', 'disabled'] }, about: 'Only users in this state.' },
+    },
+    status: 200,
+    response: schemas.USERS,
+    async perform({ parts, query: { limit, cursor, search, username, group, state } }) {
+      if (username !== undefined) {
+        const person = await parts.people.byName(username);
+        return paged(person ? [shownUser(await withState(parts, person))] : [], undefined);
+      }
+      const name = group === undefined ? undefined : (await requireGroup(parts, group)).name;
+      const wish = {
+        ...(search !== undefined && { search }),
+        ...(name !== undefined && { group: name }),
+        ...(state !== undefined && { state }),
+        ...(cursor !== undefined && { after: String(cursor) }),
+        limit: limit + 1,
+      };
+      const users = (await Array.fromAsync(pagesOf(parts, wish))).flat();
+      const items = users.slice(0, limit);
+      return paged(items.map(shownUser), users.length > limit ? items.at(-1)?.name : undefined);
+    },
+  },
+  {
+    id: 'addUser',
+    method: 'POST',
+    path: '/users',
+    scope: 'grantd:users:write',
+    summary: 'Add a user with a password, or invite one by email',
+    body: schemas.NEW_USER,
+    status: 201,
+    response: schemas.CHANGED_USER,
+    hasVersion: true,
+    async perform({ parts, body }) {
+      const { person, warnings } = await addUser(parts, body as NewUser);
+      const user = shownUser(await withState(parts, person));
+      return { body: { user, warnings }, version: user, location: `/users/${person.subject}` };
+    },
+  },
+  {
+    id: 'getUser',
+    method: 'GET',
+    path: '/users/{sub}',
+    scope: 'grantd:users:read',
+    summary: 'Show a user',
+    status: 200,
+    response: schemas.USER,
+    hasVersion: true,
+    async perform({ parts, path: { sub = '' } }) {
+      const user = shownUser(await withState(parts, await requireSubject(parts, sub)));
+      return { body: user, version: user };
+    },
+  },
+  {
+    id: 'updateUser',
+    method: 'PATCH',
+    path: '/users/{sub}',
+    scope: 'grantd:users:write',
+    summary: 'Change the username or claims of a user. UserInfo shows the change at once',
+    body: schemas.USER_CHANGE,
+    status: 200,
+    response: schemas.CHANGED_USER,
+    hasVersion: true,
+    needsVersion: true,
+    async perform({ parts, path: { sub = '' }, body, requireVersion }) {
+      const { username, claims = {} } = body as { readonly username?: string; readonly claims?: Members };
+      const given = Object.entries(claims);
+      const set = Object.fromEntries(given.filter(([, value]) => value !== null));
+      if (username !== undefined) requireUsername(username);
+      requireClaims(set);
+      const before = await withState(parts, await requireSubject(parts, sub));
+      const { disabledAtMs } = before;
+      const state = disabledAtMs === undefined ? {} : { disabledAtMs };
+      const change = {
+        ...(username !== undefined && { username }),
+        claims: set,
+        removed: given.filter(([, value]) => value === null).map(([name]) => name),
+        ...{ joined: [], left: [] },
+      };
+      const { person, warnings } = await updatePerson(parts, before, change, (one) =>
+        requireVersion(shownUser({ ...one, ...state })),
+      );
+      const user = shownUser({ ...person, ...state });
+      return { body: { user, warnings }, version: user };
+    },
+  },
+  {
+    id: 'removeUser',
+    method: 'DELETE',
+    path: '/users/{sub}',
+    scope: 'grantd:users:write',
+    summary: 'Delete a user’s data permanently, revoke all their tokens and end all their sessions',
+    status: 204,
+    async perform({ parts, path: { sub = '' } }) {
+      await removePerson(parts, await requireSubject(parts, sub));
+      return {};
+    },
+  },
+  ...(['disable', 'enable'] as const).map(
+    (action): ApiOperation => ({
+      id: `${action}User`,
+      method: 'POST',
+      path: `/users/{sub}/${action}`,
+      scope: 'grantd:users:write',
+      summary:
+        action === 'disable'
+          ? 'Disable a user, revoke all their tokens and end their sessions at once'
+          : 'Enable a user again. Their old tokens stay revoked',
+      status: 200,
+      response: schemas.USER,
+      hasVersion: true,
+      async perform({ parts, path: { sub = '' } }) {
+        const person = await requireSubject(parts, sub);
+        await setPersonDisabled(parts, person, action === 'disable');
+        const user = shownUser(await withState(parts, person));
+        return { body: user, version: user };
+      },
+    }),
+  ),
+  {
+    id: 'setPassword',
+    method: 'PUT',
+    path: '/users/{sub}/password',
+    scope: 'grantd:users:write',
+    summary: 'Set a user’s password, end their sessions and revoke all their tokens',
+    body: schemas.PASSWORD,
+    status: 200,
+    response: schemas.ENDED_SESSIONS,
+    async perform({ parts, path: { sub = '' }, body }) {
+      const person = await requireSubject(parts, sub);
+      const hash = await passwordHashOf((body as { readonly password: string }).password);
+      return { body: { sessions_ended: await setPassword(parts, person, hash) } };
+    },
+  },
+  {
+    id: 'listSessions',
+    method: 'GET',
+    path: '/users/{sub}/sessions',
+    scope: 'grantd:users:read',
+    summary: 'List the sessions of a user, last used first',
+    status: 200,
+    response: schemas.SESSIONS,
+    async perform({ parts, path: { sub = '' } }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { body: { items: (await parts.sessions.ofSubject(subject)).map(shownSession) } };
+    },
+  },
+  {
+    id: 'endSessions',
+    method: 'DELETE',
+    path: '/users/{sub}/sessions',
+    scope: 'grantd:users:write',
+    summary: 'End all sessions of a user and revoke their tokens at once',
+    status: 200,
+    response: schemas.ENDED_SESSIONS,
+    async perform({ parts, path: { sub = '' } }) {
+      return { body: { sessions_ended: await endSessionsOf(parts, await requireSubject(parts, sub)) } };
+    },
+  },
+  {
+    id: 'listConsents',
+    method: 'GET',
+    path: '/users/{sub}/consents',
+    scope: 'grantd:users:read',
+    summary: 'List the valid consents of a user',
+    status: 200,
+    response: schemas.CONSENTS,
+    async perform({ parts, path: { sub = '' } }) {
+      const { subject } = await requireSubject(parts, sub);
+      return { body: { items: (await consentsOf(parts, subject)).map(shownConsent) } };
+    },
+  },
+];
+
+// ── Groups and scopes ─────────────────────────────────────────────────────────────────────────────────────
+
+const GROUP_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listGroups',
+    method: 'GET',
+    path: '/groups',
+    scope: 'grantd:groups:read',
+    summary: 'List groups, sorted by name',
+    query: PAGING,
+    status: 200,
+    response: schemas.GROUPS,
+    perform: async ({ parts, query }) =>
+      pageOf(await parts.groups.list(), query, ({ name }) => name, shownGroup),
+  },
+  {
+    id: 'addGroup',
+    method: 'POST',
+    path: '/groups',
+    scope: 'grantd:groups:write',
+    summary: 'Add a group. Its name is fixed',
+    body: schemas.NEW_GROUP,
+    status: 201,
+    response: schemas.GROUP,
+    hasVersion: true,
+    async perform({ parts, body }) {
+      const { name, description = '' } = body as { readonly name: string; readonly description?: string };
+      const group = shownGroup(await addGroup(parts, name, description));
+      return { body: group, version: group, location: `/groups/${encodeURIComponent(String(group.name))}` };
+    },
+  },
+  {
+    id: 'getGroup',
+    method: 'GET',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:read',
+    summary: 'Show a group',
+    status: 200,
+    response: schemas.GROUP,
+    hasVersion: true,
+    async perform({ parts, path: { group: name = '' } }) {
+      const group = shownGroup(await requireGroup(parts, name));
+      return { body: group, version: group };
+    },
+  },
+  {
+    id: 'updateGroup',
+    method: 'PATCH',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:write',
+    summary: 'Change the description of a group',
+    body: schemas.GROUP_CHANGE,
+    status: 200,
+    response: schemas.GROUP,
+    hasVersion: true,
+    needsVersion: true,
+    async perform({ parts, path: { group: name = '' }, body, requireVersion }) {
+      const { description } = body as { readonly description: string };
+      const group = shownGroup(
+        await describeGroup(parts, name, description, (before) => requireVersion(shownGroup(before))),
+      );
+      return { body: group, version: group };
+    },
+  },
+  {
+    id: 'removeGroup',
+    method: 'DELETE',
+    path: '/groups/{group}',
+    scope: 'grantd:groups:write',
+    summary: 'Delete a group with its memberships. Refused while a client is for the group',
+    status: 204,
+    async perform({ parts, path: { group: name = '' } }) {
+      await removeGroup(parts, name);
+      return {};
+    },
+  },
+  {
+    id: 'addMember',
+    method: 'PUT',
+    path: '/groups/{group}/members/{sub}',
+    scope: 'grantd:groups:write',
+    summary: 'Add a user to a group. UserInfo shows it at once',
+    status: 200,
+    response: schemas.MEMBERSHIP,
+    async perform({ parts, path: { group: name = '', sub = '' } }) {
+      const group = await requireGroup(parts, name);
+      const person = await requireSubject(parts, sub);
+      const warnings: string[] = [];
+      const { changed } = await joinGroup(parts, group, person, (warning) => warnings.push(warning));
+      return { body: { changed, warnings } };
+    },
+  },
+  {
+    id: 'removeMember',
+    method: 'DELETE',
+    path: '/groups/{group}/members/{sub}',
+    scope: 'grantd:groups:write',
+    summary: 'Remove a user from a group, and revoke their tokens of clients that they may no longer use',
+    status: 200,
+    response: schemas.MEMBERSHIP,
+    async perform({ parts, path: { group: name = '', sub = '' } }) {
+      const group = await requireGroup(parts, name);
+      const { changed, revoked } = await leaveGroup(parts, group, await requireSubject(parts, sub));
+      return { body: { changed, revoked, warnings: [] } };
+    },
+  },
+];
+
+type Texts = Readonly<Record<string, string>>;
+
+const SCOPE_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listScopeTexts',
+    method: 'GET',
+    path: '/scopes',
+    scope: 'grantd:scopes:read',
+    summary: 'List all scopes with texts',
+    query: PAGING,
+    status: 200,
+    response: schemas.ALL_SCOPE_TEXTS,
+    perform: async ({ parts, query }) =>
+      pageOf(
+        await parts.scopeTexts.list(),
+        query,
+        ({ scope, api = '' }) => JSON.stringify([scope, api]),
+        shownScopeTexts,
+      ),
+  },
+  {
+    id: 'addScopeTexts',
+    method: 'POST',
+    path: '/scopes',
+    scope: 'grantd:scopes:write',
+    summary: 'Describe a scope on the pages that users see',
+    body: schemas.NEW_SCOPE_TEXTS,
+    status: 201,
+    response: schemas.SCOPE_TEXTS,
+    hasVersion: true,
+    async perform({ parts, body }) {
+      const { scope, api, texts } = body as {
+        readonly scope: string;
+        readonly api?: string;
+        readonly texts: Texts;
+      };
+      const shown = shownScopeTexts(await addScopeTexts(parts, { scope, api }, texts));
+      const query = api === undefined ? '' : `?api=${encodeURIComponent(api)}`;
+      return { body: shown, version: shown, location: `/scopes/${encodeURIComponent(scope)}${query}` };
+    },
+  },
+  {
+    id: 'getScopeTexts',
+    method: 'GET',
+    path: '/scopes/{scope}',
+    scope: 'grantd:scopes:read',
+    summary: 'Show the texts of a scope',
+    query: { api: API },
+    status: 200,
+    response: schemas.SCOPE_TEXTS,
+    hasVersion: true,
+    async perform({ parts, path: { scope = '' }, query: { api } }) {
+      const shown = shownScopeTexts(await requireScopeTexts(parts, { scope, api }));
+      return { body: shown, version: shown };
+    },
+  },
+  {
+    id: 'updateScopeTexts',
+    method: 'PATCH',
+    path: '/scopes/{scope}',
+    scope: 'grantd:scopes:write',
+    summary: 'Change the texts of a scope',
+    query: { api: API },
+    body: schemas.SCOPE_TEXTS_CHANGE,
+    status: 200,
+    response: schemas.SCOPE_TEXTS,
+    hasVersion: true,
+    needsVersion: true,
+    async perform({ parts, path: { scope = '' }, query: { api }, body, requireVersion }) {
+      const given = Object.entries(body as Readonly<Record<string, string | null>>);
+      const changes = Object.fromEntries(given.map(([name, text]) => [name, text ?? '']));
+      const shown = shownScopeTexts(
+        await changeScopeTexts(parts, { scope, api }, changes, (before) =>
+          requireVersion(shownScopeTexts(before)),
+        ),
+      );
+      return { body: shown, version: shown };
+    },
+  },
+  {
+    id: 'removeScopeTexts',
+    method: 'DELETE',
+    path: '/scopes/{scope}',
+    scope: 'grantd:scopes:write',
+    summary: 'Remove the texts of a scope. Pages then show only its name',
+    query: { api: API },
+    status: 204,
+    async perform({ parts, path: { scope = '' }, query: { api } }) {
+      await removeScopeTexts(parts, { scope, api });
+      return {};
+    },
+  },
+];
+
+// ── Keys, tokens, events, configuration ───────────────────────────────────────────────────────────────────
+
+interface MassRevocationBody {
+  readonly sub?: string;
+  readonly client_id?: string;
+  readonly grant_id?: string;
+  readonly issued_before?: string;
+  readonly dry_run?: boolean;
+  readonly count?: boolean;
+}
+
+async function massRevocationOf(parts: ApiParts, body: MassRevocationBody): Promise<MassRevocation> {
+  const { sub, client_id: clientId, grant_id: grantId, issued_before: before = '' } = body;
+  if (sub !== undefined) return { person: await requireSubject(parts, sub) };
+  if (clientId !== undefined) return { clientId };
+  if (grantId !== undefined) return { grantId };
+  const issuedBeforeMs = Date.parse(before);
+  if (Number.isNaN(issuedBeforeMs))
+    throw new InvalidInput('issued_before', 'expected a time such as 2026-01-31T12:00:00Z');
+  return { issuedBeforeMs };
+}
+
+const OTHER_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listKeys',
+    method: 'GET',
+    path: '/keys',
+    scope: 'grantd:keys:read',
+    summary: 'List the signing keys of every algorithm: next, current and retired',
+    status: 200,
+    response: schemas.KEYS,
+    perform: async ({ parts }) => ({ body: { items: (await listKeys(parts)).map(shownKey) } }),
+  },
+  {
+    id: 'rotateKeys',
+    method: 'POST',
+    path: '/keys/rotate',
+    scope: 'grantd:keys:write',
+    summary: 'Start signing with the next keys. Retired keys still verify',
+    body: schemas.KEY_ROTATION,
+    isBodyOptional: true,
+    status: 200,
+    response: schemas.ROTATED_KEYS,
+    async perform({ parts, body }) {
+      const { algorithm, now = false } = (body ?? {}) as {
+        readonly algorithm?: SigningAlgorithm;
+        readonly now?: boolean;
+      };
+      return { body: { items: await rotateKeys({ server: parts.ownServer }, algorithm, now) } };
+    },
+  },
+  {
+    id: 'explainToken',
+    method: 'POST',
+    path: '/tokens/explain',
+    scope: 'grantd:tokens:read',
+    summary: 'Show what a token is, whether it is active, and if not, why and since when',
+    body: schemas.TOKEN,
+    status: 200,
+    response: schemas.EXPLANATION,
+    async perform({ parts, body }) {
+      const { token } = body as { readonly token: string };
+      return { body: shownExplanation(await explainToken(parts, token)) };
+    },
+  },
+  {
+    id: 'revokeToken',
+    method: 'POST',
+    path: '/tokens/revoke',
+    scope: 'grantd:tokens:write',
+    summary: 'Revoke a token with its pair, or a refresh token with its whole grant',
+    body: schemas.REVOCATION,
+    status: 200,
+    response: schemas.REVOKED_TOKEN,
+    async perform({ parts, body }) {
+      const { token, dry_run: isDryRun = false } = body as {
+        readonly token: string;
+        readonly dry_run?: boolean;
+      };
+      const { revoked, before } = await revokeToken(parts, token, isDryRun);
+      return { body: { revoked, was_active: before.alive } };
+    },
+  },
+  {
+    id: 'revokeAll',
+    method: 'POST',
+    path: '/tokens/revoke-all',
+    scope: 'grantd:tokens:write',
+    summary: 'Revoke all tokens of a user, client or grant, or all issued before a time. dry_run counts them first',
+    body: schemas.MASS_REVOCATION,
+    status: 200,
+    response: schemas.REVOKED_TOKENS,
+    async perform({ parts, body }) {
+      const { dry_run: isDryRun = false, count: counts = false } = body as MassRevocationBody;
+      const wanted = await massRevocationOf(parts, body as MassRevocationBody);
+      const { revoked, alive } = await revokeAll(parts, wanted, { counts, isDryRun });
+      return { body: { revoked, ...(alive !== undefined && { active: alive }) } };
+    },
+  },
+  {
+    id: 'listEvents',
+    method: 'GET',
+    path: '/events',
+    scope: 'grantd:events:read',
+    summary: 'List events in order: changes to clients, users, keys and tokens',
+    query: {
+      ...PAGING,
+      type: { schema: schemas.EVENT_TYPE, about: 'Only events of this type.' },
+      target: {
+        schema: { type: 'string', minLength: 1, maxLength: 300 },
+        about: 'Only events about this client, subject, key, session, grant or token.',
+      },
+    },
+    status: 200,
+    response: schemas.EVENTS,
+    async perform({ parts, query: { limit, cursor = 0, type, target } }) {
+      const most = { most: limit, mostRead: MAX_EVENTS_READ };
+      const { events, next } = await eventsAfter(parts, Number(cursor), { type, target }, most);
+      return paged(events.map(shownEvent), next);
+    },
+  },
+  {
+    id: 'showConfiguration',
+    method: 'GET',
+    path: '/config',
+    scope: 'grantd:config:read',
+    summary: 'Show every option with its value, without secrets',
+    status: 200,
+    response: schemas.CONFIGURATION,
+    async perform({ parts: { configuration } }) {
+      const options = OPTION_NAMES.map((name) => ({ name, value: configuration.settings[name] }));
+      return { body: { items: options.map(shownOption) } };
+    },
+  },
+  {
+    id: 'showHealth',
+    method: 'GET',
+    path: '/health',
+    scope: 'grantd:config:read',
+    summary: 'Show whether the server can answer requests',
+    status: 200,
+    response: schemas.HEALTH,
+    async perform({ parts: { isReady, issuer, database } }) {
+      const status = (await isReady()) ? 'ok' : 'unavailable';
+      return { body: { status, issuer, database: database.name, version: packageJson.version } };
+    },
+  },
+];
+
+export const API_OPERATIONS: readonly ApiOperation[] = [
+  ...CLIENT_OPERATIONS,
+  ...USER_OPERATIONS,
+  ...GROUP_OPERATIONS,
+  ...SCOPE_OPERATIONS,
+  ...OTHER_OPERATIONS,
+];

@@ -1,0 +1,185 @@
+// The description of the admin API (OpenAPI 3.1), from the table of its operations.
+import packageJson from '../../package.json' with { type: 'json' };
+import { ADMIN_SCOPES, adminAudience } from '../instance/admin_access.ts';
+import { API_OPERATIONS, type ApiOperation } from './api_operations.ts';
+import { PROBLEMS, type ProblemCode } from './problems.ts';
+import { nameOf, PROBLEM, type Schema } from './schemas.ts';
+
+const PROBLEM_TYPE = 'application/problem+json';
+
+/** Headers of requests, by their names in the description. */
+const HEADERS = {
+  IfMatch: {
+    name: 'If-Match',
+    in: 'header',
+    required: true,
+    description: 'The ETag of the version that the request changes. * stands for every version.',
+    schema: { type: 'string' },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description:
+      'A value of your own for this request. A repetition with the same key gets the stored response for a day, and changes nothing.',
+    schema: { type: 'string', pattern: '^[!-~]{1,200}$' },
+  },
+} as const;
+
+const PATH_PARAMETERS: Readonly<Record<string, string>> = {
+  client_id: 'The client ID.',
+  sub: 'The subject identifier of the user.',
+  group: 'The name of the group.',
+  scope: 'The scope.',
+};
+
+/** @param issuer of the server */
+export function openApiDocument(issuer: string): Readonly<Record<string, unknown>> {
+  const base = adminAudience(issuer);
+  const schemas: Record<string, unknown> = {};
+  const refer = (schema: Schema): unknown => {
+    const name = nameOf(schema);
+    if (name === undefined) return inlined(schema, refer);
+    schemas[name] ??= inlined(schema, refer);
+    return { $ref: `#/components/schemas/${name}` };
+  };
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of API_OPERATIONS) {
+    const item = (paths[operation.path] ??= {});
+    item[operation.method.toLowerCase()] = described(operation, refer);
+  }
+  const problemSchema = refer(PROBLEM);
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'grantd admin API',
+      version: packageJson.version,
+      description: `Clients need tokens of this server for the audience ${base}.`,
+    },
+    servers: [{ url: base }],
+    security: [{ oauth2: [] }],
+    tags: [...new Set(API_OPERATIONS.map(tagOf))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas,
+      parameters: HEADERS,
+      headers: {
+        ETag: { description: 'The version, for If-Match.', schema: { type: 'string' } },
+        Location: { description: 'URL of the new thing.', schema: { type: 'string' } },
+        RetryAfter: { description: 'Seconds to wait.', schema: { type: 'string' } },
+        IdempotencyReplayed: {
+          description: 'true if the response is that of an earlier request.',
+          schema: { type: 'string' },
+        },
+      },
+      responses: Object.fromEntries(
+        Object.entries(PROBLEMS).map(([code, { status, title }]) => [
+          code,
+          {
+            description: title,
+            content: { [PROBLEM_TYPE]: { schema: problemSchema } },
+            ...((status === 429 || status === 503 || code === 'request_pending') && {
+              headers: { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+            }),
+          },
+        ]),
+      ),
+      securitySchemes: {
+        oauth2: {
+          type: 'oauth2',
+          description: 'Tokens may also be bound to a key (DPoP, RFC 9449).',
+          flows: {
+            clientCredentials: { tokenUrl: `${issuer.replace(/\/$/, '')}/token`, scopes: ADMIN_SCOPES },
+          },
+        },
+      },
+      'x-problems': PROBLEMS,
+    },
+  };
+}
+
+function inlined(value: unknown, refer: (schema: Schema) => unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => inlined(one, refer));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      typeof one === 'object' && one !== null && !Array.isArray(one) ? refer(one) : inlined(one, refer),
+    ]),
+  );
+}
+
+function tagOf({ path }: ApiOperation): string {
+  return path.split('/')[1] ?? '';
+}
+
+/** Problems by which an operation can be refused. */
+function problemsOf({ method, path, body, query, needsVersion }: ApiOperation): readonly ProblemCode[] {
+  const isWrite = method !== 'GET';
+  return [
+    'invalid_request',
+    'invalid_token',
+    'insufficient_scope',
+    ...(path.includes('{') || query?.group !== undefined || body !== undefined ? (['not_found'] as const) : []),
+    ...(isWrite ? (['conflict'] as const) : []),
+    ...(needsVersion || method === 'DELETE' ? (['version_mismatch'] as const) : []),
+    ...(isWrite ? (['body_too_large'] as const) : []),
+    ...(body === undefined ? [] : (['unsupported_media_type', 'invalid_input'] as const)),
+    ...(method === 'POST' && body === undefined ? (['idempotency_key_reused'] as const) : []),
+    ...(needsVersion ? (['version_required'] as const) : []),
+    'too_many_requests',
+    'internal',
+    'unavailable',
+  ];
+}
+
+function described(operation: ApiOperation, refer: (schema: Schema) => unknown) {
+  const { id, method, path, scope, summary, query = {}, body, isBodyOptional } = operation;
+  const { status, response, hasVersion, needsVersion } = operation;
+  const headers = {
+    ...(hasVersion && { ETag: { $ref: '#/components/headers/ETag' } }),
+    ...(status === 201 && { Location: { $ref: '#/components/headers/Location' } }),
+    ...(method === 'POST' && {
+      'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' },
+    }),
+  };
+  const byStatus = Map.groupBy(problemsOf(operation), (code) => PROBLEMS[code].status);
+  return {
+    operationId: id,
+    summary,
+    tags: [tagOf(operation)],
+    security: [{ oauth2: [scope] }],
+    parameters: [
+      ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+        ...{ name, in: 'path', required: true, description: PATH_PARAMETERS[name] },
+        schema: { type: 'string', minLength: 1, maxLength: 300 },
+      })),
+      ...Object.entries(query).map(([name, { schema, about }]) => ({
+        ...{ name, in: 'query', required: false, description: about, schema },
+      })),
+      ...(needsVersion ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
+      ...(method === 'POST' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ],
+    ...(body !== undefined && {
+      requestBody: {
+        required: isBodyOptional !== true,
+        content: Object.fromEntries(mediaTypesOf(operation).map((type) => [type, { schema: refer(body) }])),
+      },
+    }),
+    responses: {
+      [status]: {
+        description: 'Done.',
+        ...(Object.keys(headers).length > 0 && { headers }),
+        ...(response !== undefined && { content: { 'application/json': { schema: refer(response) } } }),
+      },
+      ...Object.fromEntries(
+        [...byStatus].map(([code, [first]]) => [code, { $ref: `#/components/responses/${first}` }]),
+      ),
+    },
+  };
+}
+
+/** The accepted media types of the body. */
+export function mediaTypesOf({ method }: Pick<ApiOperation, 'method'>): readonly string[] {
+  return method === 'PATCH' ? ['application/merge-patch+json', 'application/json'] : ['application/json'];
+}

@@ -1,0 +1,66 @@
+// How the admin API refuses requests (RFC 9457).
+
+/** Every problem, by its code. */
+export const PROBLEMS = {
+  invalid_request: { status: 400, title: 'The request is malformed.' },
+  invalid_token: { status: 401, title: 'The access token is missing, invalid or not for this API.' },
+  insufficient_scope: { status: 403, title: 'The token does not permit this operation.' },
+  not_found: { status: 404, title: 'There is no such thing.' },
+  method_not_allowed: { status: 405, title: 'The path has no such method.' },
+  conflict: { status: 409, title: 'The operation does not fit what is stored.' },
+  request_pending: { status: 409, title: 'A request with this Idempotency-Key is still pending.' },
+  version_mismatch: { status: 412, title: 'The thing has changed since the version in If-Match.' },
+  body_too_large: { status: 413, title: 'The body is too large.' },
+  unsupported_media_type: { status: 415, title: 'The body has another media type than expected.' },
+  invalid_input: { status: 422, title: 'A value is invalid.' },
+  idempotency_key_reused: { status: 422, title: 'The Idempotency-Key belongs to another request.' },
+  version_required: { status: 428, title: 'The header If-Match is required.' },
+  too_many_requests: { status: 429, title: 'There were too many requests.' },
+  internal: { status: 500, title: 'The server failed. Its log says why.' },
+  unavailable: { status: 503, title: 'The database does not answer.' },
+} as const;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** One invalid value of a request. */
+export interface ValueProblem {
+  /** JSON Pointer in the body (RFC 6901), or the name of a parameter or header. */
+  readonly in: string;
+  readonly detail: string;
+}
+
+export interface ProblemDetails {
+  readonly detail?: string;
+  readonly errors?: readonly ValueProblem[];
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A refused request. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly code: ProblemCode;
+  readonly errors: readonly ValueProblem[] | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly detail: string | undefined;
+
+  constructor(code: ProblemCode, { detail, errors, headers = {} }: ProblemDetails = {}) {
+    super(detail ?? PROBLEMS[code].title);
+    this.code = code;
+    this.detail = detail;
+    this.errors = errors;
+    this.headers = headers;
+  }
+
+  /** @param base URL of the admin API, whose description lists the problems */
+  body(base: string): Readonly<Record<string, unknown>> {
+    const { status, title } = PROBLEMS[this.code];
+    return {
+      type: `${base}/openapi.json#/components/x-problems/${this.code}`,
+      title,
+      status,
+      code: this.code,
+      ...(this.detail !== undefined && { detail: this.detail }),
+      ...(this.errors !== undefined && { errors: this.errors }),
+    };
+  }
+}
