@@ -5,7 +5,12 @@ import { Validator } from '@cfworker/json-schema';
 import { type AuthorizationServer, MAX_BODY_BYTES, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
 import { addressUnit, type NodeRequest, toHttpRequest } from '@grantd/core/node';
 import { AuthorizationServerFault, EmbeddedAccessTokens, type VerifiedAccessToken } from '@grantd/protect';
-import { type NodeProtectionOptions, protect, tokenOf } from '@grantd/protect/node';
+import {
+  type NodeProtectionOptions,
+  type PresentedCertificate,
+  protect,
+  tokenOf,
+} from '@grantd/protect/node';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
@@ -34,7 +39,8 @@ interface Surroundings {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   readonly isReady: () => Promise<boolean>;
-  readonly clientCertificate: NodeProtectionOptions['clientCertificate'];
+  /** Returns the certificate of a request’s client. */
+  readonly clientCertificate: ((request: NodeRequest) => PresentedCertificate | undefined) | undefined;
 }
 
 /** Answers requests to the admin API. Resolves with whether the request is one. */
@@ -148,7 +154,10 @@ class AdminApi {
       tokens,
       realm: 'admin',
       errors: 'forward',
-      ...(clientCertificate !== undefined && { clientCertificate }),
+      // It is called with the requests that `admit` receives.
+      ...(clientCertificate !== undefined && {
+        clientCertificate: (request) => clientCertificate(request as NodeRequest),
+      }),
       dpop: {
         baseUrl: new URL(issuer).origin,
         takeOnce: (id, keepUntil) => storage.oneTimeIdentifiers.take(`admin ${id}`, keepUntil),

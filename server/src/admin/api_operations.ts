@@ -32,6 +32,7 @@ import {
   consentsOf,
   endSessionsOf,
   invitePerson,
+  type Listed,
   pagesOf,
   passwordHashOf,
   removePerson,
@@ -400,7 +401,8 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
         ...(cursor !== undefined && { after: String(cursor) }),
         limit: limit + 1,
       };
-      const users = (await Array.fromAsync(pagesOf(parts, wish))).flat();
+      const users: Listed[] = [];
+      for await (const page of pagesOf(parts, wish)) users.push(...page);
       const items = users.slice(0, limit);
       return paged(items.map(shownUser), users.length > limit ? items.at(-1)?.name : undefined);
     },

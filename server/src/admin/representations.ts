@@ -119,7 +119,7 @@ export function shownExplanation({
 }
 
 function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
-  const record: Partial<TokenRecord & AuthorizationCodeRecord> = stored;
+  const record: Partial<TokenRecord & Pick<AuthorizationCodeRecord, 'redeemedAtMs'>> = stored;
   const { expiresAt, claims } = record;
   return {
     id: stored.id,
