@@ -219,6 +219,10 @@ class AdminApi {
         headers: { connection: 'close' },
       });
     const wanted = headerOf(request, 'if-match');
+    if (!operation.needsVersion && wanted !== undefined)
+      throw new Problem('invalid_request', {
+        errors: [{ in: 'If-Match', detail: 'this operation cannot depend on a version' }],
+      });
     if (operation.needsVersion && wanted === undefined)
       throw new Problem('version_required', { detail: 'send the ETag of the version that the change is for' });
     const call: ApiCall = {
@@ -397,7 +401,7 @@ function expectedBy(schema: Schema, keyword: string, location: string): string {
   let rule: unknown = schema;
   for (const name of names)
     rule = typeof rule === 'object' && rule !== null ? Reflect.get(rule, name) : undefined;
-  if (keyword === 'additionalProperties' || rule === false) return 'no such member';
+  if (keyword === 'additionalProperties' || keyword === 'false') return 'no such member';
   return `${keyword} ${JSON.stringify(rule)}`;
 }
 

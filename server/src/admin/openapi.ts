@@ -122,7 +122,7 @@ function problemsOf({ method, path, body, query, needsVersion }: ApiOperation): 
     'insufficient_scope',
     ...(path.includes('{') || query?.group !== undefined || body !== undefined ? (['not_found'] as const) : []),
     ...(isWrite ? (['conflict'] as const) : []),
-    ...(needsVersion || method === 'DELETE' ? (['version_mismatch'] as const) : []),
+    ...(needsVersion ? (['version_mismatch'] as const) : []),
     ...(isWrite ? (['body_too_large'] as const) : []),
     ...(body === undefined ? [] : (['unsupported_media_type', 'invalid_input'] as const)),
     ...(method === 'POST' && body === undefined ? (['idempotency_key_reused'] as const) : []),

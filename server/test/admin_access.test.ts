@@ -1,0 +1,238 @@
+// Who may use the admin API.
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
+import { updateClient } from '../src/operations/clients.ts';
+import { InvalidInput } from '../src/operations/operation.ts';
+import { refuseOpenAdministration } from '../src/serve/exposure.ts';
+import { ADMIN_ISSUER, type AdminServer, type Answered, AUDIENCE, startAdmin } from './harness/admin.ts';
+import { basic, postForm } from './harness/protocol.ts';
+
+const TYPES = `${AUDIENCE}/openapi.json#/components/x-problems`;
+const ALGORITHMS = 'RS256 PS256 ES256 EdDSA Ed25519';
+
+function outcome({ status, headers, body }: Answered) {
+  return { status, challenge: headers.get('www-authenticate'), body };
+}
+
+describe('the admin API', () => {
+  let admin: AdminServer;
+  before(async () => {
+    admin = await startAdmin({ GRANTD_ADMIN_GROUP: 'admins' });
+  });
+  after(() => admin.close());
+
+  test('answers a request without a token with a bare challenge', async () => {
+    const answered = await admin.send('GET', '/admin/clients', { token: '' });
+    assert.deepEqual(outcome(answered), {
+      status: 401,
+      challenge: `Bearer realm="admin", DPoP realm="admin", algs="${ALGORITHMS}"`,
+      body: {
+        type: `${TYPES}/invalid_token`,
+        title: 'The access token is missing, invalid or not for this API.',
+        status: 401,
+        code: 'invalid_token',
+        detail: 'the access token is missing',
+      },
+    });
+    assert.equal(answered.headers.get('content-type'), 'application/problem+json');
+    assert.equal(answered.headers.get('cache-control'), 'no-store');
+  });
+
+  test('refuses a token for another audience, and one that lacks the scope', async () => {
+    await admin.add('other', { scope: 'read' });
+    const [issued] = await admin.server.operator.issueTokens({ clientId: 'other' });
+    const foreign = await admin.send('GET', '/admin/clients', { token: issued?.accessToken });
+    assert.deepEqual([foreign.status, foreign.body.detail], [401, 'the access token is for another API']);
+
+    const token = await admin.tokenOf(['grantd:users:read']);
+    const { status, challenge, body } = outcome(await admin.send('GET', '/admin/clients', { token }));
+    assert.deepEqual([status, body.code], [403, 'insufficient_scope']);
+    assert.match(challenge ?? '', /error="insufficient_scope".*scope="grantd:clients:read"/);
+    assert.equal((await admin.send('GET', '/admin/users', { token })).status, 200);
+  });
+
+  test('refuses a token from the moment of its revocation', async () => {
+    const token = await admin.tokenOf();
+    assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 200);
+    await admin.server.revokeToken(token);
+    const { status, body } = await admin.send('GET', '/admin/keys', { token });
+    assert.deepEqual([status, body.detail], [401, 'the access token is revoked']);
+  });
+
+  test('RFC 9449 §7.1 a token that is bound to a key needs a proof, and each proof is good once', async () => {
+    const { privateKey, publicKey } = await generateKeyPair('ES256');
+    const jwk = await exportJWK(publicKey);
+    let made = 0;
+    const proof = async (htm: string, htu: string, token?: string) => {
+      const digest = await crypto.subtle.digest('SHA-256', Buffer.from(token ?? ''));
+      const ath = token === undefined ? {} : { ath: Buffer.from(digest).toString('base64url') };
+      made += 1;
+      return new SignJWT({ htm, htu, jti: `${made}`, ...ath })
+        .setIssuedAt()
+        .setProtectedHeader({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+        .sign(privateKey);
+    };
+    const response = await fetch(`${admin.url}/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE }),
+      headers: { authorization: basic('ops', 'ops secret'), dpop: await proof('POST', `${ADMIN_ISSUER}/token`) },
+    });
+    const { access_token: token, token_type: type } = await response.json();
+    assert.equal(type, 'DPoP');
+    const { record } = await admin.server.operator.explainToken(token);
+    assert.deepEqual(record?.confirmation, { jkt: await calculateJwkThumbprint(jwk) });
+
+    assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 401);
+    const dpop = await proof('GET', `${ADMIN_ISSUER}/admin/keys`, token);
+    const withProof = () =>
+      admin.send('GET', '/admin/keys', { headers: { authorization: `DPoP ${token}`, dpop } });
+    assert.equal((await withProof()).status, 200);
+    const repeated = await withProof();
+    assert.deepEqual([repeated.status, repeated.body.code], [401, 'invalid_token']);
+    assert.match(repeated.headers.get('www-authenticate') ?? '', /error="invalid_dpop_proof"/);
+  });
+
+  test('a client gets a token with its own credentials, for the audience that its scopes belong to', async () => {
+    const form = { grant_type: 'client_credentials', scope: 'grantd:clients:read' };
+    const issued = await (await postForm(`${admin.url}/token`, form, basic('ops', 'ops secret'))).json();
+    const { status, body } = await admin.send('GET', '/admin/clients/ops', { token: issued.access_token });
+    assert.deepEqual([status, body.client_id, body.apis], [200, 'ops', [AUDIENCE]]);
+  });
+
+  test('a client loses access at once when an operator takes the API or the scope away', async () => {
+    await admin.add('leaving', { scope: 'grantd:keys:read grantd:events:read', apis: [AUDIENCE] });
+    const token = await admin.tokenOf(['grantd:keys:read'], { clientId: 'leaving' });
+    assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 200);
+    const parts = { ...admin.instance, configuration: admin.configuration };
+    await updateClient(parts, 'leaving', { members: { scope: 'grantd:events:read' }, unset: [] });
+    const { status, body } = await admin.send('GET', '/admin/keys', { token });
+    assert.deepEqual(
+      [status, body.detail],
+      [403, 'the client is not registered for grantd:keys:read'],
+    );
+  });
+
+  test('a client that registered itself never gets access, even if an operator allows it', async () => {
+    const stored = {
+      ...{ id: 'self', registrationTokenDigest: 'digest', redirectUris: [] },
+      ...{ grantTypes: ['client_credentials'] as const, scopes: ['grantd:keys:read'] },
+      metadata: { apis: [AUDIENCE] },
+    };
+    await admin.instance.storage.clients.add(stored);
+    const token = await admin.tokenOf(['grantd:keys:read'], { clientId: 'self' });
+    assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 403);
+
+    await admin.instance.storage.clients.add({ ...stored, id: 'self2', metadata: {}, scopes: [] });
+    const parts = { ...admin.instance, configuration: admin.configuration };
+    const change = { members: { apis: [AUDIENCE] }, unset: [] };
+    await assert.rejects(
+      updateClient(parts, 'self2', change),
+      new InvalidInput('apis', 'a client that registered itself cannot use the admin API'),
+    );
+  });
+
+  test('no client can take the place of the admin API, and clients for users need a group', async () => {
+    await assert.rejects(
+      admin.add('thief', { resource: AUDIENCE }),
+      new InvalidInput('resource', `${AUDIENCE} is the admin API of this server`),
+    );
+    await assert.rejects(
+      admin.add('thief', { resource: 'https://api.example', api_scopes: ['grantd:keys:read'] }),
+      new InvalidInput('api_scopes', 'grantd:keys:read is a scope of this server’s admin API'),
+    );
+    await assert.rejects(
+      admin.add('app', { redirect_uris: ['https://app.example/cb'], apis: [AUDIENCE] }),
+      (error: InvalidInput) => error.member === 'apis' && /allowed_groups/.test(error.problem),
+    );
+  });
+
+  test('a user of the group uses the API through a client of the group, as long as both last', async () => {
+    await admin.add('console', {
+      redirect_uris: ['https://console.example/cb'],
+      scope: 'openid grantd:groups:write',
+      ...{ apis: [AUDIENCE], allowed_groups: ['admins'] },
+    });
+    const alice = await admin.addUser('alice', ['admins']);
+    const order = { clientId: 'console', subject: alice.subject };
+    const token = await admin.tokenOf(['grantd:groups:write'], order);
+    const added = await admin.send('POST', '/admin/groups', { token, body: { name: 'staff' } });
+    assert.equal(added.status, 201);
+    const [event] = (await admin.send('GET', '/admin/events?type=group_added&target=staff')).body.items;
+    assert.equal(event.actor, `api:console/${alice.subject}`);
+
+    await admin.instance.groups.beginEnd({ subject: alice.subject, group: 'admins' }, Date.now());
+    const { status, body } = await admin.send('POST', '/admin/groups', { token, body: { name: 'staff2' } });
+    assert.deepEqual([status, body.detail], [403, 'the user is not an administrator']);
+  });
+});
+
+test('--admin-group: a group that does not exist is refused at the start', async () => {
+  await assert.rejects(
+    startAdmin({ GRANTD_ADMIN_GROUP: 'admin' }),
+    new Refused(
+      'GRANTD_ADMIN_GROUP: there is no group admin: add it first with grantd group add "admin".',
+    ),
+  );
+});
+
+test('without --admin-group, no user may use the admin API', async (t) => {
+  const admin = await startAdmin();
+  t.after(() => admin.close());
+  await admin.add('console', {
+    redirect_uris: ['https://console.example/cb'],
+    scope: 'grantd:keys:read',
+    ...{ apis: [AUDIENCE], allowed_groups: ['admins'] },
+  });
+  const { subject } = await admin.addUser('alice', ['admins']);
+  const token = await admin.tokenOf(['grantd:keys:read'], { clientId: 'console', subject });
+  assert.equal((await admin.send('GET', '/admin/keys', { token })).status, 403);
+});
+
+test('--admin-from: for other addresses the admin API does not exist', async (t) => {
+  const admin = await startAdmin({ GRANTD_ADMIN_FROM: '10.0.0.0/8', GRANTD_TRUSTED_PROXIES: '127.0.0.1' });
+  t.after(() => admin.close());
+  const from = (address: string) =>
+    admin.send('GET', '/admin/keys', { headers: { 'x-forwarded-for': address } });
+  assert.deepEqual([(await from('10.1.2.3')).status, (await from('192.0.2.1')).text], [200, 'no page']);
+});
+
+test('--admin-request-limit: further requests of a client get 429, also guesses from an address', async (t) => {
+  const admin = await startAdmin({ GRANTD_ADMIN_REQUEST_LIMIT: '3' });
+  t.after(() => admin.close());
+  const statuses: number[] = [];
+  for (let sent = 0; sent < 4; sent++) statuses.push((await admin.send('GET', '/admin/keys')).status);
+  assert.deepEqual(statuses, [200, 200, 200, 429]);
+  const refused = await admin.send('GET', '/admin/keys');
+  assert.deepEqual(
+    [refused.body.code, Number(refused.headers.get('retry-after')) > 0],
+    ['too_many_requests', true],
+  );
+  for (let sent = 0; sent < 3; sent++)
+    assert.equal((await admin.send('GET', '/admin/keys', { token: 'guessed' })).status, 401);
+  assert.equal((await admin.send('GET', '/admin/keys', { token: 'guessed' })).status, 429);
+});
+
+test('options that would let clients help themselves to the admin API are refused at the start', () => {
+  const refused = (variables: Readonly<Record<string, string>>) => {
+    const configuration = readConfiguration({}, { GRANTD_ISSUER: ADMIN_ISSUER, ...variables });
+    let message: string | undefined;
+    assert.throws(
+      () => refuseOpenAdministration(configuration),
+      (error: Error) => {
+        message = error.message;
+        return error instanceof ConfigurationRefused;
+      },
+    );
+    return message;
+  };
+  assert.equal(
+    refused({ GRANTD_REGISTRATION_SCOPES: 'openid,grantd:keys:read' }),
+    'GRANTD_REGISTRATION_SCOPES: expected no scope of the admin API, got grantd:keys:read: clients cannot give it to themselves',
+  );
+  assert.match(refused({ GRANTD_REGISTRATION_APIS: AUDIENCE }) ?? '', /^GRANTD_REGISTRATION_APIS: expected no/);
+  assert.match(refused({ GRANTD_DEFAULT_AUDIENCE: AUDIENCE }) ?? '', /^GRANTD_DEFAULT_AUDIENCE: expected/);
+  assert.match(refused({ GRANTD_ADMIN_GROUP: 'admins' }) ?? '', /expected --admin-api with it$/);
+});
