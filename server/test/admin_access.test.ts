@@ -78,7 +78,10 @@ describe('the admin API', () => {
     const response = await fetch(`${admin.url}/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'client_credentials', resource: AUDIENCE }),
-      headers: { authorization: basic('ops', 'ops secret'), dpop: await proof('POST', `${ADMIN_ISSUER}/token`) },
+      headers: {
+        authorization: basic('ops', 'ops secret'),
+        dpop: await proof('POST', `${ADMIN_ISSUER}/token`),
+      },
     });
     const { access_token: token, token_type: type } = await response.json();
     assert.equal(type, 'DPoP');
@@ -109,10 +112,7 @@ describe('the admin API', () => {
     const parts = { ...admin.instance, configuration: admin.configuration };
     await updateClient(parts, 'leaving', { members: { scope: 'grantd:events:read' }, unset: [] });
     const { status, body } = await admin.send('GET', '/admin/keys', { token });
-    assert.deepEqual(
-      [status, body.detail],
-      [403, 'the client is not registered for grantd:keys:read'],
-    );
+    assert.deepEqual([status, body.detail], [403, 'the client is not registered for grantd:keys:read']);
   });
 
   test('a client that registered itself never gets access, even if an operator allows it', async () => {
@@ -172,9 +172,7 @@ describe('the admin API', () => {
 test('--admin-group: a group that does not exist is refused at the start', async () => {
   await assert.rejects(
     startAdmin({ GRANTD_ADMIN_GROUP: 'admin' }),
-    new Refused(
-      'GRANTD_ADMIN_GROUP: there is no group admin: add it first with grantd group add "admin".',
-    ),
+    new Refused('GRANTD_ADMIN_GROUP: there is no group admin: add it first with grantd group add "admin".'),
   );
 });
 
@@ -232,7 +230,10 @@ test('options that would let clients help themselves to the admin API are refuse
     refused({ GRANTD_REGISTRATION_SCOPES: 'openid,grantd:keys:read' }),
     'GRANTD_REGISTRATION_SCOPES: expected no scope of the admin API, got grantd:keys:read: clients cannot give it to themselves',
   );
-  assert.match(refused({ GRANTD_REGISTRATION_APIS: AUDIENCE }) ?? '', /^GRANTD_REGISTRATION_APIS: expected no/);
+  assert.match(
+    refused({ GRANTD_REGISTRATION_APIS: AUDIENCE }) ?? '',
+    /^GRANTD_REGISTRATION_APIS: expected no/,
+  );
   assert.match(refused({ GRANTD_DEFAULT_AUDIENCE: AUDIENCE }) ?? '', /^GRANTD_DEFAULT_AUDIENCE: expected/);
   assert.match(refused({ GRANTD_ADMIN_GROUP: 'admins' }) ?? '', /expected --admin-api with it$/);
 });

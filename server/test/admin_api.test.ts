@@ -26,7 +26,12 @@ async function versionOf(path: string): Promise<Readonly<Record<string, string>>
 
 describe('clients', () => {
   test('are added with a secret that works, shown, changed, disabled and removed, by the caller as actor', async () => {
-    const body = { client_id: 'shop/1', scope: 'read', grant_types: ['client_credentials'], 'client_name#de': 'Laden' };
+    const body = {
+      client_id: 'shop/1',
+      scope: 'read',
+      grant_types: ['client_credentials'],
+      'client_name#de': 'Laden',
+    };
     const added = await admin.send('POST', '/admin/clients', { body });
     assert.equal(added.status, 201);
     assert.equal(added.headers.get('location'), `${AUDIENCE}/clients/shop%2F1`);
@@ -46,7 +51,10 @@ describe('clients', () => {
       body: { client_name: 'Shop', 'client_name#de': null },
       headers: { ...(await versionOf(path)), 'content-type': 'application/merge-patch+json' },
     });
-    assert.deepEqual([changed.status, changed.body.client_name, changed.body['client_name#de']], [200, 'Shop', undefined]);
+    assert.deepEqual(
+      [changed.status, changed.body.client_name, changed.body['client_name#de']],
+      [200, 'Shop', undefined],
+    );
     assert.equal(changed.headers.get('etag'), (await admin.send('GET', path)).headers.get('etag'));
 
     assert.match((await admin.send('POST', `${path}/disable`)).body.disabled_at, /^20/);
@@ -95,7 +103,10 @@ describe('clients', () => {
   test('invalid metadata is named by its member, and nothing is stored', async () => {
     const body = { client_id: 'bad', redirect_uris: ['https://bad.example/cb#x'] };
     const { status, body: answered } = await admin.send('POST', '/admin/clients', { body });
-    assert.deepEqual([status, answered.code, answered.errors[0].in], [422, 'invalid_input', '/redirect_uris']);
+    assert.deepEqual(
+      [status, answered.code, answered.errors[0].in],
+      [422, 'invalid_input', '/redirect_uris'],
+    );
     assert.deepEqual(
       problem(await admin.send('POST', '/admin/clients', { body: { client_id: 'bad', colour: 'red' } })),
       [422, 'invalid_input', [{ in: '/colour', detail: 'expected no such member' }]],
@@ -107,7 +118,9 @@ describe('clients', () => {
 
   test('a secret is rotated with an overlap, and shown once', async () => {
     await admin.add('rotated', { scope: 'read' });
-    const { body } = await admin.send('POST', '/admin/clients/rotated/rotate-secret', { body: { overlap: 60 } });
+    const { body } = await admin.send('POST', '/admin/clients/rotated/rotate-secret', {
+      body: { overlap: 60 },
+    });
     const ends = Date.parse(body.old_secret_ends_at) - Date.now();
     assert.ok(ends > 50_000 && ends <= 60_000, body.old_secret_ends_at);
     for (const secret of [body.client_secret, 'rotated secret']) {
@@ -144,7 +157,10 @@ describe('lists', () => {
       assert.deepEqual(seen, ['page-p1', 'page-p2', 'page-p3', 'page-p4', 'page-p5'], list);
     }
     const first = await admin.send('GET', '/admin/events?type=client_added&limit=1');
-    const second = await admin.send('GET', `/admin/events?type=client_added&limit=1&cursor=${first.body.next_cursor}`);
+    const second = await admin.send(
+      'GET',
+      `/admin/events?type=client_added&limit=1&cursor=${first.body.next_cursor}`,
+    );
     assert.ok(second.body.items[0].number > first.body.items[0].number);
   });
 
@@ -175,7 +191,10 @@ describe('users', () => {
     };
     assert.deepEqual([added.status, added.body], [201, { user: bob, warnings: [] }]);
     assert.deepEqual((await admin.send('GET', '/admin/users?username=Bob')).body, { items: [bob] });
-    assert.deepEqual(problem(await admin.send('POST', '/admin/users', { body })).slice(0, 2), [409, 'conflict']);
+    assert.deepEqual(problem(await admin.send('POST', '/admin/users', { body })).slice(0, 2), [
+      409,
+      'conflict',
+    ]);
 
     const change = {
       body: { username: 'bobby', claims: { email: 'bob@example.org', email_verified: true, nickname: 'B' } },
@@ -192,7 +211,11 @@ describe('users', () => {
     ]);
 
     await admin.add('app', { redirect_uris: ['https://app.example/cb'], scope: 'openid' });
-    const [issued] = await admin.server.operator.issueTokens({ clientId: 'app', subject: sub, scopes: ['openid'] });
+    const [issued] = await admin.server.operator.issueTokens({
+      clientId: 'app',
+      subject: sub,
+      scopes: ['openid'],
+    });
     const token = issued?.accessToken ?? '';
     assert.match((await admin.send('POST', `${path}/disable`)).body.disabled_at, /^20/);
     const dead = await admin.send('POST', '/admin/tokens/explain', { body: { token } });
@@ -231,7 +254,10 @@ describe('users', () => {
     assert.deepEqual((await admin.send('PUT', member)).body, { changed: true, warnings: [] });
     assert.deepEqual((await admin.send('PUT', member)).body, { changed: false, warnings: [] });
     const listed = await admin.send('GET', '/admin/users?group=staff');
-    assert.deepEqual(listed.body.items.map(({ groups }: { groups: string[] }) => groups), [['staff']]);
+    assert.deepEqual(
+      listed.body.items.map(({ groups }: { groups: string[] }) => groups),
+      [['staff']],
+    );
     await admin.add('payroll', { redirect_uris: ['https://p.example/cb'], allowed_groups: ['staff'] });
     const refused = await admin.send('DELETE', '/admin/groups/staff');
     assert.deepEqual(problem(refused), [409, 'conflict', 'the client payroll is for the group staff']);
@@ -250,7 +276,9 @@ test('texts of scopes are added, changed and removed', async () => {
   const change = { body: { 'name#de': null, description: 'All of them' }, headers: await versionOf(path) };
   const texts = { name: 'Read your orders', description: 'All of them' };
   assert.deepEqual((await admin.send('PATCH', path, change)).body, { scope: 'orders:read', texts });
-  assert.deepEqual((await admin.send('GET', '/admin/scopes')).body, { items: [{ scope: 'orders:read', texts }] });
+  assert.deepEqual((await admin.send('GET', '/admin/scopes')).body, {
+    items: [{ scope: 'orders:read', texts }],
+  });
   assert.equal((await admin.send('DELETE', path)).status, 204);
   assert.equal((await admin.send('DELETE', path)).status, 404);
 });
@@ -260,7 +288,10 @@ describe('tokens', () => {
     const token = await admin.tokenOf(['grantd:keys:read']);
     const explained = await admin.send('POST', '/admin/tokens/explain', { body: { token } });
     const { kind, active, record } = explained.body;
-    assert.deepEqual([kind, active, record.client_id, record.scopes], ['access_token', true, 'ops', ['grantd:keys:read']]);
+    assert.deepEqual(
+      [kind, active, record.client_id, record.scopes],
+      ['access_token', true, 'ops', ['grantd:keys:read']],
+    );
     const revoke = (dryRun: boolean) =>
       admin.send('POST', '/admin/tokens/revoke', { body: { token, dry_run: dryRun } });
     assert.deepEqual((await revoke(true)).body, { revoked: false, was_active: true });
@@ -272,7 +303,8 @@ describe('tokens', () => {
   test('are revoked by client, user, grant and time, after a count', async () => {
     await admin.add('mass', { scope: 'read' });
     for (let issued = 0; issued < 3; issued++) await admin.server.operator.issueTokens({ clientId: 'mass' });
-    const revokeAll = async (body: object) => (await admin.send('POST', '/admin/tokens/revoke-all', { body })).body;
+    const revokeAll = async (body: object) =>
+      (await admin.send('POST', '/admin/tokens/revoke-all', { body })).body;
     assert.deepEqual(await revokeAll({ client_id: 'mass', dry_run: true }), { revoked: false, active: 3 });
     assert.deepEqual(await revokeAll({ client_id: 'mass', count: true }), { revoked: true, active: 3 });
     assert.deepEqual(await revokeAll({ client_id: 'mass', dry_run: true }), { revoked: false, active: 0 });
@@ -301,7 +333,8 @@ test('keys rotate with the caller as actor, and the next token is signed by the 
 test('the configuration has no secrets, and health names the database', async () => {
   const { text, body } = await admin.send('GET', '/admin/config');
   assert.ok(!text.includes('ssss'), text);
-  const valueOf = (name: string) => body.items.find(({ option }: { option: string }) => option === name)?.value;
+  const valueOf = (wanted: string) =>
+    body.items.find(({ option }: { option: string }) => option === wanted)?.value;
   assert.deepEqual([valueOf('secret'), valueOf('adminApi'), valueOf('adminGroup')], ['set', true, null]);
   const health = (await admin.send('GET', '/admin/health')).body;
   assert.deepEqual([health.status, health.issuer], ['ok', 'https://id.example']);
@@ -349,7 +382,10 @@ describe('HTTP', () => {
     assert.deepEqual(problem(await admin.send('GET', '/admin/nothing')).slice(0, 2), [404, 'not_found']);
     const put = await admin.send('PUT', '/admin/clients');
     assert.deepEqual([put.status, put.headers.get('allow')], [405, 'GET, HEAD, POST']);
-    const text = await admin.send('POST', '/admin/clients', { body: 'x', headers: { 'content-type': 'text/plain' } });
+    const text = await admin.send('POST', '/admin/clients', {
+      body: 'x',
+      headers: { 'content-type': 'text/plain' },
+    });
     assert.deepEqual(problem(text).slice(0, 2), [415, 'unsupported_media_type']);
     assert.deepEqual(problem(await admin.send('POST', '/admin/clients', { body: '{' })), [
       400,

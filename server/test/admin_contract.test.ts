@@ -18,26 +18,26 @@ type Document = Readonly<Record<string, unknown>> & {
 };
 
 let admin: AdminServer;
-let document: Document;
+let api: Document;
 
 before(async () => {
   admin = await startAdmin({ GRANTD_ADMIN_REQUEST_LIMIT: '1000000' });
   const answered = await admin.send('GET', '/admin/openapi.json', { token: '' });
   assert.equal(answered.status, 200);
-  document = answered.body;
+  api = answered.body;
 });
 after(() => admin.close());
 
 function resolved(described: { readonly $ref?: string }): Readonly<Record<string, unknown>> {
   const { $ref } = described;
   if ($ref === undefined) return described;
-  let found: unknown = document;
+  let found: unknown = api;
   for (const name of $ref.split('/').slice(1)) found = Reflect.get(Object(found), name);
   return Object(found);
 }
 
 function operationOf(id: string) {
-  for (const [path, methods] of Object.entries(document.paths)) {
+  for (const [path, methods] of Object.entries(api.paths)) {
     for (const [method, described] of Object.entries(methods))
       if (described.operationId === id) return { path, method: method.toUpperCase(), described };
   }
@@ -47,19 +47,26 @@ function operationOf(id: string) {
 const validators = new Map<unknown, Validator>();
 
 /** Requires that a response is one of those that the description lists, with a body of its form. */
-function requireDescribed({ described }: ReturnType<typeof operationOf>, answered: Answered, what: string): void {
+function requireDescribed(
+  { described }: ReturnType<typeof operationOf>,
+  answered: Answered,
+  what: string,
+): void {
   const { status, headers, body, text } = answered;
   assert.ok(status < 500, `${what}: ${status} ${text}`);
   const response = described.responses[status];
   assert.ok(response, `${what}: ${status} is not described: ${text}`);
   const content = resolved(response).content as Readonly<Record<string, { schema: object }>> | undefined;
-  if (content === undefined) return assert.equal(text, '', what);
+  if (content === undefined) {
+    assert.equal(text, '', what);
+    return;
+  }
   const [[type = '', { schema = {} } = {}] = []] = Object.entries(content);
   assert.equal(headers.get('content-type'), type, what);
   let validator = validators.get(schema);
   if (validator === undefined) {
-    const { components } = document;
-    validator = new Validator({ $id: `urn:${validators.size}`, components: Object(components), ...schema }, '2020-12');
+    const { components } = api;
+    validator = new Validator(structuredClone({ components: Object(components), ...schema }), '2020-12');
     validators.set(schema, validator);
   }
   const { valid, errors } = validator.validate(body);
@@ -124,7 +131,11 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
   ];
 }
 
-async function send(id: string, { path = {}, query = '', body }: Valid, headers: Record<string, string> = {}) {
+async function send(
+  id: string,
+  { path = {}, query = '', body }: Valid,
+  headers: Record<string, string> = {},
+) {
   const operation = operationOf(id);
   const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''));
   const needsVersion = operation.described.parameters.some(({ $ref = '' }) => $ref.endsWith('/IfMatch'));
@@ -137,10 +148,7 @@ async function send(id: string, { path = {}, query = '', body }: Valid, headers:
 
 test('every operation succeeds with a valid request, and its response has the described form', async () => {
   const requests = await validRequests();
-  assert.deepEqual(
-    requests.map(([id]) => id).sort(),
-    API_OPERATIONS.map(({ id }) => id).sort(),
-  );
+  assert.deepEqual(requests.map(([id]) => id).sort(), API_OPERATIONS.map(({ id }) => id).sort());
   for (const [id, request] of requests) {
     const { operation, answered } = await send(id, request);
     requireDescribed(operation, answered, id);
@@ -149,13 +157,36 @@ test('every operation succeeds with a valid request, and its response has the de
 });
 
 /** Texts that break programs. */
-const NASTY = ['', ' ', '\0', '__proto__', 'constructor', '%00', '\u202e', '\ud800', "' OR 1=1", '../..', 'é'.repeat(300)];
-const nasty = fc.oneof(fc.constantFrom(...NASTY), fc.string({ maxLength: 20 }), fc.string({ unit: 'binary', maxLength: 5 }));
+const NASTY = [
+  '',
+  ' ',
+  '\0',
+  '__proto__',
+  'constructor',
+  '%00',
+  '\u202e',
+  '\ud800',
+  "' OR 1=1",
+  '../..',
+  'é'.repeat(300),
+];
+const nasty = fc.oneof(
+  fc.constantFrom(...NASTY),
+  fc.string({ maxLength: 20 }),
+  fc.string({ unit: 'binary', maxLength: 5 }),
+);
 
 /** A value that nearly fits a schema: of its type, of another, or too much. */
 function nearly(schema: Readonly<Record<string, unknown>>, depth = 0): fc.Arbitrary<unknown> {
   const form = resolved(schema);
-  const anything = fc.oneof(nasty, fc.integer(), fc.boolean(), fc.constant(null), fc.constant([]), fc.constant({}));
+  const anything = fc.oneof(
+    nasty,
+    fc.integer(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.constant([]),
+    fc.constant({}),
+  );
   if (depth > 3) return anything;
   const fitting = fits(form, depth);
   return fc.oneof({ arbitrary: fitting, weight: 4 }, { arbitrary: anything, weight: 1 });
@@ -168,12 +199,13 @@ function fits(form: Readonly<Record<string, unknown>>, depth: number): fc.Arbitr
   if (type === 'array') return fc.array(nearly(Object(form.items), depth + 1), { maxLength: 3 });
   if (type === 'integer') return fc.oneof(fc.integer(), fc.double());
   if (type === 'boolean') return fc.boolean();
-  if (type !== 'object') return fc.oneof(nasty, fc.webUrl(), fc.constantFrom('https://a.example/cb', 'read', 'ops'));
+  if (type !== 'object')
+    return fc.oneof(nasty, fc.webUrl(), fc.constantFrom('https://a.example/cb', 'read', 'ops'));
   const members = Object.entries(Object(form.properties)) as [string, Readonly<Record<string, unknown>>][];
   if (members.length === 0) return fc.dictionary(nasty, nasty, { maxKeys: 3 });
   const required = Array.isArray(form.required) ? form.required.map(String) : [];
   // A few members at once: most mistakes show one at a time.
-  const some = fc.subarray(members, { maxLength: 4 });
+  const some = fc.subarray(members, { maxLength: Math.min(4, members.length) });
   return fc.tuple(some, fc.boolean()).chain(([chosen, isComplete]) => {
     const names = new Map([...chosen, ...members.filter(([name]) => isComplete && required.includes(name))]);
     return fc.record(Object.fromEntries([...names].map(([name, one]) => [name, nearly(one, depth + 1)])));
@@ -186,21 +218,30 @@ for (const { id } of API_OPERATIONS) {
   test(`${id}: a generated request gets a described response, never a failure`, async () => {
     const { path, described } = operationOf(id);
     const [{ schema = {} } = {}] = Object.values(described.requestBody?.content ?? {});
-    const known = path.includes('{sub}') ? [(await admin.addUser(`generated-${id}`)).subject] : ['ops', 'admins'];
-    const part = fc.oneof({ arbitrary: fc.constantFrom(...known), weight: 3 }, { arbitrary: nasty, weight: 1 });
+    const known = path.includes('{sub}')
+      ? [(await admin.addUser(`generated-${id}`)).subject]
+      : ['ops', 'admins'];
+    const part = fc.oneof(
+      { arbitrary: fc.constantFrom(...known), weight: 3 },
+      { arbitrary: nasty, weight: 1 },
+    );
     const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
     const query = described.parameters.filter(({ in: place }) => place === 'query');
     const generated = fc.record({
       path: fc.record(Object.fromEntries(names.map((name) => [name, part]))),
       query: fc.record(Object.fromEntries(query.map(({ name }) => [name, nasty])), { requiredKeys: [] }),
-      body: described.requestBody === undefined ? fc.constant(undefined) : nearly(schema as Record<string, unknown>),
+      body:
+        described.requestBody === undefined
+          ? fc.constant(undefined)
+          : nearly(schema as Record<string, unknown>),
     });
     await fc.assert(
       fc.asyncProperty(generated, async (request) => {
         // The client of the test must stay, and a lone surrogate has no encoding.
         const parts = Object.values(request.path);
         fc.pre(parts.every((one) => one !== '' && one.isWellFormed() && !/^\.{1,2}$/.test(one)));
-        if (/remove|disable|rotate|update|revokeAll/i.test(id)) fc.pre(!JSON.stringify(request).includes('"ops"'));
+        if (/remove|disable|rotate|update|revokeAll/i.test(id))
+          fc.pre(!JSON.stringify(request).includes('"ops"'));
         const pairs = Object.entries(request.query).map(([name, value]) => [name, value.toWellFormed()]);
         const search = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
         const sent = { path: request.path, query: search, body: request.body };

@@ -2,7 +2,14 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Validator } from '@cfworker/json-schema';
-import { type AuthorizationServer, MAX_BODY_BYTES, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
+import {
+  type AuthorizationServer,
+  MAX_BODY_BYTES,
+  OAuthError,
+  pathOf,
+  queryOf,
+  StorageFault,
+} from '@grantd/core';
 import { addressUnit, type NodeRequest, toHttpRequest } from '@grantd/core/node';
 import { AuthorizationServerFault, EmbeddedAccessTokens, type VerifiedAccessToken } from '@grantd/protect';
 import {
@@ -97,7 +104,11 @@ export async function openAdminApi(
       const below = path.slice(basePath.length);
       if (below === '/openapi.json') {
         requireMethod(request, ['GET']);
-        send(request, response, { status: 200, headers: { 'content-type': 'application/json' }, body: description });
+        send(request, response, {
+          status: 200,
+          headers: { 'content-type': 'application/json' },
+          body: description,
+        });
         return true;
       }
       const { operation, parameters } = routed(request, below);
@@ -192,11 +203,7 @@ class AdminApi {
     return { clientId, subject };
   }
 
-  #verified(
-    scope: AdminScope,
-    request: NodeRequest,
-    response: ServerResponse,
-  ): Promise<VerifiedAccessToken> {
+  #verified(scope: AdminScope, request: NodeRequest, response: ServerResponse): Promise<VerifiedAccessToken> {
     const { promise, resolve, reject } = Promise.withResolvers<VerifiedAccessToken>();
     const next = (error?: unknown) => (error === undefined ? resolve(tokenOf(request)) : reject(error));
     this.#admission.get(scope)?.(request, response, next).catch(reject);
@@ -224,14 +231,17 @@ class AdminApi {
         errors: [{ in: 'If-Match', detail: 'this operation cannot depend on a version' }],
       });
     if (operation.needsVersion && wanted === undefined)
-      throw new Problem('version_required', { detail: 'send the ETag of the version that the change is for' });
+      throw new Problem('version_required', {
+        detail: 'send the ETag of the version that the change is for',
+      });
     const call: ApiCall = {
       parts: this.#partsFor(caller),
       path,
       query,
       body: bodyIn(operation, request, body),
       requireVersion(version) {
-        if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version))) return;
+        if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
+          return;
         throw new Problem('version_mismatch', { detail: 'read it again, then repeat the change' });
       },
     };
@@ -374,7 +384,10 @@ function hasNul(value: unknown): boolean {
 const validators = new WeakMap<Schema, Validator>();
 
 /** Where a value does not fit its schema. Messages name the schema’s rule, never the value. */
-function errorsOf(schema: Schema, value: unknown): readonly { readonly in: string; readonly detail: string }[] {
+function errorsOf(
+  schema: Schema,
+  value: unknown,
+): readonly { readonly in: string; readonly detail: string }[] {
   let validator = validators.get(schema);
   if (validator === undefined) {
     validator = new Validator({ ...schema }, '2020-12', false);
@@ -409,7 +422,11 @@ function etagOf(version: object): string {
   return `"${createHash('sha256').update(JSON.stringify(version)).digest('base64url').slice(0, 27)}"`;
 }
 
-function answerOf({ status }: ApiOperation, base: string, { body, version, location }: ApiAnswer): StoredAnswer {
+function answerOf(
+  { status }: ApiOperation,
+  base: string,
+  { body, version, location }: ApiAnswer,
+): StoredAnswer {
   return {
     status,
     headers: {
@@ -470,7 +487,11 @@ function sendProblem(
   });
 }
 
-function send(request: IncomingMessage, response: ServerResponse, { status, headers, body }: StoredAnswer): void {
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, headers, body }: StoredAnswer,
+): void {
   response.writeHead(status, {
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',

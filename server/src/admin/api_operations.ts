@@ -39,9 +39,9 @@ import {
   requireClaims,
   requireSubject,
   requireUsername,
+  type State,
   setPassword,
   setPersonDisabled,
-  type State,
   updatePerson,
   withState,
 } from '../operations/people.ts';
@@ -65,8 +65,8 @@ import {
   shownSession,
   shownUser,
 } from './representations.ts';
-import * as schemas from './schemas.ts';
 import type { Schema } from './schemas.ts';
+import * as schemas from './schemas.ts';
 
 /** What an operation needs besides the parts that all operations need. */
 export interface ApiParts extends OperationParts {
@@ -232,7 +232,11 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.CHANGED_CLIENT,
     hasVersion: true,
     async perform({ parts, body }) {
-      const { client_id: id, client_secret: supplied, ...members } = body as {
+      const {
+        client_id: id,
+        client_secret: supplied,
+        ...members
+      } = body as {
         readonly client_id: string;
         readonly client_secret?: string;
       };
@@ -265,7 +269,8 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     method: 'PATCH',
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
-    summary: 'Change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+    summary:
+      'Change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
     body: schemas.CLIENT_CHANGE,
     status: 200,
     response: schemas.CHANGED_CLIENT,
@@ -383,7 +388,10 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
         schema: { type: 'string', minLength: 1, maxLength: 128 },
         about: 'Only the user with this name, or with one that readers confuse with it.',
       },
-      group: { schema: { type: 'string', minLength: 1, maxLength: 128 }, about: 'Only members of this group.' },
+      group: {
+        schema: { type: 'string', minLength: 1, maxLength: 128 },
+        about: 'Only members of this group.',
+      },
       state: { schema: { enum: ['active', 'disabled'] }, about: 'Only users in this state.' },
     },
     status: 200,
@@ -848,7 +856,8 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/tokens/revoke-all',
     scope: 'grantd:tokens:write',
-    summary: 'Revoke all tokens of a user, client or grant, or all issued before a time. dry_run counts them first',
+    summary:
+      'Revoke all tokens of a user, client or grant, or all issued before a time. dry_run counts them first',
     body: schemas.MASS_REVOCATION,
     status: 200,
     response: schemas.REVOKED_TOKENS,

@@ -120,7 +120,9 @@ function problemsOf({ method, path, body, query, needsVersion }: ApiOperation): 
     'invalid_request',
     'invalid_token',
     'insufficient_scope',
-    ...(path.includes('{') || query?.group !== undefined || body !== undefined ? (['not_found'] as const) : []),
+    ...(path.includes('{') || query?.group !== undefined || body !== undefined
+      ? (['not_found'] as const)
+      : []),
     ...(isWrite ? (['conflict'] as const) : []),
     ...(needsVersion ? (['version_mismatch'] as const) : []),
     ...(isWrite ? (['body_too_large'] as const) : []),

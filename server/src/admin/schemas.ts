@@ -24,7 +24,9 @@ function object(members: Readonly<Record<string, Schema>>, more: Schema = {}): S
   const required = names.filter((name) => !name.endsWith('?'));
   return {
     type: 'object',
-    properties: Object.fromEntries(Object.entries(members).map(([name, one]) => [name.replace(/\?$/, ''), one])),
+    properties: Object.fromEntries(
+      Object.entries(members).map(([name, one]) => [name.replace(/\?$/, ''), one]),
+    ),
     ...(required.length > 0 && { required }),
     additionalProperties: false,
     ...more,
@@ -98,7 +100,10 @@ const clientState = {
   type: { enum: ['confidential', 'public'] },
   registered_itself: flag('Whether the client registered itself.'),
   'disabled_at?': TIME,
-  'secrets?': list(secretState, 'The client’s secrets, newest first. The secrets themselves are never shown.'),
+  'secrets?': list(
+    secretState,
+    'The client’s secrets, newest first. The secrets themselves are never shown.',
+  ),
 };
 
 function clientForm(further: Readonly<Record<string, Schema>>): Schema {
@@ -443,7 +448,10 @@ export const PROBLEM = named('Problem', {
     code: text('The stable name of the problem.'),
     detail: { type: 'string' },
     errors: list(
-      object({ in: text('JSON Pointer in the body, or the name of a parameter.'), detail: { type: 'string' } }),
+      object({
+        in: text('JSON Pointer in the body, or the name of a parameter.'),
+        detail: { type: 'string' },
+      }),
       'What is wrong with which value.',
     ),
   },

@@ -27,6 +27,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
+  ['admin', async () => (await import('./admin.ts')).adminCommands()],
   ['events', async () => (await import('./events.ts')).eventsCommands()],
   ['config', async () => (await import('./config.ts')).configCommands()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],

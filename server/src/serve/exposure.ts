@@ -131,7 +131,10 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
   const { adminApi, adminGroup, registrationScopes = [], registrationApis, defaultAudience = [] } = settings;
   const scope = registrationScopes.find(isAdminScope);
   if (scope !== undefined)
-    refuse('registrationScopes', `no scope of the admin API, got ${scope}: clients cannot give it to themselves`);
+    refuse(
+      'registrationScopes',
+      `no scope of the admin API, got ${scope}: clients cannot give it to themselves`,
+    );
   // The issuer may be the stored one, so every URI that could be the admin API counts.
   const isAdminApi = (uri: string) => isOwnUri(uri, settings.issuer) && uri.endsWith('/admin');
   const api = registrationApis.find(isAdminApi);
@@ -140,8 +143,7 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
   const audience = [defaultAudience].flat().find(isAdminApi);
   if (audience !== undefined)
     refuse('defaultAudience', `another URI than that of the admin API, because every client gets this one`);
-  if (adminGroup !== undefined && !adminApi)
-    refuse('adminGroup', `${sourceOf('adminApi')} with it`);
+  if (adminGroup !== undefined && !adminApi) refuse('adminGroup', `${sourceOf('adminApi')} with it`);
 }
 
 function isOwnUri(uri: string, issuer: string | undefined): boolean {

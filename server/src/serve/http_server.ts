@@ -297,7 +297,9 @@ export interface Routes {
   readonly requestLog: RequestLog;
   readonly health: HealthListener;
   /** Resolves with whether the request was one to the admin API. Absent if that is off. */
-  readonly admin?: ((request: IncomingMessage, response: ServerResponse, id: string) => Promise<boolean>) | undefined;
+  readonly admin?:
+    | ((request: IncomingMessage, response: ServerResponse, id: string) => Promise<boolean>)
+    | undefined;
   readonly pages: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Returns the certificate of a request’s client. Default: none. */
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;

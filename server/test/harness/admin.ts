@@ -101,14 +101,23 @@ export async function startAdmin(options: Readonly<Record<string, string>> = {})
     const text = await response.text();
     const type = response.headers.get('content-type') ?? '';
     const { status, headers: received } = response;
-    return { status, headers: received, text, body: type.includes('json') && text !== '' ? JSON.parse(text) : undefined };
+    return {
+      status,
+      headers: received,
+      text,
+      body: type.includes('json') && text !== '' ? JSON.parse(text) : undefined,
+    };
   };
   return {
     ...{ url, instance, server, configuration, database, add, tokenOf, token, send },
     log: () => lines.join(''),
     /** Adds a user, in the group of administrators if wanted. */
     async addUser(name: string, groups: readonly string[] = []) {
-      const person = await instance.people.add({ name, passwordHash: cheapHash('correct horse'), claims: {} });
+      const person = await instance.people.add({
+        name,
+        passwordHash: cheapHash('correct horse'),
+        claims: {},
+      });
       if (person === undefined) throw new TypeError(`there is ${name} already`);
       for (const group of groups)
         await instance.groups.addMember({ subject: person.subject, group }, Date.now());

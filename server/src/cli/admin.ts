@@ -1,0 +1,23 @@
+import { Command } from 'commander';
+import { openApiDocument } from '../admin/openapi.ts';
+import { addFlags, type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { defaultIssuer } from '../instance/instance.ts';
+
+export function adminCommands(): Command {
+  const group = new Command('admin').description('the admin API (--admin-api)');
+  addFlags(
+    group.command('openapi').description('print the description of the admin API, in OpenAPI 3.1'),
+    ['issuer', 'port'],
+  )
+    .addHelpText(
+      'after',
+      `
+  grantd admin openapi --issuer https://login.example.com > admin.json`,
+    )
+    .action((flags: GivenFlags) => {
+      const { settings } = readConfiguration(flags, process.env);
+      const document = openApiDocument(settings.issuer ?? defaultIssuer(settings));
+      console.log(JSON.stringify(document, null, 2));
+    });
+  return group;
+}
