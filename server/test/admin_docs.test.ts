@@ -30,7 +30,7 @@ test('the commands of docs/admin_api.md work as printed, in their order', { skip
   writeFileSync(join(folder, 'commands.sh'), `set -euo pipefail\n${script}`);
   const path = `${dirname(node)}:${process.env.PATH}`;
   const { stdout } = await promisify(execFile)('bash', ['commands.sh'], { cwd: folder, env: { PATH: path } });
-  assert.deepEqual(stdout.trim().split('\n'), ['ops', 'Shop', '0', 'false']);
+  assert.deepEqual(stdout.trim().split('\n'), ['ops', 'Shop', '0', 'true']);
   const events = JSON.parse(await grantdPrints(folder, ['events', 'list', '--target', 'shop', '--json']));
   assert.deepEqual(
     events.map(({ type, actor }: Record<string, string>) => [type, actor]),

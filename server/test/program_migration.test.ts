@@ -25,6 +25,7 @@ const NEW_TABLES = [
   'copied_to',
   'mails',
   'mailed_links',
+  'api_requests',
 ];
 
 for (const database of DATABASES) {
