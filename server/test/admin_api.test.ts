@@ -333,9 +333,9 @@ test('keys rotate with the caller as actor, and the next token is signed by the 
 test('the configuration has no secrets, and health names the database', async () => {
   const { text, body } = await admin.send('GET', '/admin/config');
   assert.ok(!text.includes('ssss'), text);
-  const valueOf = (wanted: string) =>
+  const settingOf = (wanted: string) =>
     body.items.find(({ option }: { option: string }) => option === wanted)?.value;
-  assert.deepEqual([valueOf('secret'), valueOf('adminApi'), valueOf('adminGroup')], ['set', true, null]);
+  assert.deepEqual([settingOf('secret'), settingOf('adminApi'), settingOf('adminGroup')], ['set', true, null]);
   const health = (await admin.send('GET', '/admin/health')).body;
   assert.deepEqual([health.status, health.issuer], ['ok', 'https://id.example']);
 });

@@ -242,7 +242,10 @@ for (const { id } of API_OPERATIONS) {
         fc.pre(parts.every((one) => one !== '' && one.isWellFormed() && !/^\.{1,2}$/.test(one)));
         if (/remove|disable|rotate|update|revokeAll/i.test(id))
           fc.pre(!JSON.stringify(request).includes('"ops"'));
-        const pairs = Object.entries(request.query).map(([name, value]) => [name, String(value).toWellFormed()]);
+        const pairs = Object.entries(request.query).map(([name, value]) => [
+          name,
+          String(value).toWellFormed(),
+        ]);
         const search = pairs.length === 0 ? '' : `?${new URLSearchParams(pairs)}`;
         const sent = { path: request.path, query: search, body: request.body };
         const { operation, answered } = await send(id, sent);

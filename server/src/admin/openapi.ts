@@ -45,8 +45,10 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
   };
   const paths: Record<string, Record<string, unknown>> = {};
   for (const operation of API_OPERATIONS) {
-    const item = (paths[operation.path] ??= {});
-    item[operation.method.toLowerCase()] = described(operation, refer);
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [operation.method.toLowerCase()]: described(operation, refer),
+    };
   }
   const problemSchema = refer(PROBLEM);
   return {

@@ -5,10 +5,10 @@ import { defaultIssuer } from '../instance/instance.ts';
 
 export function adminCommands(): Command {
   const group = new Command('admin').description('the admin API (--admin-api)');
-  addFlags(
-    group.command('openapi').description('print the description of the admin API, in OpenAPI 3.1'),
-    ['issuer', 'port'],
-  )
+  addFlags(group.command('openapi').description('print the description of the admin API, in OpenAPI 3.1'), [
+    'issuer',
+    'port',
+  ])
     .addHelpText(
       'after',
       `

@@ -217,17 +217,20 @@ export const PROGRAM_TABLES: PostgresTables = {
     // Tells earlier programs whether they can use the tables of a later one.
     'ALTER TABLE grantd.program_schema ADD COLUMN IF NOT EXISTS floor integer',
     // Requests to the admin API that have an Idempotency-Key.
-    `
-    CREATE TABLE grantd.api_requests (
-      issuer         text COLLATE "C" NOT NULL,
-      key_digest     text COLLATE "C" NOT NULL,
-      request_digest text COLLATE "C" NOT NULL,
-      attempt        text COLLATE "C" NOT NULL,
-      sealed         text COLLATE "C",
-      expires_at_ms  bigint NOT NULL,
-      PRIMARY KEY (issuer, key_digest)
-    );
-    CREATE INDEX api_requests_by_expiry ON grantd.api_requests (issuer, expires_at_ms);
-    `,
+    {
+      expand: `
+      CREATE TABLE grantd.api_requests (
+        issuer         text COLLATE "C" NOT NULL,
+        key_digest     text COLLATE "C" NOT NULL,
+        request_digest text COLLATE "C" NOT NULL,
+        attempt        text COLLATE "C" NOT NULL,
+        sealed         text COLLATE "C",
+        expires_at_ms  bigint NOT NULL,
+        PRIMARY KEY (issuer, key_digest)
+      );
+      CREATE INDEX api_requests_by_expiry ON grantd.api_requests (issuer, expires_at_ms);
+      `,
+      down: 'DROP TABLE grantd.api_requests',
+    },
   ],
 };

@@ -234,22 +234,27 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   // Tells earlier programs whether they can use the tables of a later one.
   'CREATE TABLE IF NOT EXISTS program_schema_floor (version INTEGER NOT NULL) STRICT',
   // Requests to the admin API that have an Idempotency-Key.
-  `
-  CREATE TABLE api_requests (
-    issuer         TEXT NOT NULL,
-    key_digest     TEXT NOT NULL,
-    request_digest TEXT NOT NULL,
-    attempt        TEXT NOT NULL,
-    sealed         TEXT,
-    expires_at_ms  INTEGER NOT NULL,
-    PRIMARY KEY (issuer, key_digest)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX api_requests_by_expiry ON api_requests (issuer, expires_at_ms);
-  `,
+  {
+    expand: `
+    CREATE TABLE api_requests (
+      issuer         TEXT NOT NULL,
+      key_digest     TEXT NOT NULL,
+      request_digest TEXT NOT NULL,
+      attempt        TEXT NOT NULL,
+      sealed         TEXT,
+      expires_at_ms  INTEGER NOT NULL,
+      PRIMARY KEY (issuer, key_digest)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX api_requests_by_expiry ON api_requests (issuer, expires_at_ms);
+    `,
+    down: 'DROP TABLE api_requests',
+  },
 ];
 
-/** The tables to copy to another database. Sign-in attempts and the requests of the admin API are left out, because they
- * expire soon. */
+/**
+ * The tables to copy to another database. Sign-in attempts and the requests of the admin API are left out, because they
+ * expire soon.
+ */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
