@@ -335,7 +335,10 @@ test('the configuration has no secrets, and health names the database', async ()
   assert.ok(!text.includes('ssss'), text);
   const settingOf = (wanted: string) =>
     body.items.find(({ option }: { option: string }) => option === wanted)?.value;
-  assert.deepEqual([settingOf('secret'), settingOf('adminApi'), settingOf('adminGroup')], ['set', true, null]);
+  assert.deepEqual(
+    [settingOf('secret'), settingOf('adminApi'), settingOf('adminGroup')],
+    ['set', true, null],
+  );
   const health = (await admin.send('GET', '/admin/health')).body;
   assert.deepEqual([health.status, health.issuer], ['ok', 'https://id.example']);
 });
