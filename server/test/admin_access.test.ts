@@ -134,6 +134,59 @@ describe('the admin API', () => {
     );
   });
 
+  test('no caller gets scopes through another client that it does not have itself', async () => {
+    const token = await admin.tokenOf(['grantd:clients:write']);
+    const needs = (scope: string) => ({
+      code: 'insufficient_scope',
+      detail: `the operation also needs the scope ${scope}`,
+    });
+    const refusal = ({ body: { code, detail } }: Answered) => ({ code, detail });
+    const members = { scope: 'grantd:keys:write', apis: [AUDIENCE] };
+    const added = await admin.send('POST', '/admin/clients', {
+      token,
+      body: { client_id: 'more', ...members },
+    });
+    assert.deepEqual(refusal(added), needs('grantd:keys:write'));
+    assert.equal((await admin.send('GET', '/admin/clients/more')).status, 404);
+
+    await admin.add('keeper', members);
+    await admin.add('plain', { scope: 'read' });
+    const headers = { 'if-match': '*' };
+    const jwks = { keys: [] };
+    for (const answered of [
+      await admin.send('POST', '/admin/clients/keeper/rotate-secret', { token }),
+      await admin.send('PATCH', '/admin/clients/keeper', { token, headers, body: { jwks } }),
+      await admin.send('PATCH', '/admin/clients/keeper', { token, headers, body: { scope: 'read' } }),
+      await admin.send('PATCH', '/admin/clients/plain', { token, headers, body: members }),
+    ])
+      assert.deepEqual(refusal(answered), needs('grantd:keys:write'));
+    assert.equal((await admin.send('POST', '/admin/clients/plain/rotate-secret', { token })).status, 200);
+  });
+
+  test('only a caller with every scope changes the administrators', async () => {
+    const { subject: eve } = await admin.addUser('eve');
+    const { subject: root } = await admin.addUser('root', ['admins']);
+    const token = await admin.tokenOf(['grantd:users:write', 'grantd:groups:write']);
+    const headers = { 'if-match': '*' };
+    const body = { password: 'correct horse' };
+    for (const answered of [
+      await admin.send('PUT', `/admin/groups/admins/members/${eve}`, { token }),
+      await admin.send('PUT', `/admin/users/${root}/password`, { token, body }),
+      await admin.send('PATCH', `/admin/users/${root}`, {
+        token,
+        headers,
+        body: { claims: { email: 'e@e.example' } },
+      }),
+      await admin.send('POST', '/admin/users', {
+        token,
+        body: { username: 'eve2', ...body, groups: ['admins'] },
+      }),
+    ])
+      assert.deepEqual([answered.status, answered.body.code], [403, 'insufficient_scope']);
+    assert.equal((await admin.send('PUT', `/admin/users/${eve}/password`, { token, body })).status, 200);
+    assert.equal((await admin.send('PUT', `/admin/groups/admins/members/${eve}`)).body.changed, true);
+  });
+
   test('no client can take the place of the admin API, and clients for users need a group', async () => {
     await assert.rejects(
       admin.add('thief', { resource: AUDIENCE }),

@@ -19,6 +19,7 @@ const CALLBACK = 'https://shop.example/callback';
 const WITHOUT_DATABASE: ReadonlySet<string> = new Set([
   'grantd serve',
   'grantd health',
+  'admin openapi',
   'backup verify',
   'backup new-key',
 ]);

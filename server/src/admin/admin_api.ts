@@ -62,6 +62,8 @@ interface Caller {
   readonly clientId: string;
   /** The user for whom the client acts. */
   readonly subject: string | undefined;
+  /** Of the token. */
+  readonly scopes: readonly string[];
 }
 
 /** A claim of verified tokens that no token has: the server’s identifier of the user. */
@@ -122,7 +124,10 @@ export async function openAdminApi(
       const { answer, isRepeated } =
         key === undefined
           ? { answer: await perform(), isRepeated: false }
-          : await repeated.once({ caller: JSON.stringify(caller), target, body, key }, perform);
+          : await repeated.once(
+              { caller: JSON.stringify([caller.clientId, caller.subject]), target, body, key },
+              perform,
+            );
       const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
     } catch (error) {
@@ -184,7 +189,7 @@ class AdminApi {
    * @throws {Problem} the client or user may not use the API
    */
   async admit({ scope }: ApiOperation, request: NodeRequest, response: ServerResponse): Promise<Caller> {
-    const { claims, clientId = '' } = await this.#verified(scope, request, response);
+    const { claims, scopes, clientId = '' } = await this.#verified(scope, request, response);
     const { people } = this.#instance;
     const { clients } = askedStorage(this.#instance.storage);
     const client = await clients.get(clientId);
@@ -195,12 +200,12 @@ class AdminApi {
     if (!isRegistered)
       throw new Problem('insufficient_scope', { detail: `the client is not registered for ${scope}` });
     const subject = claims[SUBJECT];
-    if (typeof subject !== 'string') return { clientId, subject: undefined };
+    if (typeof subject !== 'string') return { clientId, scopes, subject: undefined };
     const { adminGroup } = this.#surroundings.configuration.settings;
     const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
     if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
       throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
-    return { clientId, subject };
+    return { clientId, scopes, subject };
   }
 
   #verified(scope: AdminScope, request: NodeRequest, response: ServerResponse): Promise<VerifiedAccessToken> {
@@ -243,6 +248,13 @@ class AdminApi {
         if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
           return;
         throw new Problem('version_mismatch', { detail: 'read it again, then repeat the change' });
+      },
+      requireScopes(scopes) {
+        const missing = scopes.find((scope) => !caller.scopes.includes(scope));
+        if (missing !== undefined)
+          throw new Problem('insufficient_scope', {
+            detail: `the operation also needs the scope ${missing}`,
+          });
       },
     };
     return { call, body };

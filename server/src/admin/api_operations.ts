@@ -1,9 +1,9 @@
 // The table of all operations of the admin API. Routes, checks and the OpenAPI description derive from it.
-import type { SigningAlgorithm } from '@grantd/core';
+import type { NewClient, SigningAlgorithm } from '@grantd/core';
 import packageJson from '../../package.json' with { type: 'json' };
 import { OPTION_NAMES } from '../config/options.ts';
 import { NO_PASSWORD } from '../data/people.ts';
-import type { AdminScope } from '../instance/admin_access.ts';
+import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
 import {
   addClient,
   DEFAULT_OVERLAP,
@@ -87,6 +87,8 @@ export interface ApiCall {
   readonly body: unknown;
   /** Requires that the version in If-Match is this one. @throws {Problem} */
   requireVersion(version: object): void;
+  /** Requires that the token of the caller also has these scopes. @throws {Problem} */
+  requireScopes(scopes: readonly AdminScope[]): void;
 }
 
 interface Query {
@@ -202,6 +204,18 @@ function paged(items: readonly object[], next: string | number | undefined): Api
 
 type Members = Readonly<Record<string, unknown>>;
 
+/** A caller who can change a client can act as it, so the caller must have the client’s scopes of this API. */
+function requireScopesOf({ requireScopes }: ApiCall, { scopes }: Pick<NewClient, 'scopes'>): void {
+  requireScopes(scopes.filter(isAdminScope));
+}
+
+/** A caller who can change an administrator can act as one, so the caller must have every scope. */
+function requireIfAdministrator({ parts, requireScopes }: ApiCall, groups: readonly string[] = []): void {
+  const { adminGroup } = parts.configuration.settings;
+  if (adminGroup !== undefined && groups.includes(adminGroup))
+    requireScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]);
+}
+
 const CLIENT_OPERATIONS: readonly ApiOperation[] = [
   {
     id: 'listClients',
@@ -231,7 +245,8 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     status: 201,
     response: schemas.CHANGED_CLIENT,
     hasVersion: true,
-    async perform({ parts, body }) {
+    async perform(call) {
+      const { parts, body } = call;
       const {
         client_id: id,
         client_secret: supplied,
@@ -241,6 +256,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
         readonly client_secret?: string;
       };
       const registration = await registrationFrom(await parts.server(), parts.configuration, id, members);
+      requireScopesOf(call, registration);
       const wanted = supplied === undefined ? 'generate' : { supplied };
       const { client, secret, warnings } = await addClient(parts, registration, wanted);
       return {
@@ -276,14 +292,20 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.CHANGED_CLIENT,
     hasVersion: true,
     needsVersion: true,
-    async perform({ parts, path: { client_id: id = '' }, body, requireVersion }) {
+    async perform(call) {
+      const { parts, path, body, requireVersion } = call;
+      const { client_id: id = '' } = path;
       const given = Object.entries(body as Members);
       const change = {
         members: Object.fromEntries(given.filter(([, value]) => value !== null)),
         unset: given.filter(([, value]) => value === null).map(([name]) => name),
       };
       const { client, secret, warnings } = await updateClient(parts, id, change, {
-        requireVersion: (before) => requireVersion(clientVersion(before)),
+        requireVersion(before) {
+          requireVersion(clientVersion(before));
+          requireScopesOf(call, before);
+        },
+        requireResult: (after) => requireScopesOf(call, after),
       });
       return {
         body: { ...shownClient(client), ...(secret !== undefined && { client_secret: secret }), warnings },
@@ -332,13 +354,17 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     isBodyOptional: true,
     status: 200,
     response: schemas.ROTATED_SECRET,
-    async perform({ parts, path: { client_id: id = '' }, body }) {
+    async perform(call) {
+      const { parts, path, body } = call;
+      const { client_id: id = '' } = path;
       const { client_secret: supplied, overlap = DEFAULT_OVERLAP } = (body ?? {}) as {
         readonly client_secret?: string;
         readonly overlap?: number;
       };
       const wanted = supplied === undefined ? 'generate' : { supplied };
-      const { secret, oldEndsAtMs } = await rotateSecret(parts, id, wanted, overlap);
+      const { secret, oldEndsAtMs } = await rotateSecret(parts, id, wanted, overlap, (client) =>
+        requireScopesOf(call, client),
+      );
       return {
         body: {
           client_id: id,
@@ -425,7 +451,9 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     status: 201,
     response: schemas.CHANGED_USER,
     hasVersion: true,
-    async perform({ parts, body }) {
+    async perform(call) {
+      const { parts, body } = call;
+      requireIfAdministrator(call, (body as NewUser).groups);
       const { person, warnings } = await addUser(parts, body as NewUser);
       const user = shownUser(await withState(parts, person));
       return { body: { user, warnings }, version: user, location: `/users/${person.subject}` };
@@ -456,7 +484,9 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.CHANGED_USER,
     hasVersion: true,
     needsVersion: true,
-    async perform({ parts, path: { sub = '' }, body, requireVersion }) {
+    async perform(call) {
+      const { parts, path, body, requireVersion } = call;
+      const { sub = '' } = path;
       const { username, claims = {} } = body as { readonly username?: string; readonly claims?: Members };
       const given = Object.entries(claims);
       const set = Object.fromEntries(given.filter(([, value]) => value !== null));
@@ -471,9 +501,10 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
         removed: given.filter(([, value]) => value === null).map(([name]) => name),
         ...{ joined: [], left: [] },
       };
-      const { person, warnings } = await updatePerson(parts, before, change, (one) =>
-        requireVersion(shownUser({ ...one, ...state })),
-      );
+      const { person, warnings } = await updatePerson(parts, before, change, (one) => {
+        requireVersion(shownUser({ ...one, ...state }));
+        requireIfAdministrator(call, one.groups);
+      });
       const user = shownUser({ ...person, ...state });
       return { body: { user, warnings }, version: user };
     },
@@ -520,8 +551,10 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     body: schemas.PASSWORD,
     status: 200,
     response: schemas.ENDED_SESSIONS,
-    async perform({ parts, path: { sub = '' }, body }) {
-      const person = await requireSubject(parts, sub);
+    async perform(call) {
+      const { parts, path, body } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
       const hash = await passwordHashOf((body as { readonly password: string }).password);
       return { body: { sessions_ended: await setPassword(parts, person, hash) } };
     },
@@ -650,9 +683,11 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     summary: 'Add a user to a group. UserInfo shows it at once',
     status: 200,
     response: schemas.MEMBERSHIP,
-    async perform({ parts, path: { group: name = '', sub = '' } }) {
-      const group = await requireGroup(parts, name);
-      const person = await requireSubject(parts, sub);
+    async perform(call) {
+      const { parts, path } = call;
+      const group = await requireGroup(parts, path.group ?? '');
+      requireIfAdministrator(call, [group.name]);
+      const person = await requireSubject(parts, path.sub ?? '');
       const warnings: string[] = [];
       const { changed } = await joinGroup(parts, group, person, (warning) => warnings.push(warning));
       return { body: { changed, warnings } };

@@ -165,8 +165,10 @@ export interface ClientChange {
 }
 
 interface UpdateOptions {
-  /** Checks each read of the client. @throws if the change is meant for another version */
+  /** Checks each read of the client. @throws if the change is not for this version */
   readonly requireVersion?: (client: ClientRecord) => void;
+  /** Checks what is to be stored. @throws if it may not be */
+  readonly requireResult?: (client: NewClient) => void;
   /** Receives the number of users checked so far, if users may no longer use the client. */
   readonly onUsers?: (users: number) => void;
 }
@@ -180,12 +182,13 @@ export async function updateClient(
   parts: OperationParts,
   id: string,
   change: ClientChange,
-  { requireVersion, onUsers }: UpdateOptions = {},
+  { requireVersion, requireResult, onUsers }: UpdateOptions = {},
 ): Promise<StoredClient> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
     requireVersion?.(client);
     const { record, newSecret } = await changed(parts, client, change);
+    requireResult?.(record);
     if (!(await parts.storage.clients.replace(record, client))) continue;
     const { members } = change;
     const { disabledAtMs } = client;
@@ -335,9 +338,11 @@ export async function rotateSecret(
   id: string,
   wanted: WantedSecret,
   overlap: number,
+  requireVersion?: UpdateOptions['requireVersion'],
 ): Promise<RotatedSecret> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
+    requireVersion?.(client);
     if (client.secrets === undefined)
       throw new OperationRefused(
         'conflict',
