@@ -15,7 +15,10 @@ for (const database of DATABASES) {
       const taken = begun.filter((outcome) => 'attempt' in outcome);
       assert.equal(taken.length, 1);
       const pending = { requestDigest: 'request', sealed: undefined };
-      assert.deepEqual(begun.filter((outcome) => !('attempt' in outcome)), [pending, pending, pending]);
+      assert.deepEqual(
+        begun.filter((outcome) => !('attempt' in outcome)),
+        [pending, pending, pending],
+      );
 
       const [{ attempt } = { attempt: '' }] = taken;
       const again = await other.apiRequests.begin('key', 'another', 2000, 3000);

@@ -40,13 +40,15 @@ for (const [name, node] of [
     const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => past });
     await storage.revokeAll({ issuedBeforeMs: past });
     await storage.close();
-    const args = ['--database', `sqlite:${path}`, '--issuer', ISSUER, '--workers', '2'];
+    const args = ['--database', `sqlite:${path}`, '--issuer', ISSUER, '--workers', '2', '--admin-api'];
     const environment = { GRANTD_SECRET: 'a secret of thirty-two characters', ...QUIET };
     const server = await workbench.start(folder, args, environment, [node, main]);
     const health = await fetch(`${server.url}/health`);
     assert.equal(health.status, 200);
     const signIn = await fetch(`${server.url}/account`);
     assert.match(await signIn.text(), /<form/);
+    const refused = await fetch(`${server.url}/admin/keys`, { headers: { authorization: 'Bearer guessed' } });
+    assert.deepEqual([refused.status, (await refused.json()).code], [401, 'invalid_token']);
     await server.logged(({ event, rows }) => event === 'swept' && rows === 1, 'that the event was swept');
     assert.equal((await server.stop()).code, 0);
   });

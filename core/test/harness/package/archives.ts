@@ -34,12 +34,13 @@ export function installedProtect({ protect, jose }: Packed): string {
 }
 
 /** A folder in which npm has installed the program. Its dependencies are copies of those in this repository. */
-export function installedProgram({ core, program }: Packed): string {
+export function installedProgram({ core, protect, program }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
-  const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');
+  const libraries = { '@grantd/core': core.file, '@grantd/protect': protect.file };
+  const names = [...dependenciesOf('grantd')].filter((name) => !Object.hasOwn(libraries, name));
   const sources = Object.fromEntries(names.map((name) => [name, join(ROOT, 'node_modules', name)]));
   const files = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
-  const archives = { '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) };
+  const archives = { ...libraries, grantd: program.file, ...Object.fromEntries(files) };
   install(folder, archives, nestedArchives(names));
   return folder;
 }
