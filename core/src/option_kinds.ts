@@ -26,6 +26,7 @@ type Group =
   | 'Monitoring'
   | 'Pages'
   | 'Users'
+  | 'Directory'
   | 'Endpoints'
   | 'Tokens'
   | 'Lifetimes'

@@ -216,5 +216,11 @@ export const PROGRAM_TABLES: PostgresTables = {
     `,
     // Tells earlier programs whether they can use the tables of a later one.
     'ALTER TABLE grantd.program_schema ADD COLUMN IF NOT EXISTS floor integer',
+    // Users of a directory.
+    `
+    -- The stable identifier of the user's entry. A user with one has no local password.
+    ALTER TABLE grantd.people ADD COLUMN directory_id text COLLATE "C";
+    CREATE UNIQUE INDEX people_by_directory_id ON grantd.people (issuer, directory_id) WHERE directory_id IS NOT NULL;
+    `,
   ],
 };
