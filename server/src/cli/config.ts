@@ -57,12 +57,13 @@ function shown(name: EffectiveOption['name'], value: unknown): unknown {
 
 async function check(flags: GivenFlags): Promise<void> {
   const configuration = serverConfiguration(flags);
-  const [{ tlsFilesOf }, { readOperator }] = await Promise.all([
+  const [{ directoryOf, tlsFilesOf }, { readOperator }] = await Promise.all([
     import('../serve/serve.ts'),
     import('../pages/operator.ts'),
   ]);
   await tlsFilesOf(configuration, process.env);
   readOperator(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
+  (await directoryOf(configuration, process.env))?.close();
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);
 }

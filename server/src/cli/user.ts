@@ -223,6 +223,8 @@ async function invite(parts: CommandParts, { name, claims, email, language }: In
   if (person === undefined) throw nameTaken(name);
   if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
     throw nameTaken(name);
+  if (person.directoryId !== undefined)
+    throw new Refused(`${name} signs in through the directory, so there is no password to choose.`);
   if (person.claims.email !== email)
     throw new Refused(
       `${name} was invited with another address. To change it, run grantd user update ${name} --email ${email}, then invite them again.`,
@@ -487,6 +489,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     createdAt: timeOf(person.createdAtMs),
     disabledAt: timeOf(state?.disabledAtMs),
     ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
+    ...(person.directoryId !== undefined && { directoryId: person.directoryId }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -510,6 +513,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       disabled: shown.disabledAt,
       groups: person.groups?.join(', '),
       password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
+      directory: person.directoryId,
     }),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...shown.sessions.map(

@@ -510,6 +510,8 @@ export interface Attempts {
    * @returns the number of attempts in the window, and when the window ends
    */
   count(keyDigest: string, nowMs: number, windowMs: number): Promise<AttemptsOfWindow>;
+  /** Subtracts an attempt that was counted. */
+  takeBack(keyDigest: string): Promise<void>;
   forget(keyDigest: string): Promise<void>;
 }
 
@@ -526,6 +528,9 @@ const ATTEMPTS_SQL = {
       ends_at_ms = CASE WHEN a.ends_at_ms <= $3 THEN excluded.ends_at_ms ELSE a.ends_at_ms END
     RETURNING attempts, ends_at_ms`,
 
+  takeBack: `
+    UPDATE grantd.sign_in_attempts SET attempts = attempts - 1
+    WHERE issuer = $1 AND key_digest = $2 AND attempts > 0`,
   forget: 'DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND key_digest = $2',
 };
 
@@ -535,6 +540,9 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
       const [rows] = await tables.write([ATTEMPTS_SQL.count, issuer, keyDigest, nowMs, nowMs + windowMs]);
       const [counted] = rows ?? [];
       return { attempts: Number(counted?.attempts), endsAtMs: Number(counted?.ends_at_ms) };
+    },
+    async takeBack(keyDigest) {
+      await tables.write([ATTEMPTS_SQL.takeBack, issuer, keyDigest]);
     },
     async forget(keyDigest) {
       await tables.write([ATTEMPTS_SQL.forget, issuer, keyDigest]);

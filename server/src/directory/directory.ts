@@ -48,13 +48,6 @@ const MAX_VALUE = 1000;
 /** Groups of a user that are read by a search. */
 const MAX_GROUPS = 1000;
 
-/** Options that have no effect without `ldapUrl`. */
-const NEED_URL = [
-  ...(['ldapCa', 'ldapBindDn', 'ldapBindPasswordFile', 'ldapBindPassword', 'ldapBase', 'ldapFilter'] as const),
-  ...(['ldapIdAttribute', 'ldapUsernameAttribute', 'ldapClaims', 'ldapGroups', 'ldapGroupFilter'] as const),
-  'ldapGroupBase',
-] as const satisfies readonly OptionName[];
-
 /**
  * Opens the directory of the options. Connects to it only when a user signs in, so that local users can sign in during
  * an outage.
@@ -70,10 +63,7 @@ export async function openDirectory(
     throw new ConfigurationRefused(`${sourceOf(option)}: ${problem}`);
   };
   const { ldapUrl: urls, ldapBase: base, ldapTls, ldapCa, ldapGroups = {} } = settings;
-  if (urls === undefined) {
-    const idle = NEED_URL.find((name) => settings[name] !== undefined);
-    return idle === undefined ? undefined : refuse(idle, `expected ${sourceOf('ldapUrl')} with it`);
-  }
+  if (urls === undefined) return undefined;
   if (base === undefined)
     return refuse('ldapUrl', `expected ${sourceOf('ldapBase')} with it, the entry under which the users are`);
   if (ldapTls === 'off') {

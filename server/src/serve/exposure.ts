@@ -119,6 +119,27 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
     refuse('signUpDomains', `${sourceOf('signUp')} open with it`);
 }
 
+/** @throws {ConfigurationRefused} an option for the directory has no effect without another */
+export function refuseContradictoryDirectory(configuration: Configuration): void {
+  refuseWithoutNeeded(configuration, NEEDED_OF_DIRECTORY);
+}
+
+const NEEDED_OF_DIRECTORY = [
+  ['ldapUrl', 'ldapBase'],
+  ['ldapBase', 'ldapUrl'],
+  ['ldapCa', 'ldapUrl'],
+  ['ldapBindDn', 'ldapUrl'],
+  ['ldapBindPasswordFile', 'ldapBindDn'],
+  ['ldapBindPassword', 'ldapBindDn'],
+  ['ldapFilter', 'ldapUrl'],
+  ['ldapIdAttribute', 'ldapUrl'],
+  ['ldapUsernameAttribute', 'ldapUrl'],
+  ['ldapClaims', 'ldapUrl'],
+  ['ldapGroups', 'ldapUrl'],
+  ['ldapGroupFilter', 'ldapUrl'],
+  ['ldapGroupBase', 'ldapGroupFilter'],
+] as const satisfies readonly Need[];
+
 /** Options that have no effect without another. */
 const NEEDED = [
   ['tlsCertificate', 'tlsKey'],
