@@ -1,4 +1,4 @@
-// § refers to RFC 4511, except where another document is named.
+// § refers to RFC 4511.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ before(async () => {
   certificate = await serverCertificate();
   writeFileSync(join(folder, 'ca.pem'), certificate.pem.cert);
   writeFileSync(join(folder, 'other-ca.pem'), (await newCertificate()).pem.cert);
-  server = await new DirectoryServer({ implicit: certificate, }).start();
+  server = await new DirectoryServer({ implicit: certificate }).start();
 });
 after(async () => {
   for (const directory of opened) directory.close();
@@ -87,7 +87,10 @@ test('§4.2 a wrong password, an unknown name and an empty password are refused 
   ] as const) {
     const before = server.binds.length + server.filters.length;
     const outcome = await directory.authenticate(name, password);
-    reasons.push(['refused' in outcome && outcome.refused, server.binds.length + server.filters.length - before]);
+    reasons.push([
+      'refused' in outcome && outcome.refused,
+      server.binds.length + server.filters.length - before,
+    ]);
   }
   assert.deepEqual(reasons, [
     ['password_wrong', 3],
@@ -108,9 +111,23 @@ test('RFC 4513 §5.1.2 an empty password is never sent', async () => {
 test('RFC 4515 §3 a username cannot change the filter', async () => {
   server.addPerson('ada');
   const directory = await open();
-  const injections = ['*', 'a*', 'ada)(uid=*', '*)(objectClass=*', 'ada)(|(uid=*', 'x)(!(uid=x', '\\2a', '{dn}', 'ad\0a'];
+  const injections = [
+    '*',
+    'a*',
+    'ada)(uid=*',
+    '*)(objectClass=*',
+    'ada)(|(uid=*',
+    'x)(!(uid=x',
+    '\\2a',
+    '{dn}',
+    'ad\0a',
+  ];
   for (const name of injections) {
-    assert.deepEqual(await directory.authenticate(name, passwordOf('ada')), { refused: 'person_unknown' }, name);
+    assert.deepEqual(
+      await directory.authenticate(name, passwordOf('ada')),
+      { refused: 'person_unknown' },
+      name,
+    );
   }
   assert.deepEqual(
     server.filters.slice(0, 3),
@@ -131,8 +148,16 @@ test('several entries for one name are nobody', async () => {
 test('groups come from a search, if a filter says how', async () => {
   const bob = server.addPerson('bob, the builder');
   server.entries.push(
-    { dn: `cn=staff,ou=groups,${SUFFIX}`, password: '', attributes: { objectClass: 'groupOfNames', member: bob.dn } },
-    { dn: `cn=others,ou=groups,${SUFFIX}`, password: '', attributes: { objectClass: 'groupOfNames', member: 'cn=x' } },
+    {
+      dn: `cn=staff,ou=groups,${SUFFIX}`,
+      password: '',
+      attributes: { objectClass: 'groupOfNames', member: bob.dn },
+    },
+    {
+      dn: `cn=others,ou=groups,${SUFFIX}`,
+      password: '',
+      attributes: { objectClass: 'groupOfNames', member: 'cn=x' },
+    },
   );
   const directory = await open({
     ldapGroupFilter: '(&(objectClass=groupOfNames)(member={dn}))',
@@ -154,7 +179,13 @@ test('Active Directory: the identifier is the GUID, and disabled or expired acco
         ...{ displayName: name.toUpperCase(), objectGUID, userAccountControl: control },
       },
     });
-  for (const [name, control] of [['ada', '512'], ['bea', '514'], ['cay', '512'], ['dee', '512'], ['eve', '512']] as const)
+  for (const [name, control] of [
+    ['ada', '512'],
+    ['bea', '514'],
+    ['cay', '512'],
+    ['dee', '512'],
+    ['eve', '512'],
+  ] as const)
     account(name, control);
   const data = (code: string) => ({
     code: 49,
@@ -169,10 +200,13 @@ test('Active Directory: the identifier is the GUID, and disabled or expired acco
   assert.equal(outcome.user.id, '00112233-4455-6677-8899-aabbccddeeff');
   assert.deepEqual(outcome.user.claims, { name: 'ADA' });
   const refusals = [];
-  for (const name of ['bea', 'cay', 'dee', 'eve']) refusals.push(await directory.authenticate(name, passwordOf(name)));
+  for (const name of ['bea', 'cay', 'dee', 'eve'])
+    refusals.push(await directory.authenticate(name, passwordOf(name)));
   assert.deepEqual(
     refusals,
-    ['person_disabled', 'person_disabled', 'password_expired', 'password_wrong'].map((refused) => ({ refused })),
+    ['person_disabled', 'person_disabled', 'password_expired', 'password_wrong'].map((refused) => ({
+      refused,
+    })),
   );
   // A wrong password says nothing about the state of the account.
   assert.deepEqual(await directory.authenticate('bea', 'guessed'), { refused: 'password_wrong' });
@@ -183,7 +217,10 @@ test('an outage is never a wrong password: no server, no answer in time, a refus
   const attempt = async (flags: GivenFlags, password?: string) =>
     (await open(flags, password)).authenticate('ada', passwordOf('ada'));
   const port = await freePort();
-  await assert.rejects(attempt({ ldapUrl: urlOf({ port }) }), FAULT(/^no connection to the directory: ldaps:/));
+  await assert.rejects(
+    attempt({ ldapUrl: urlOf({ port }) }),
+    FAULT(/^no connection to the directory: ldaps:/),
+  );
   await assert.rejects(attempt({}, 'outdated'), FAULT(/refuses the account cn=grantd,dc=example,dc=com/));
   server.refusals.set(`uid=ada,ou=people,${SUFFIX}`, { code: 51, message: 'busy' });
   await assert.rejects(attempt({}), FAULT(/did not answer as expected: busy/));
@@ -198,7 +235,10 @@ test('RFC 4513 §3.1.3 a server without a certificate of a trusted CA for its na
   server.addPerson('ada');
   const attempt = async (flags: GivenFlags) => (await open(flags)).authenticate('ada', passwordOf('ada'));
   await assert.rejects(attempt({ ldapCa: join(folder, 'other-ca.pem') }), FAULT(/self-signed|certificate/));
-  await assert.rejects(attempt({ ldapUrl: `ldaps://127.0.0.1:${server.port}` }), FAULT(/certificate|altnames/));
+  await assert.rejects(
+    attempt({ ldapUrl: `ldaps://127.0.0.1:${server.port}` }),
+    FAULT(/certificate|altnames/),
+  );
   assert.deepEqual(server.binds, []);
 });
 
@@ -210,9 +250,15 @@ test('§4.14 ldap:// asks for STARTTLS first, and sends no password without it',
     const directory = await open({ ldapUrl: urlOf(upgrading, 'ldap') });
     for (let attempt = 0; attempt < 2; attempt++)
       assert.ok('user' in (await directory.authenticate('ada', passwordOf('ada'))));
-    assert.deepEqual([upgrading.binds.length, upgrading.binds.every(({ isEncrypted }) => isEncrypted)], [4, true]);
+    assert.deepEqual(
+      [upgrading.binds.length, upgrading.binds.every(({ isEncrypted }) => isEncrypted)],
+      [4, true],
+    );
     const other = await open({ ldapUrl: urlOf(plain, 'ldap') });
-    await assert.rejects(other.authenticate('ada', passwordOf('ada')), FAULT(/no connection to the directory/));
+    await assert.rejects(
+      other.authenticate('ada', passwordOf('ada')),
+      FAULT(/no connection to the directory/),
+    );
     assert.deepEqual(plain.binds, []);
     const local = await open({ ldapUrl: urlOf(plain, 'ldap'), ldapTls: 'off', ldapCa: undefined });
     assert.ok('user' in (await local.authenticate('ada', passwordOf('ada'))));
@@ -259,23 +305,35 @@ test('a password is in no error', async () => {
   server.addPerson('ada');
   server.refusals.set(`uid=ada,ou=people,${SUFFIX}`, { code: 80, message: 'other' });
   const error: unknown = await (await open()).authenticate('ada', passwordOf('ada')).catch((fault) => fault);
-  assert.doesNotMatch(JSON.stringify(error, Object.getOwnPropertyNames(error)), /password of ada|service-secret/);
+  assert.doesNotMatch(
+    JSON.stringify(error, Object.getOwnPropertyNames(error)),
+    /password of ada|service-secret/,
+  );
 });
 
 test('the start names the option that is wrong', async () => {
   const refusals: readonly [GivenFlags, RegExp][] = [
     [{ ldapFilter: '(uid={username}' }, /^--ldap-filter: expected a valid filter/],
     [{ ldapGroupFilter: '&(member={dn})(' }, /^--ldap-group-filter: expected a valid filter/],
-    [{ ldapTls: 'off', ldapUrl: 'ldap://ldap.example.com' }, /^--ldap-tls: expected required, because ldap:\/\/ldap\.example\.com/],
+    [
+      { ldapTls: 'off', ldapUrl: 'ldap://ldap.example.com' },
+      /^--ldap-tls: expected required, because ldap:\/\/ldap\.example\.com/,
+    ],
     [{ ldapTls: 'off' }, /^--ldap-tls: expected required, because ldaps:/],
     [{ ldapCa: join(folder, 'absent.pem') }, /^--ldap-ca: .*absent\.pem: expected a readable file/],
     [{ ldapGroups: '{"x=":"staff"}' }, /^--ldap-groups: expected distinguished names/],
     [{ ldapBindPasswordFile: join(folder, 'ca.pem') }, /^--ldap-bind-password-file: expected only one of it/],
   ];
   for (const [flags, message] of refusals)
-    await assert.rejects(open(flags), (error) => error instanceof ConfigurationRefused && message.test(error.message));
+    await assert.rejects(
+      open(flags),
+      (error) => error instanceof ConfigurationRefused && message.test(error.message),
+    );
   const bare = readConfiguration(flagsOf(), {});
-  await assert.rejects(openDirectory(bare, {}), /^ConfigurationRefused: --ldap-bind-dn: expected a password with it/);
+  await assert.rejects(
+    openDirectory(bare, {}),
+    /^ConfigurationRefused: --ldap-bind-dn: expected a password with it/,
+  );
   writeFileSync(join(folder, 'open'), 'secret', { mode: 0o644 });
   const exposed = readConfiguration(flagsOf({ ldapBindPasswordFile: join(folder, 'open') }), {});
   await assert.rejects(openDirectory(exposed, {}), /--ldap-bind-password-file: .* can be read by others/);
@@ -283,7 +341,10 @@ test('the start names the option that is wrong', async () => {
 
 test('RFC 4514 §2 spellings of one distinguished name are the same', () => {
   const key = dnKey('CN=Smith\\, John + OU=x,dc=Example ,DC=com');
-  assert.equal(dnKey('cn=smith\\2c John+ou=X, DC=example,dc=COM') , dnKey('cn=smith\\, john+ou=x,dc=example,dc=com'));
+  assert.equal(
+    dnKey('cn=smith\\2c John+ou=X, DC=example,dc=COM'),
+    dnKey('cn=smith\\, john+ou=x,dc=example,dc=com'),
+  );
   assert.notEqual(key, undefined);
   assert.equal(dnKey('cn=M\\C3\\BCller,dc=com'), dnKey('CN=müller,DC=com'));
   assert.notEqual(dnKey('cn=a\\,dc=b,dc=com'), dnKey('cn=a,dc=b,dc=com'));

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { type OptionName, OPTION_NAMES } from '../config/options.ts';
+import { OPTION_NAMES, type OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { isName, NO_PASSWORD } from '../data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from '../directory/contract.ts';
@@ -25,7 +25,9 @@ export function directoryCommands(): Command {
   databaseFlags(
     group
       .command('test <USERNAME>')
-      .description('look a user up in the directory, and print what a sign-in would bring. Needs no password'),
+      .description(
+        'look a user up in the directory, and print what a sign-in would bring. Needs no password',
+      ),
     LDAP_OPTIONS,
   )
     .addHelpText('after', '\n  grantd directory test bob --config /etc/grantd/grantd.json')
@@ -121,7 +123,9 @@ async function test(parts: CommandParts, name: string): Promise<void> {
         }),
         ...Object.entries(user.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
         ...user.directoryGroups.map((dn) => `group in the directory: ${dn}`),
-        ...missing.map((group) => `the group ${group} does not exist here: grantd group add ${JSON.stringify(group)}`),
+        ...missing.map(
+          (group) => `the group ${group} does not exist here: grantd group add ${JSON.stringify(group)}`,
+        ),
       ],
     );
   });

@@ -94,14 +94,22 @@ function isAttribute(name: string): boolean {
 /** Claims that are not single texts, or that grantd sets itself. */
 const UNMAPPED_CLAIMS = ['sub', 'groups', 'address', 'email_verified', 'phone_number_verified', 'updated_at'];
 
-function readLdapClaims(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> | undefined {
+function readLdapClaims(
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> | undefined {
   const fits = ([claim, attribute]: [string, unknown]) =>
-    claim !== '' && !UNMAPPED_CLAIMS.includes(claim) && typeof attribute === 'string' && isAttribute(attribute);
+    claim !== '' &&
+    !UNMAPPED_CLAIMS.includes(claim) &&
+    typeof attribute === 'string' &&
+    isAttribute(attribute);
   return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
 }
 
-function readLdapGroups(given: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> | undefined {
-  const fits = ([dn, group]: [string, unknown]) => dn.includes('=') && typeof group === 'string' && group !== '';
+function readLdapGroups(
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> | undefined {
+  const fits = ([dn, group]: [string, unknown]) =>
+    dn.includes('=') && typeof group === 'string' && group !== '';
   return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
 }
 
@@ -495,7 +503,7 @@ export const OPTIONS = {
   ),
   ldapBindPassword: optionWithoutDefault(
     'Directory',
-    text('PASSWORD', 'a text that is not empty', (password) => password !== ''),
+    text('PASSWORD', 'a text without line breaks', (password) => /^[^\r\n]+$/.test(password)),
     'The password itself.',
     'none',
     { isSecret: true },

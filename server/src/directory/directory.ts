@@ -69,26 +69,32 @@ export async function openDirectory(
   if (ldapTls === 'off') {
     const remote = urls.find((url) => !isLoopback(new URL(url).hostname));
     if (remote !== undefined)
-      refuse('ldapTls', `expected required, because ${remote} is not on loopback: passwords would cross the network in plain text`);
+      refuse(
+        'ldapTls',
+        `expected required, because ${remote} is not on loopback: passwords would cross the network in plain text`,
+      );
     const secure = urls.find((url) => url.startsWith('ldaps:'));
     if (secure !== undefined) refuse('ldapTls', `expected required, because ${secure} uses TLS`);
     if (ldapCa !== undefined) refuse('ldapCa', `expected ${sourceOf('ldapTls')} required with it`);
   }
   const attributes = attributesOf(settings);
   const { Filter, FilterParser } = await import('ldapts');
-  const escape = (value: string) => Filter.escape(value);
   const filterOf = (option: 'ldapFilter' | 'ldapGroupFilter', filter: string) => {
     try {
-      FilterParser.parseString(filled(filter, { dn: 'x', username: 'x' }, escape));
+      FilterParser.parseString(filled(filter, { dn: 'x', username: 'x' }, Filter.escape));
     } catch {
       refuse(option, `expected a valid filter in parentheses (RFC 4515), got ${JSON.stringify(filter)}`);
     }
-    return (values: Readonly<Record<string, string>>) => filled(filter, values, escape);
+    return (values: Readonly<Record<string, string>>) => filled(filter, values, Filter.escape);
   };
   const groups = new Map<string, string>();
   for (const [dn, group] of Object.entries(ldapGroups)) {
     const key = dnKey(dn);
-    if (key === undefined) refuse('ldapGroups', `expected distinguished names such as cn=staff,ou=groups,dc=example,dc=com, got ${JSON.stringify(dn)}`);
+    if (key === undefined)
+      refuse(
+        'ldapGroups',
+        `expected distinguished names such as cn=staff,ou=groups,dc=example,dc=com, got ${JSON.stringify(dn)}`,
+      );
     else groups.set(key, group);
   }
   if (settings.ldapGroupBase !== undefined && settings.ldapGroupFilter === undefined)
@@ -148,7 +154,10 @@ function accountOf(
     return password === undefined ? undefined : refuse(source, `expected ${sourceOf('ldapBindDn')} with it`);
   // A bind with a name and an empty password is an anonymous one (RFC 4513 §5.1.2).
   if (password === undefined)
-    return refuse('ldapBindDn', 'expected a password with it, in the file --ldap-bind-password-file or in GRANTD_LDAP_BIND_PASSWORD');
+    return refuse(
+      'ldapBindDn',
+      'expected a password with it, in the file --ldap-bind-password-file or in GRANTD_LDAP_BIND_PASSWORD',
+    );
   if (password === '') return refuse(source, `${file}: expected a password, got an empty file`);
   return { dn, password };
 }
@@ -175,9 +184,9 @@ function readCa(path: string, source: string): string {
 function filled(
   filter: string,
   values: Readonly<Record<string, string>>,
-  escape: (value: string) => string,
+  escaped: (value: string) => string,
 ): string {
-  return filter.replaceAll(/\{(dn|username)\}/g, (_, name: string) => escape(values[name] ?? ''));
+  return filter.replaceAll(/\{(dn|username)\}/g, (_, name: string) => escaped(values[name] ?? ''));
 }
 
 type Filled = (values: Readonly<Record<string, string>>) => string;
@@ -263,7 +272,11 @@ class LdapDirectory implements Directory {
   }
 
   /** Distinguished names of the groups of an entry. */
-  async #groupsOf(connection: LdapConnection, entry: LdapEntry, username: string): Promise<readonly string[]> {
+  async #groupsOf(
+    connection: LdapConnection,
+    entry: LdapEntry,
+    username: string,
+  ): Promise<readonly string[]> {
     const { groupSearch, groupAttribute, attributes, timeLimit } = this.#mapping;
     if (groupSearch === undefined) return textsOf(entry, groupAttribute);
     const [name = username] = textsOf(entry, attributes.username);
@@ -338,7 +351,9 @@ function isBinary(attribute: string): boolean {
 /** Text values of an attribute. A database cannot store a NUL. */
 function textsOf({ attributes }: LdapEntry, name: string): readonly string[] {
   const values = attributes.get(name.toLowerCase()) ?? [];
-  return values.filter((value) => typeof value === 'string' && value !== '' && !value.includes('\0')) as string[];
+  return values.filter(
+    (value) => typeof value === 'string' && value !== '' && !value.includes('\0'),
+  ) as string[];
 }
 
 /** Identifiers of Active Directory, as its tools print them: the first three parts have their lowest byte first. */
@@ -359,9 +374,9 @@ function guidsOf({ attributes }: LdapEntry, name: string): readonly string[] {
  * @returns `undefined` if the text is no distinguished name
  */
 export function dnKey(text: string): string | undefined {
-  const parts = text.match(/(?:\\[^]|[^\\,])+/g) ?? [];
+  const parts = text.match(/(?:\\[\s\S]|[^\\,])+/g) ?? [];
   const keys = parts.map((part) => {
-    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[^]|[^\\])*?)\s*$/.exec(part) ?? [];
+    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(part) ?? [];
     return type === '' || value === '' ? undefined : `${type}=${JSON.stringify(unescaped(value))}`;
   });
   if (keys.length === 0 || keys.includes(undefined)) return undefined;
@@ -372,6 +387,6 @@ export function dnKey(text: string): string | undefined {
 function unescaped(value: string): string {
   return value
     .replaceAll(/(?:\\[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString())
-    .replaceAll(/\\([^])/g, '$1')
+    .replaceAll(/\\([\s\S])/g, '$1')
     .replaceAll(/ {2,}/g, ' ');
 }

@@ -96,7 +96,9 @@ export class LdapPool {
       return;
     }
     if (this.#waiting.length >= MAX_WAITING)
-      throw new DirectoryFault(`all ${maxConnections} connections to the directory are in use, and ${MAX_WAITING} sign-ins wait`);
+      throw new DirectoryFault(
+        `all ${maxConnections} connections to the directory are in use, and ${MAX_WAITING} sign-ins wait`,
+      );
     await new Promise<void>((resolve, reject) => {
       const enter = () => {
         clearTimeout(timer);
@@ -104,7 +106,11 @@ export class LdapPool {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(enter), 1);
-        reject(new DirectoryFault(`all ${maxConnections} connections to the directory were in use for ${timeoutMs} ms`));
+        reject(
+          new DirectoryFault(
+            `all ${maxConnections} connections to the directory were in use for ${timeoutMs} ms`,
+          ),
+        );
       }, timeoutMs);
       this.#waiting.push(enter);
     });
@@ -117,7 +123,10 @@ export class LdapPool {
   }
 
   #keep(connection: LdapConnection): void {
-    if (this.#isClosed || !connection.isOpen) return connection.close();
+    if (this.#isClosed || !connection.isOpen) {
+      connection.close();
+      return;
+    }
     connection.closeAfter(MAX_IDLE_MS, () => {
       const index = this.#idle.indexOf(connection);
       if (index !== -1) this.#idle.splice(index, 1);
@@ -205,7 +214,8 @@ export class LdapConnection {
    */
   async refusalOf(dn: string, password: string): Promise<RefusedBind | undefined> {
     // RFC 4513 §5.1.2: without a password or a name, a server may accept any bind.
-    if (password === '' || !dn.includes('=')) throw new TypeError('a bind without a name or a password proves nothing');
+    if (password === '' || !dn.includes('='))
+      throw new TypeError('a bind without a name or a password proves nothing');
     try {
       await this.#client.bind(dn, password);
       return undefined;
@@ -251,7 +261,9 @@ export class LdapConnection {
 }
 
 function faultOf(error: unknown, about = ''): DirectoryFault {
-  return new DirectoryFault(`the directory did not answer as expected${about}: ${messageOf(error)}`, { cause: error });
+  return new DirectoryFault(`the directory did not answer as expected${about}: ${messageOf(error)}`, {
+    cause: error,
+  });
 }
 
 function messageOf(error: unknown): string {
@@ -298,7 +310,13 @@ async function connect(url: string, settings: LdapSettings): Promise<LdapConnect
     if (!usesTls) return plain;
     if (!isImplicit) await startTls(plain, timeoutMs);
     const name = isIP(host) === 0 ? { servername: host } : {};
-    const secure = connectTls({ socket: plain, host, ...name, minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) });
+    const secure = connectTls({
+      socket: plain,
+      host,
+      ...name,
+      minVersion: 'TLSv1.2',
+      ...(ca !== undefined && { ca }),
+    });
     await ready(secure, 'secureConnect');
     return secure;
   };

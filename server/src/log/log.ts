@@ -373,7 +373,10 @@ interface PageEvent {
 const MAX_PATH = 200;
 
 /** Reason codes for failures outside the library. */
-type FailureReason = Extract<RefusalReason | PageReason, 'storage_unavailable' | 'directory_unavailable' | 'unexpected'>;
+type FailureReason = Extract<
+  RefusalReason | PageReason,
+  'storage_unavailable' | 'directory_unavailable' | 'unexpected'
+>;
 
 /** A request without a complete answer. */
 interface OpenRequest {

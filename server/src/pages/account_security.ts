@@ -123,7 +123,10 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
       isProblem: problem !== undefined,
       body: html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
-${view.isOfDirectory === true ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>` : html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+${
+  view.isOfDirectory === true
+    ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>`
+    : html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -132,7 +135,8 @@ ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.new
 <button id="change-password" type="submit" class="primary">${account.changePassword}</button>
 </form>
 </div>
-${revealScript()}`}
+${revealScript()}`
+}
 </section>`,
     }),
     runsReveal: view.isOfDirectory !== true,

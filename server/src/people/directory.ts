@@ -1,5 +1,5 @@
-import type { Claims } from '@grantd/core';
 import { isDeepStrictEqual } from 'node:util';
+import type { Claims } from '@grantd/core';
 import type { Groups } from '../data/groups.ts';
 import { isName, NO_PASSWORD, nameAsKept, nameProblem, type People, type Person } from '../data/people.ts';
 import type { Directory, DirectoryRefusal, DirectoryUser } from '../directory/contract.ts';
@@ -100,7 +100,9 @@ export class DirectorySignIn {
   /** Claims that the directory decides about follow it. Others stay as an operator has set them. */
   #claimsAfter(before: Claims, { claims }: DirectoryUser): Claims {
     const { directory } = this.#parts;
-    const decided = directory.claims.includes('email') ? [...directory.claims, 'email_verified'] : directory.claims;
+    const decided = directory.claims.includes('email')
+      ? [...directory.claims, 'email_verified']
+      : directory.claims;
     const others = Object.entries(before).filter(([claim]) => !decided.includes(claim));
     const { email, ...rest } = claims;
     const isUsable = email !== undefined && isAddress(email);

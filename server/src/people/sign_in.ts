@@ -58,7 +58,11 @@ export async function signIn(
 
 /** The same work as for a local user runs meanwhile, so that a fast answer does not tell who is a user of the directory. */
 async function askDirectory(
-  { directory, hasher, limit }: { readonly directory: DirectorySignIn } & Pick<SignInParts, 'hasher' | 'limit'>,
+  {
+    directory,
+    hasher,
+    limit,
+  }: { readonly directory: DirectorySignIn } & Pick<SignInParts, 'hasher' | 'limit'>,
   typedName: string,
   password: string,
   { name, place }: { readonly name: string; readonly place: Place },

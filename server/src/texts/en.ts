@@ -42,7 +42,8 @@ export const EN = {
     problems: {
       credentials_wrong: 'Wrong username or password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
-      password_expired: 'Your password has expired. Change it where you manage your work account, then sign in here.',
+      password_expired:
+        'Your password has expired. Change it where you manage your work account, then sign in here.',
       too_many_attempts: 'Too many attempts.',
       too_many_sign_ins: 'Too many people are signing in right now.',
       another_person: 'The application requires a different account. Sign in with that account.',

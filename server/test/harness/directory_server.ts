@@ -123,7 +123,7 @@ export class DirectoryServer {
   /** Adds a user with the attributes of OpenLDAP. */
   addPerson(uid: string, attributes: TestEntry['attributes'] = {}, password = passwordOf(uid)): TestEntry {
     const entry = {
-      dn: `uid=${uid.replaceAll(',', '\\,')},ou=people,${SUFFIX}`,
+      dn: `uid=${uid.replaceAll(',', '\\2c')},ou=people,${SUFFIX}`,
       password,
       attributes: { objectClass: ['person', 'inetOrgPerson'], uid, entryUUID: `id-of-${uid}`, ...attributes },
     };
@@ -180,7 +180,8 @@ export class DirectoryServer {
 
   #search(request: ldap.SearchRequest, response: ldap.SearchResponse): void {
     const found = this.entries.filter(
-      ({ dn, attributes }) => dn.endsWith(String(request.dn)) && request.filter.matches(textsOf(attributes), false),
+      ({ dn, attributes }) =>
+        dn.endsWith(String(request.dn)) && request.filter.matches(textsOf(attributes), false),
     );
     // The library compares them in lower case.
     response.attributes = request.attributes.map((name) => name.toLowerCase());
