@@ -32,6 +32,23 @@ export const ACCOUNT = { dn: `cn=grantd,${SUFFIX}`, password: 'service-secret' }
 const INVALID_CREDENTIALS = 49;
 const START_TLS = '1.3.6.1.4.1.1466.20037';
 
+/** What this server reads of a request. The library’s types cover clients only. */
+interface Request {
+  readonly connection: Socket;
+  readonly dn: unknown;
+  readonly credentials: unknown;
+  readonly filter: { matches(attributes: object, isCaseSensitive: boolean): boolean };
+  readonly attributes: readonly string[];
+  readonly sizeLimit: number;
+}
+
+interface Response {
+  diagnosticMessage: string;
+  attributes: readonly string[];
+  send(entry: object): void;
+  end(code: number): void;
+}
+
 interface Tls {
   /** For TLS from the start. */
   readonly implicit?: MadeCertificate;
@@ -61,21 +78,21 @@ export class DirectoryServer {
     this.#server = ldap.createServer(tls);
     const { server } = this.#server as unknown as { readonly server: NetServer };
     server.on('connection', (socket) => this.#count(socket));
-    this.#server.bind('', (request, response) => {
+    this.#server.bind('', (request: Request, response: Response) => {
       const password = String(request.credentials);
       const dn = String(request.dn);
       const isEncrypted = request.connection instanceof TLSSocket;
       this.binds.push({ dn, password, isEncrypted });
       void this.#answer(() => this.#bind(dn, password, response));
     });
-    this.#server.search('', (request, response) => {
+    this.#server.search('', (request: Request, response: Response) => {
       this.filters.push(String(request.filter));
       void this.#answer(() => this.#search(request, response));
     });
-    this.#server.exop(START_TLS, (request, response) => {
+    this.#server.exop(START_TLS, (request: Request, response: Response) => {
       if (upgrade === undefined) return response.end(2);
       response.end(0);
-      const { connection } = request as unknown as { readonly connection: Socket };
+      const { connection } = request;
       connection.removeAllListeners('data');
       const secureContext = createSecureContext(upgrade.pem);
       const secure = new TLSSocket(connection, { isServer: true, secureContext });
@@ -163,9 +180,9 @@ export class DirectoryServer {
     if (!this.isSilent) work();
   }
 
-  #bind(dn: string, password: string, response: ldap.BindResponse): void {
+  #bind(dn: string, password: string, response: Response): void {
     const { code, message = '' } = this.#refusalOf(dn, password) ?? { code: 0 };
-    Object.assign(response, { diagnosticMessage: message });
+    response.diagnosticMessage = message;
     response.end(code);
   }
 
@@ -178,7 +195,7 @@ export class DirectoryServer {
     return known?.password === password ? undefined : { code: INVALID_CREDENTIALS };
   }
 
-  #search(request: ldap.SearchRequest, response: ldap.SearchResponse): void {
+  #search(request: Request, response: Response): void {
     const found = this.entries.filter(
       ({ dn, attributes }) =>
         dn.endsWith(String(request.dn)) && request.filter.matches(textsOf(attributes), false),
