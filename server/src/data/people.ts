@@ -61,6 +61,7 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** The user with this entry in the directory, unless they have a local password. */
   byDirectoryId(id: string): Promise<Person | undefined>;
   /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
   byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
@@ -259,7 +260,10 @@ const PEOPLE_SQL = {
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
-  byDirectoryId: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND directory_id = $2`,
+  // An earlier version that serves the same database sets a password without removing the identifier.
+  byDirectoryId: `
+    SELECT ${COLUMNS} FROM grantd.people
+    WHERE issuer = $1 AND directory_id = $2 AND password_hash = '${NO_PASSWORD}'`,
   setDirectoryId: `
     UPDATE grantd.people SET directory_id = $3, password_hash = '${NO_PASSWORD}'
     WHERE issuer = $1 AND subject = $2 AND NOT EXISTS (

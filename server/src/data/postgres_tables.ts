@@ -217,10 +217,13 @@ export const PROGRAM_TABLES: PostgresTables = {
     // Tells earlier programs whether they can use the tables of a later one.
     'ALTER TABLE grantd.program_schema ADD COLUMN IF NOT EXISTS floor integer',
     // Users of a directory.
-    `
-    -- The stable identifier of the user's entry. A user with one has no local password.
-    ALTER TABLE grantd.people ADD COLUMN directory_id text COLLATE "C";
-    CREATE UNIQUE INDEX people_by_directory_id ON grantd.people (issuer, directory_id) WHERE directory_id IS NOT NULL;
-    `,
+    {
+      expand: `
+      -- The stable identifier of the user's entry. It counts only while the user has no local password.
+      ALTER TABLE grantd.people ADD COLUMN directory_id text COLLATE "C";
+      CREATE UNIQUE INDEX people_by_directory_id ON grantd.people (issuer, directory_id) WHERE directory_id IS NOT NULL;
+      `,
+      down: 'DROP INDEX grantd.people_by_directory_id; ALTER TABLE grantd.people DROP COLUMN directory_id',
+    },
   ],
 };

@@ -234,11 +234,14 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   // Tells earlier programs whether they can use the tables of a later one.
   'CREATE TABLE IF NOT EXISTS program_schema_floor (version INTEGER NOT NULL) STRICT',
   // Users of a directory.
-  `
-  -- The stable identifier of the user's entry. A user with one has no local password.
-  ALTER TABLE people ADD COLUMN directory_id TEXT;
-  CREATE UNIQUE INDEX people_by_directory_id ON people (issuer, directory_id) WHERE directory_id IS NOT NULL;
-  `,
+  {
+    expand: `
+    -- The stable identifier of the user's entry. It counts only while the user has no local password.
+    ALTER TABLE people ADD COLUMN directory_id TEXT;
+    CREATE UNIQUE INDEX people_by_directory_id ON people (issuer, directory_id) WHERE directory_id IS NOT NULL;
+    `,
+    down: 'DROP INDEX people_by_directory_id; ALTER TABLE people DROP COLUMN directory_id',
+  },
 ];
 
 /** The tables to copy to another database. Sign-in attempts are left out, because they expire within minutes. */
