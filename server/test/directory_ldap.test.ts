@@ -268,6 +268,23 @@ test('§4.14 ldap:// asks for STARTTLS first, and sends no password without it',
   }
 });
 
+test('§4.14 what an attacker puts before the TLS handshake is no answer', async () => {
+  // Successful binds (§4.2.2) for every early message; the last one ends with the first byte that arrives over TLS.
+  const success = (id: number) => Buffer.from([48, 12, 2, 1, id, 97, 7, 10, 1, 0, 4, 0, 4, 0]);
+  const cutOff = (id: number) => Buffer.from([48, 13, 2, 1, id, 97, 8, 10, 1, 0, 4, 0, 4, 1]);
+  for (const id of [2, 3]) {
+    const injected = Buffer.concat([success(1), success(2), success(3), success(4), cutOff(id)]);
+    const attacked = await new DirectoryServer({ upgrade: certificate, injected }).start();
+    try {
+      attacked.addPerson('ada');
+      const directory = await open({ ldapUrl: urlOf(attacked, 'ldap') }, 'outdated');
+      await assert.rejects(directory.authenticate('ada', 'guessed'), FAULT(/./));
+    } finally {
+      await attacked.stop();
+    }
+  }
+});
+
 test('the next server is asked if one is away, and stays the first', async () => {
   server.addPerson('ada');
   const away = await freePort();

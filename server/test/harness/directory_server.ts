@@ -54,6 +54,8 @@ interface Tls {
   readonly implicit?: MadeCertificate;
   /** For STARTTLS. */
   readonly upgrade?: MadeCertificate;
+  /** Bytes that an attacker in the middle puts behind the answer to STARTTLS. */
+  readonly injected?: Buffer;
 }
 
 /** A real LDAP server on loopback, whose content a test can change. It records what it was asked. */
@@ -73,7 +75,7 @@ export class DirectoryServer {
   readonly #server: ldap.Server;
   readonly #sockets = new Set<Socket>();
 
-  constructor({ implicit, upgrade }: Tls = {}) {
+  constructor({ implicit, upgrade, injected }: Tls = {}) {
     const tls = implicit && { certificate: implicit.pem.cert, key: implicit.pem.key };
     this.#server = ldap.createServer(tls);
     const { server } = this.#server as unknown as { readonly server: NetServer };
@@ -93,6 +95,7 @@ export class DirectoryServer {
       if (upgrade === undefined) return response.end(2);
       response.end(0);
       const { connection } = request;
+      if (injected !== undefined) connection.write(injected);
       connection.removeAllListeners('data');
       const secureContext = createSecureContext(upgrade.pem);
       const secure = new TLSSocket(connection, { isServer: true, secureContext });
