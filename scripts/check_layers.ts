@@ -65,6 +65,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['data/'],
     ['instance/'],
     ['monitoring/'],
+    ['directory/'],
     ['people/'],
     ['texts/'],
     ['operations/'],

@@ -27,6 +27,7 @@ type Group =
   | 'Administration'
   | 'Pages'
   | 'Users'
+  | 'Directory'
   | 'Endpoints'
   | 'Tokens'
   | 'Lifetimes'

@@ -5,8 +5,8 @@ import type { Ledger } from './ledger.ts';
 
 const PAUSE_MS = 20;
 const MOST_AT_ONCE = 3;
-/** With the pauses, about half a minute in which no server responds. */
-const MOST_ATTEMPTS = 1000;
+/** The longest time in which no server may respond. */
+const LONGEST_OUTAGE_MS = 120_000;
 
 /**
  * An honest client with one refresh token. It refreshes again and again, sometimes with several concurrent requests. If
@@ -54,7 +54,7 @@ export class Lineage {
   async advance(anywhere: () => Connection): Promise<void> {
     if (this.#isLockedOut) return pause(PAUSE_MS);
     const firstSentMs = performance.now();
-    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
+    while (performance.now() - firstSentMs < LONGEST_OUTAGE_MS) {
       const outcomes = await Promise.all(this.#requests().map(() => refresh(anywhere(), this.#current)));
       this.#ledger.unanswered += outcomes.filter((outcome) => outcome === 'unknown').length;
       const successors = new Set(

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { IssuedByOperator, OperatorIssue, Principal } from '@grantd/core';
 import type { Cluster } from '../deployments/cluster.ts';
 import type { Library } from '../deployments/library.ts';
@@ -83,6 +84,33 @@ export function operatorOf(cluster: Cluster, library: Library, subject: string):
     }
     return { order: pair };
   }
+}
+
+const RETRY_MS = 500;
+
+/**
+ * An operator for loads during outages: repeats what failed. An ending takes from its first attempt to its last.
+ * @param longestMs after which an error is final
+ */
+export function patient(operator: Operator, longestMs: number): Operator {
+  const untilDone = async <T>(attempt: () => Promise<T>): Promise<T> => {
+    const startedAtMs = performance.now();
+    for (;;) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (performance.now() - startedAtMs > longestMs) throw error;
+        await pause(RETRY_MS);
+      }
+    }
+  };
+  return {
+    issue: (order) => untilDone(() => operator.issue(order)),
+    async end(order) {
+      const startNs = monotonicNs();
+      return { ...(await untilDone(() => operator.end(order))), startNs };
+    },
+  };
 }
 
 /** Tokens live for at least an hour. The rest of that hour is a margin for clocks. */

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import type { Cluster } from '../deployments/cluster.ts';
 import { openLibrary, registerClients, registerPerson } from '../deployments/library.ts';
-import type { Progress, ThreadOrder } from './history_thread.ts';
-import { operatorOf } from './operator.ts';
+import type { Progress, Stop, ThreadOrder } from './history_thread.ts';
+import { operatorOf, patient } from './operator.ts';
 import { serveOperator } from './remote_operator.ts';
 import { add, emptyTally, type Tally } from './tally.ts';
 
@@ -12,11 +12,20 @@ interface HistoriesOrder {
   readonly threads: number;
   /** Whether to run each scenario once before random selection starts. */
   readonly eachScenario?: boolean;
+  /** Concurrent runs of scenarios per thread. */
+  readonly lanes?: number;
+  /** Milliseconds that each lane waits between two runs. Default: not at all. */
+  readonly restMs?: number;
+  /** Whether the database already has the clients of the load. */
+  readonly hasClients?: boolean;
+  /** Milliseconds for which the operator repeats what failed. Default: it fails at once. */
+  readonly operatorPatienceMs?: number;
+  /** Ends the run before it has all histories. Those that have begun are completed. */
+  readonly signal?: AbortSignal;
   /** Called now and then with the progress. */
   readonly onProgress?: (soFar: Tally) => void;
 }
 
-/** Concurrent runs of scenarios per thread. */
 const LANES = 12;
 /** Connections of each thread to each process. */
 const CONNECTIONS_EACH = 4;
@@ -25,24 +34,29 @@ const CONNECTIONS_EACH = 4;
  * Runs histories on a new cluster and checks them.
  * @throws Error if a server gave an impossible response, or an operator's command failed
  */
-export async function runHistories(
-  cluster: Cluster,
-  { histories, threads, eachScenario = false, onProgress }: HistoriesOrder,
-): Promise<Tally> {
+export async function runHistories(cluster: Cluster, order: HistoriesOrder): Promise<Tally> {
+  const { histories, threads, eachScenario = false, lanes = LANES, restMs = 0, onProgress } = order;
+  const { hasClients = false, operatorPatienceMs = 0, signal } = order;
   const library = await openLibrary(cluster);
   try {
-    await registerClients(library);
-    const operator = operatorOf(cluster, library, await registerPerson(cluster, 'alice'));
-    const order: ThreadOrder = {
+    if (!hasClients) await registerClients(library);
+    const impatient = operatorOf(cluster, library, await registerPerson(cluster, 'alice'));
+    const operator = operatorPatienceMs === 0 ? impatient : patient(impatient, operatorPatienceMs);
+    const threadOrder: ThreadOrder = {
       addresses: cluster.servers.map(({ address }) => address),
       connectionsEach: CONNECTIONS_EACH * cluster.connectionsToReachAll,
       histories: Math.ceil(histories / threads),
-      lanes: LANES,
+      lanes,
+      restMs,
       eachScenario,
     };
     const tally = emptyTally();
     const running = Array.from({ length: threads }, () => {
-      const worker = new Worker(new URL('history_thread.ts', import.meta.url), { workerData: order });
+      const worker = new Worker(new URL('history_thread.ts', import.meta.url), {
+        workerData: threadOrder,
+      });
+      const stop: Stop = { stop: true };
+      signal?.addEventListener('abort', () => worker.postMessage(stop));
       return {
         worker,
         ended: endOf(worker, operator, (part) => {

@@ -28,6 +28,22 @@ const NEW_TABLES = [
   'api_requests',
 ];
 
+/** Added to users since the first version. */
+const NEW_INDEXES = [
+  'people_by_name_key',
+  'people_to_make_searchable',
+  'people_by_verified_email',
+  'people_by_directory_id',
+];
+const NEW_COLUMNS = [
+  'name_key',
+  'revision',
+  'search_text',
+  'import_digest',
+  'verified_email',
+  'directory_id',
+];
+
 for (const database of DATABASES) {
   describe(`a database of the program's first version on ${database.name}`, {
     skip: database.absence,
@@ -44,9 +60,8 @@ for (const database of DATABASES) {
       for (const table of NEW_TABLES)
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
-      for (const index of ['people_by_name_key', 'people_to_make_searchable', 'people_by_verified_email'])
-        await database.run(folder, `DROP INDEX ${schema}${index}`);
-      for (const column of ['name_key', 'revision', 'search_text', 'import_digest', 'verified_email'])
+      for (const index of NEW_INDEXES) await database.run(folder, `DROP INDEX ${schema}${index}`);
+      for (const column of NEW_COLUMNS)
         await database.run(folder, `ALTER TABLE ${schema}people DROP COLUMN ${column}`);
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(

@@ -39,12 +39,13 @@ function show(flags: GivenFlags): void {
 
 async function check(flags: GivenFlags): Promise<void> {
   const configuration = serverConfiguration(flags);
-  const [{ tlsFilesOf }, { readOperator }] = await Promise.all([
+  const [{ directoryOf, tlsFilesOf }, { readOperator }] = await Promise.all([
     import('../serve/serve.ts'),
     import('../pages/operator.ts'),
   ]);
   await tlsFilesOf(configuration, process.env);
   readOperator(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
+  (await directoryOf(configuration, process.env))?.close();
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);
 }

@@ -24,6 +24,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['export', async () => (await import('./apply.ts')).exportCommand()],
   ['group', async () => (await import('./group.ts')).groupCommands()],
   ['mail', async () => (await import('./mail.ts')).mailCommands()],
+  ['directory', async () => (await import('./directory.ts')).directoryCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],

@@ -10,6 +10,7 @@ import { OPTION_NAMES } from '../config/options.ts';
 import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
 import {
+  refuseContradictoryDirectory,
   refuseContradictoryMail,
   refuseContradictoryMetrics,
   refuseContradictoryTls,
@@ -60,6 +61,7 @@ export function serverConfiguration(flags: GivenFlags): Configuration {
   refuseContradictoryMetrics(configuration);
   refuseContradictoryMail(configuration);
   refuseOpenAdministration(configuration);
+  refuseContradictoryDirectory(configuration);
   for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
   warnOfPasswordInFlag(configuration);
   return configuration;

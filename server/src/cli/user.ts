@@ -351,6 +351,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     createdAt: timeOf(person.createdAtMs),
     disabledAt: timeOf(state?.disabledAtMs),
     ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
+    ...(person.directoryId !== undefined && { directoryId: person.directoryId }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -374,6 +375,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       disabled: shown.disabledAt,
       groups: person.groups?.join(', '),
       password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
+      directory: person.directoryId,
     }),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...shown.sessions.map(

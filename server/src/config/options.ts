@@ -81,6 +81,38 @@ function isDomain(domain: string): boolean {
   return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(domain);
 }
 
+/** Whether a text is the URL of a directory server. */
+function isLdapUrl(url: string): boolean {
+  return /^ldaps?:\/\/[^/?#@]+\/?$/.test(url) && URL.canParse(url) && new URL(url).hostname !== '';
+}
+
+/** Whether a text can be the name of an attribute of a directory (RFC 4512 §2.5). */
+function isAttribute(name: string): boolean {
+  return /^(?:[a-z][\w-]*|\d+(?:\.\d+)+)$/i.test(name);
+}
+
+/** Claims that are not single texts, or that grantd sets itself. */
+const UNMAPPED_CLAIMS = ['sub', 'groups', 'address', 'email_verified', 'phone_number_verified', 'updated_at'];
+
+function readLdapClaims(
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> | undefined {
+  const fits = ([claim, attribute]: [string, unknown]) =>
+    claim !== '' &&
+    !UNMAPPED_CLAIMS.includes(claim) &&
+    typeof attribute === 'string' &&
+    isAttribute(attribute);
+  return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
+}
+
+function readLdapGroups(
+  given: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, string>> | undefined {
+  const fits = ([dn, group]: [string, unknown]) =>
+    dn.includes('=') && typeof group === 'string' && group !== '';
+  return Object.entries(given).every(fits) ? (given as Readonly<Record<string, string>>) : undefined;
+}
+
 /** A range of IP addresses with a common prefix. */
 interface Network {
   readonly address: string;
@@ -455,6 +487,143 @@ export const OPTIONS = {
     wholeNumber(8, 128),
     'Minimum characters of passwords that users choose. Common passwords and the username are refused too.',
     12,
+  ),
+
+  ldapUrl: optionWithoutDefault(
+    'Directory',
+    textList(
+      'URLS',
+      'ldaps://HOST:PORT or ldap://HOST:PORT, or several servers of one directory separated by commas',
+      isLdapUrl,
+      1,
+    ),
+    'LDAP servers or domain controllers whose users may sign in: ldaps:// for TLS from the start, ldap:// for STARTTLS. The server asks them in this order (docs/directory.md).',
+    'none, so all users are local',
+  ),
+  ldapKind: option(
+    'Directory',
+    oneOf('ldap', 'active_directory'),
+    'Kind of the directory. It decides which attributes are used unless other options name them.',
+    'ldap',
+  ),
+  ldapTls: option(
+    'Directory',
+    oneOf('required', 'off'),
+    'Whether connections need TLS with a valid certificate. off is for directories on loopback only.',
+    'required',
+  ),
+  ldapCa: optionWithoutDefault(
+    'Directory',
+    FILE,
+    'PEM file of the CAs that issue the certificates of the LDAP servers.',
+    'the CAs that Node trusts',
+  ),
+  ldapBindDn: optionWithoutDefault(
+    'Directory',
+    text('DN', 'a distinguished name such as cn=grantd,dc=example,dc=com, or user@example.com', (dn) =>
+      /[=@\\]/.test(dn),
+    ),
+    'Account that the server uses to search the directory. It only needs to read.',
+    'none; the server searches anonymously',
+  ),
+  ldapBindPasswordFile: optionWithoutDefault(
+    'Directory',
+    FILE,
+    'File with the password of this account. Only its owner may read it.',
+    'none',
+  ),
+  ldapBindPassword: optionWithoutDefault(
+    'Directory',
+    text('PASSWORD', 'a text without line breaks', (password) => /^[^\r\n]+$/.test(password)),
+    'The password itself.',
+    'none',
+    { isSecret: true },
+  ),
+  ldapBase: optionWithoutDefault(
+    'Directory',
+    text('DN', 'a distinguished name such as ou=people,dc=example,dc=com', (dn) => dn.includes('=')),
+    'Entry under which the users are.',
+    'none; required with ldapUrl',
+  ),
+  ldapFilter: optionWithoutDefault(
+    'Directory',
+    text('FILTER', 'an LDAP filter with {username}, such as (uid={username})', (filter) =>
+      filter.includes('{username}'),
+    ),
+    'Filter that finds a user. The server puts the typed username in place of {username}, escaped.',
+    '(&(objectClass=person)(uid={username})); for Active Directory (&(objectCategory=person)(objectClass=user)(sAMAccountName={username}))',
+    { section: 'RFC 4515 §3' },
+  ),
+  ldapIdAttribute: optionWithoutDefault(
+    'Directory',
+    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
+    'Attribute that never changes and is never reused. It ties the entry to the user.',
+    'entryUUID; for Active Directory objectGUID',
+  ),
+  ldapUsernameAttribute: optionWithoutDefault(
+    'Directory',
+    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
+    'Attribute with the username.',
+    'uid; for Active Directory sAMAccountName',
+  ),
+  ldapClaims: optionWithoutDefault(
+    'Directory',
+    block('{"CLAIM": "ATTRIBUTE", …}', readLdapClaims),
+    'Claims whose values come from the directory, with their attributes.',
+    'name, given_name, family_name, email and phone_number, from cn (Active Directory: displayName), givenName, sn, mail and telephoneNumber',
+  ),
+  ldapEmailVerified: option(
+    'Directory',
+    trueOrFalse,
+    'Whether email addresses of the directory count as verified. Only set it if users cannot change them there.',
+    false,
+  ),
+  ldapGroups: optionWithoutDefault(
+    'Directory',
+    block('{"DISTINGUISHED NAME": "GROUP", …}', readLdapGroups),
+    'Groups of the directory, with the groups that their members are in here.',
+    'none, so the directory decides about no group',
+  ),
+  ldapGroupAttribute: option(
+    'Directory',
+    text('ATTRIBUTE', 'the name of an attribute', isAttribute),
+    'Attribute of a user with the distinguished names of their groups.',
+    'memberOf',
+  ),
+  ldapGroupFilter: optionWithoutDefault(
+    'Directory',
+    text(
+      'FILTER',
+      'an LDAP filter with {dn} or {username}, such as (member={dn})',
+      (filter) => filter.includes('{dn}') || filter.includes('{username}'),
+    ),
+    'Filter that finds the groups of a user, for directories without such an attribute. {dn} is the user’s entry, {username} its username.',
+    'none; the attribute is used',
+    { section: 'RFC 4515 §3' },
+  ),
+  ldapGroupBase: optionWithoutDefault(
+    'Directory',
+    text('DN', 'a distinguished name such as ou=groups,dc=example,dc=com', (dn) => dn.includes('=')),
+    'Entry under which this filter looks for groups.',
+    'the value of ldapBase',
+  ),
+  ldapConnections: option(
+    'Directory',
+    wholeNumber(1, 100),
+    'Maximum connections to the directory per process.',
+    8,
+  ),
+  ldapConnectTimeoutMs: option(
+    'Directory',
+    milliseconds(1),
+    'Milliseconds to wait for a connection with TLS before the next server is asked, or the sign-in fails with 503.',
+    2000,
+  ),
+  ldapTimeoutMs: option(
+    'Directory',
+    milliseconds(1),
+    'Milliseconds to wait for each answer of the directory, and for a free connection, before the sign-in fails with 503.',
+    5000,
   ),
 
   ...SHARED_OPTIONS,

@@ -4,6 +4,7 @@ import { isJsonObject } from '@grantd/core/options';
 import type { Decrypter, Encrypter } from 'age-encryption';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
+import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 
 // A backup is a tar archive in an age file (ADR 86). With `age --decrypt FILE | tar x` it can be read without grantd.
@@ -266,18 +267,7 @@ export function passphraseOf(
  * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
  */
 export function readPassphrase(path: string, source: string, user = process.getuid?.()): string {
-  let text: string;
-  try {
-    const { uid, mode } = statSync(path);
-    if (user !== undefined && ((uid !== user && uid !== 0) || (mode & 0o077) !== 0))
-      throw new ConfigurationRefused(
-        `${source}: ${path} can be read by others: run chown ${user} ${path} and chmod 600 ${path}, and choose another passphrase if anyone else may have read it`,
-      );
-    text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
-  } catch (error) {
-    if (error instanceof ConfigurationRefused) throw error;
-    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`);
-  }
+  const text = readPrivateText(path, source, 'passphrase', user);
   if (isPassphrase(text)) return text;
   throw new ConfigurationRefused(`${source}: ${path}: expected ${PASSPHRASE_FORM}`);
 }

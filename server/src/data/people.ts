@@ -18,12 +18,14 @@ export interface Person {
   readonly revision: number;
   /** Names of the groups, sorted. Absent if there are none. */
   readonly groups?: readonly string[];
+  /** Identifier of the user’s entry in the directory, which checks their password. Absent for local users. */
+  readonly directoryId?: string;
 }
 
 /** The password hash of users without a password. No password fits it. */
 export const NO_PASSWORD = '';
 
-export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
+export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'>;
 
 /** A user from another server. */
 export interface ImportedPerson extends NewPerson {
@@ -54,16 +56,19 @@ export interface PeopleFilter {
 
 /** The users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface People {
-  /** @returns `undefined` if the name is taken */
+  /** @returns `undefined` if the name is taken, or the entry of the directory belongs to another user */
   add(person: NewPerson): Promise<Person | undefined>;
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** The user with this entry in the directory, unless they have a local password. */
+  byDirectoryId(id: string): Promise<Person | undefined>;
   /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
   byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
   /** Sorted by name. */
   list(filter?: PeopleFilter): Promise<readonly Person[]>;
   /**
+   * Sets the password of a user, who is a local user from then on.
    * @param from the hash that is replaced, for a compare-and-set
    * @returns `false` if the user does not exist, or has another hash than `from`
    */
@@ -73,6 +78,11 @@ export interface People {
    * @returns `false` if the password has changed or the user was removed
    */
   replacePasswordHash(subject: string, before: string, after: string): Promise<boolean>;
+  /**
+   * Ties a user to their entry in the directory, and deletes the local password.
+   * @returns `false` if the user does not exist, or the entry belongs to another user
+   */
+  setDirectoryId(subject: string, id: string): Promise<boolean>;
   /** Finds the users who have one of these name keys. @param keys at most `IMPORT_BATCH` */
   byNameKeys(keys: readonly string[]): Promise<readonly NamedPerson[]>;
   /**
@@ -105,8 +115,8 @@ export interface People {
 export const IMPORT_BATCH = 500;
 
 /** A new user as stored, with a subject identifier and a normalized name. */
-export function personToKeep({ name, passwordHash, claims }: NewPerson, subject = newIdentifier()): Person {
-  return { subject, name: nameAsKept(name), passwordHash, claims, createdAtMs: Date.now(), revision: 0 };
+export function personToKeep({ name, ...person }: NewPerson, subject = newIdentifier()): Person {
+  return { ...person, subject, name: nameAsKept(name), createdAtMs: Date.now(), revision: 0 };
 }
 
 const MAX_LENGTH = 128;
@@ -217,7 +227,7 @@ export function applicationClaims(stored: StoredClaims, getUserClaims: GetUserCl
   };
 }
 
-const STORED_COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision';
+const STORED_COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision, directory_id';
 
 /** Separates group names, which have no line breaks. */
 const COLUMNS = `${STORED_COLUMNS}, (
@@ -243,13 +253,22 @@ function padded(values: readonly string[]): readonly string[] {
 const PEOPLE_SQL = {
   add: `
     INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
-    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, $7, $8, CAST($9 AS text), $10
+    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, CAST($7 AS text), $8, $9, CAST($10 AS text), $11
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
+  // An earlier version that serves the same database sets a password without removing the identifier.
+  byDirectoryId: `
+    SELECT ${COLUMNS} FROM grantd.people
+    WHERE issuer = $1 AND directory_id = $2 AND password_hash = '${NO_PASSWORD}'`,
+  setDirectoryId: `
+    UPDATE grantd.people SET directory_id = $3, password_hash = '${NO_PASSWORD}'
+    WHERE issuer = $1 AND subject = $2 AND NOT EXISTS (
+      SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject <> $2 AND directory_id = $3)
+    RETURNING subject`,
   byVerifiedEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
     ORDER BY created_at_ms, subject LIMIT $3`,
@@ -276,7 +295,7 @@ const PEOPLE_SQL = {
     UPDATE grantd.people SET password_hash = $4
     WHERE issuer = $1 AND subject = $2 AND password_hash = $3 RETURNING subject`,
   setPassword: `
-    UPDATE grantd.people SET password_hash = $3
+    UPDATE grantd.people SET password_hash = $3, directory_id = NULL
     WHERE issuer = $1 AND subject = $2 AND (CAST($4 AS text) IS NULL OR password_hash = $4) RETURNING subject`,
 
   update: `
@@ -400,6 +419,11 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     },
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
+    byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
+    async setDirectoryId(subject, id) {
+      const [changed] = await tables.write([PEOPLE_SQL.setDirectoryId, issuer, subject, id]);
+      return changed?.length === 1;
+    },
     byVerifiedEmail: async (address, limit) =>
       (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
     list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
@@ -461,13 +485,13 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
 
 /** The values of a new row, in the order of the statement. */
 function valuesOf(person: Person): readonly (string | number | null)[] {
-  const { subject, name, passwordHash, claims, createdAtMs } = person;
-  const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs];
+  const { subject, name, passwordHash, claims, createdAtMs, directoryId = null } = person;
+  const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, directoryId];
   return [...columns, nameKey(name), searchTextOf(person), verifiedEmailOf(claims)];
 }
 
 function personOf(row: TableRow): Person {
-  const { group_names: groups } = row;
+  const { group_names: groups, directory_id: directoryId } = row;
   return {
     subject: String(row.subject),
     name: String(row.name),
@@ -476,6 +500,7 @@ function personOf(row: TableRow): Person {
     createdAtMs: Number(row.created_at_ms),
     revision: Number(row.revision),
     ...(typeof groups === 'string' && { groups: groups.split('\n') }),
+    ...(typeof directoryId === 'string' && { directoryId }),
   };
 }
 
@@ -489,6 +514,8 @@ export interface Attempts {
    * @returns the number of attempts in the window, and when the window ends
    */
   count(keyDigest: string, nowMs: number, windowMs: number): Promise<AttemptsOfWindow>;
+  /** Subtracts an attempt that was counted. */
+  takeBack(keyDigest: string): Promise<void>;
   forget(keyDigest: string): Promise<void>;
 }
 
@@ -505,6 +532,9 @@ const ATTEMPTS_SQL = {
       ends_at_ms = CASE WHEN a.ends_at_ms <= $3 THEN excluded.ends_at_ms ELSE a.ends_at_ms END
     RETURNING attempts, ends_at_ms`,
 
+  takeBack: `
+    UPDATE grantd.sign_in_attempts SET attempts = attempts - 1
+    WHERE issuer = $1 AND key_digest = $2 AND attempts > 0`,
   forget: 'DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND key_digest = $2',
 };
 
@@ -514,6 +544,9 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
       const [rows] = await tables.write([ATTEMPTS_SQL.count, issuer, keyDigest, nowMs, nowMs + windowMs]);
       const [counted] = rows ?? [];
       return { attempts: Number(counted?.attempts), endsAtMs: Number(counted?.ends_at_ms) };
+    },
+    async takeBack(keyDigest) {
+      await tables.write([ATTEMPTS_SQL.takeBack, issuer, keyDigest]);
     },
     async forget(keyDigest) {
       await tables.write([ATTEMPTS_SQL.forget, issuer, keyDigest]);

@@ -232,5 +232,14 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP TABLE grantd.api_requests',
     },
+    // Users of a directory.
+    {
+      expand: `
+      -- The stable identifier of the user's entry. It counts only while the user has no local password.
+      ALTER TABLE grantd.people ADD COLUMN directory_id text COLLATE "C";
+      CREATE UNIQUE INDEX people_by_directory_id ON grantd.people (issuer, directory_id) WHERE directory_id IS NOT NULL;
+      `,
+      down: 'DROP INDEX grantd.people_by_directory_id; ALTER TABLE grantd.people DROP COLUMN directory_id',
+    },
   ],
 };

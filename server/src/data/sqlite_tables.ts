@@ -249,6 +249,15 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP TABLE api_requests',
   },
+  // Users of a directory.
+  {
+    expand: `
+    -- The stable identifier of the user's entry. It counts only while the user has no local password.
+    ALTER TABLE people ADD COLUMN directory_id TEXT;
+    CREATE UNIQUE INDEX people_by_directory_id ON people (issuer, directory_id) WHERE directory_id IS NOT NULL;
+    `,
+    down: 'DROP INDEX people_by_directory_id; ALTER TABLE people DROP COLUMN directory_id',
+  },
 ];
 
 /**

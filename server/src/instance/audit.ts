@@ -47,6 +47,10 @@ export function audited({ storage, people, groups, scopeTexts }: Recorded, kind:
       const isDone = await people.setPasswordHash(subject, hash, from);
       return recorded(isDone, isDone, 'person_password_set', subject, actor);
     },
+    async setDirectoryId(subject, id) {
+      const isDone = await people.setDirectoryId(subject, id);
+      return recorded(isDone, isDone, 'person_changed', subject, actor);
+    },
     // One event for a transaction: fifty thousand events would bury those of revocations.
     async addImported(imported, importId) {
       const added = await people.addImported(imported, importId);

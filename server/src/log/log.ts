@@ -300,6 +300,11 @@ export const PAGE_REASONS = {
   person_unknown: 'No user has this name.',
   password_wrong: 'The password is wrong.',
   person_disabled: 'The user is disabled.',
+  password_expired: 'The password has expired in the directory, or must be changed there first.',
+  directory_entry_ambiguous: 'The filter of the directory finds several entries.',
+  directory_name_taken: 'The directory’s username belongs to a user who is not tied to this entry.',
+  directory_name_refused: 'The directory’s username is not allowed here.',
+  directory_unavailable: 'The directory did not answer, or refused the server’s own account.',
   person_changed: 'The user’s password or state changed while the server checked the password.',
   person_not_expected: 'The client requires a different user, by an ID token or a claim.',
   too_many_attempts: 'Too many wrong passwords for this name from one IP address.',
@@ -367,8 +372,11 @@ interface PageEvent {
 /** No path of this server is longer. */
 const MAX_PATH = 200;
 
-/** The library’s reason codes for failures outside the library. */
-type FailureReason = Extract<RefusalReason, 'storage_unavailable' | 'unexpected'>;
+/** Reason codes for failures outside the library. */
+type FailureReason = Extract<
+  RefusalReason | PageReason,
+  'storage_unavailable' | 'directory_unavailable' | 'unexpected'
+>;
 
 /** A request without a complete answer. */
 interface OpenRequest {

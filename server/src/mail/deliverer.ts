@@ -161,7 +161,8 @@ export class MailDeliverer {
     if (template === 'password_changed') return { to, view: { template, username } };
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
-    if (template === 'invite' && person.passwordHash !== NO_PASSWORD) return undefined;
+    const isOwnPassword = person.passwordHash !== NO_PASSWORD || person.directoryId !== undefined;
+    if (template === 'invite' && isOwnPassword) return undefined;
     const url = await this.#parts.links.make({ purpose: template, address: to, person, ...browser });
     return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(template) } };
   }
@@ -170,7 +171,8 @@ export class MailDeliverer {
   async #reset(typed: string, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
     const found = await this.#usersOf(typed);
     const enabled: Person[] = [];
-    for (const person of found) if (!(await this.#isDisabled(person))) enabled.push(person);
+    for (const person of found)
+      if (person.directoryId === undefined && !(await this.#isDisabled(person))) enabled.push(person);
     const [first] = enabled;
     const to = first && verifiedAddressOf(first);
     if (first === undefined || to === undefined || !isAddress(to)) return undefined;

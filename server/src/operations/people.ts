@@ -199,6 +199,11 @@ export async function invitePerson(
   if (person === undefined) throw nameTaken(name);
   if (added === undefined && (person.name !== nameAsKept(name) || person.passwordHash !== NO_PASSWORD))
     throw nameTaken(name);
+  if (person.directoryId !== undefined)
+    throw new OperationRefused(
+      'conflict',
+      `${name} signs in through the directory, so there is no password to choose`,
+    );
   if (person.claims.email !== email)
     throw new OperationRefused(
       'conflict',

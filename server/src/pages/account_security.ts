@@ -65,6 +65,7 @@ async function securityOf(
   const view = {
     ...(await accountView(c, parts, session, 'security')),
     minLength: parts.passwordRules.minLength,
+    isOfDirectory: session.person.directoryId !== undefined,
     ...refused,
   };
   return securityPage(view, pageSetting(c, parts));
@@ -103,6 +104,8 @@ export async function checkPassword(
 
 export interface SecurityView extends AccountView {
   readonly minLength: number;
+  /** Whether a directory has the password, so that it cannot be changed here. */
+  readonly isOfDirectory?: boolean;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
 }
@@ -120,7 +123,10 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
       isProblem: problem !== undefined,
       body: html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
-${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+${
+  view.isOfDirectory === true
+    ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>`
+    : html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -129,10 +135,11 @@ ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.new
 <button id="change-password" type="submit" class="primary">${account.changePassword}</button>
 </form>
 </div>
-</section>
-${revealScript()}`,
+${revealScript()}`
+}
+</section>`,
     }),
-    runsReveal: true,
+    runsReveal: view.isOfDirectory !== true,
   };
 }
 

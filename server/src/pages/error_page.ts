@@ -1,6 +1,7 @@
 import { errorResponse, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
 import { html } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { DirectoryFault } from '../directory/contract.ts';
 import type { PageName, PageReason } from '../log/log.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
@@ -11,10 +12,19 @@ import { type Page, type PageSetting, pageSetting, renderPage } from './layout.t
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 
+/** Seconds after which the directory may answer again. */
+const DIRECTORY_RETRY_SECONDS = 5;
+
 /** Answers an error: back to the client if that is safe, else with a page. */
 export function answerError(parts: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
   const { requestLog } = parts;
   const requestId = requestIdOf(c);
+  if (error instanceof DirectoryFault) {
+    requestLog.failure(requestId, 'directory_unavailable', error);
+    c.header('retry-after', String(DIRECTORY_RETRY_SECONDS));
+    const view = { secondsToWait: DIRECTORY_RETRY_SECONDS, detail: { requestId } };
+    return renderProblem(c, parts, { problem: 'unavailable', ...view }, 503);
+  }
   if (error instanceof PageProblem) {
     const { problem, status, page, reason, clientId } = error;
     const about = clientId === undefined ? {} : { clientId };

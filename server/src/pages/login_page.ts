@@ -37,6 +37,10 @@ const PROBLEMS = {
   person_disabled: { problem: 'account_disabled', status: 403 },
   person_changed: { problem: 'credentials_wrong', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
+  password_expired: { problem: 'password_expired', status: 403 },
+  directory_entry_ambiguous: { problem: 'credentials_wrong', status: 403 },
+  directory_name_taken: { problem: 'credentials_wrong', status: 403 },
+  directory_name_refused: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
   too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
 } as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;

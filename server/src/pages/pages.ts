@@ -5,9 +5,12 @@ import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
+import type { Directory } from '../directory/contract.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
+import { DirectorySignIn } from '../people/directory.ts';
+import { AccessEnding } from '../people/groups.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { PasswordRules } from '../people/passwords.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -58,6 +61,8 @@ interface Surroundings {
   readonly notifyClients: NotifyClients;
   /** `undefined` if the server sends no emails. */
   readonly mail: PageParts['mail'];
+  /** `undefined` if all users are local. */
+  readonly directory: Directory | undefined;
 }
 
 /** The parts of an instance that pages use. */
@@ -66,6 +71,7 @@ type PageData = Pick<
   | 'issuer'
   | 'storage'
   | 'people'
+  | 'groups'
   | 'ownPeople'
   | 'sessions'
   | 'consents'
@@ -84,7 +90,7 @@ const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
 /** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, notifyClients, mail }: Surroundings,
+  { settings, server, requestLog, operator, notifyClients, mail, directory }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
@@ -127,6 +133,12 @@ export function openPages(
       storage,
       hasher,
       limit: new AttemptLimit(attempts, secret, clock),
+      directory:
+        directory &&
+        new DirectorySignIn({
+          ...{ directory, people, clock, groups: instance.groups },
+          access: new AccessEnding({ people, clock, groups: instance.groups, storage: instance.storage }),
+        }),
     },
     clientAddress: clientAddress(settings.trustedProxies ?? []),
     ownPeople,

@@ -153,8 +153,11 @@ export class LinkBook {
 /** Whether a link was made for this user as they are: a new password or address ends links that set a password. */
 export function isCurrent(link: MailedLink, person: Person): boolean {
   if (link.subject !== person.subject || link.passwordDigest !== digestOf(person.passwordHash)) return false;
+  if (link.purpose === 'verify') return true;
+  // The directory has the password.
+  if (person.directoryId !== undefined) return false;
   if (link.purpose === 'invite') return person.passwordHash === NO_PASSWORD;
-  return link.purpose === 'verify' || verifiedAddressOf(person) === link.address;
+  return verifiedAddressOf(person) === link.address;
 }
 
 /** Whether a link was asked for in the browser with this cookie. Links that an operator asked for belong to none. */

@@ -60,9 +60,10 @@ export class SelfService {
     return ended;
   }
 
-  /** @returns the user with the new password; `undefined` if it was changed by another request */
+  /** @returns the user with the new password; `undefined` if another request has changed it, or a directory has it */
   async changePassword(person: Person, password: string, language: string): Promise<Person | undefined> {
     const { people, hasher } = this.#parts;
+    if (person.directoryId !== undefined) return undefined;
     const passwordHash = await hasher.hash(password);
     if (!(await people.setPasswordHash(person.subject, passwordHash, person.passwordHash))) return undefined;
     const changed = { ...person, passwordHash };

@@ -2,6 +2,8 @@ import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import { type Attempts, isName, nameKey, type People, type Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
+import { DirectoryFault } from '../directory/contract.ts';
+import type { DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
 
 export interface SignInParts {
@@ -9,11 +11,13 @@ export interface SignInParts {
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly hasher: PasswordHasher;
   readonly limit: AttemptLimit;
+  /** `undefined` if all users are local. */
+  readonly directory: DirectorySignIn | undefined;
 }
 
 export type SignIn =
   | { readonly person: Person }
-  | { readonly refused: 'person_unknown' | 'password_wrong' | 'person_disabled' }
+  | { readonly refused: DirectorySignInRefusal }
   | { readonly refused: 'too_many_attempts' | 'too_many_sign_ins'; readonly secondsToWait: number };
 
 /** The time in which a full queue moves on. */
@@ -22,9 +26,10 @@ const SECONDS_TO_WAIT = 5;
 /**
  * Checks a username and a password. An unknown name costs as much as a wrong password.
  * @param placeOf returns where the attempt comes from, for the limits
+ * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
-  { people, storage, hasher, limit }: SignInParts,
+  { people, storage, hasher, limit, directory }: SignInParts,
   typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
@@ -37,37 +42,64 @@ export async function signIn(
     const secondsToWait = await limit.begin(name, place.name);
     if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 
-    const checked = await checkPassword({ people, hasher }, person, password, place);
-    if (checked === undefined) return { refused: person === undefined ? 'person_unknown' : 'password_wrong' };
-    const state = await storage.getPrincipalState('subject', checked.subject);
+    const checked =
+      directory?.decidesAbout(person) === true
+        ? await askDirectory({ directory, hasher, limit }, typedName, password, { name, place })
+        : await checkPassword({ people, hasher }, person, password, place);
+    if ('refused' in checked) return checked;
+    const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
     await limit.succeeded(name, place.name);
-    return { person: checked };
+    return checked;
   };
   // Queues before counting, so that a refused request does not count as an attempt.
   return hasher.admit(place, check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
 }
 
+/** The same work as for a local user runs meanwhile, so that a fast answer does not tell who is a user of the directory. */
+async function askDirectory(
+  {
+    directory,
+    hasher,
+    limit,
+  }: { readonly directory: DirectorySignIn } & Pick<SignInParts, 'hasher' | 'limit'>,
+  typedName: string,
+  password: string,
+  { name, place }: { readonly name: string; readonly place: Place },
+): Promise<SignIn> {
+  try {
+    const [outcome] = await Promise.all([
+      directory.signIn(typedName, password),
+      hasher.fits(password, undefined, place),
+    ]);
+    return outcome;
+  } catch (error) {
+    if (error instanceof DirectoryFault) await limit.giveBack(name, place.name);
+    throw error;
+  }
+}
+
 /**
  * Checks a password, and replaces a hash from another server.
- * @returns the user with the stored hash, which the session depends on; `undefined` if the password is wrong
+ * @returns the user with the stored hash, which the session depends on
  */
 async function checkPassword(
   { people, hasher }: Pick<SignInParts, 'people' | 'hasher'>,
   person: Person | undefined,
   password: string,
   place: Place,
-): Promise<Person | undefined> {
+): Promise<SignIn> {
   const { fits, upgraded } = await hasher.check(password, person?.passwordHash, place);
-  if (person === undefined || !fits) return undefined;
-  if (upgraded === undefined) return person;
+  if (person === undefined) return { refused: 'person_unknown' };
+  if (!fits) return { refused: 'password_wrong' };
+  if (upgraded === undefined) return { person };
   if (await people.replacePasswordHash(person.subject, person.passwordHash, upgraded))
-    return { ...person, passwordHash: upgraded };
+    return { person: { ...person, passwordHash: upgraded } };
   // Another sign-in has replaced the hash, or the password has changed.
   const current = await people.bySubject(person.subject);
   return current !== undefined && (await hasher.fits(password, current.passwordHash, place))
-    ? current
-    : undefined;
+    ? { person: current }
+    : { refused: 'password_wrong' };
 }
 
 const MAX_ATTEMPTS = 10;
@@ -107,6 +139,11 @@ export class AttemptLimit {
     const key = await this.#keyOf(name, place);
     const { attempts, endsAtMs } = await this.#attempts.count(key, nowMs, this.#most.windowMs);
     return attempts > this.#most.attempts ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
+  }
+
+  /** Takes back an attempt whose password nobody has checked. */
+  async giveBack(name: string, place: string): Promise<void> {
+    await this.#attempts.takeBack(await this.#keyOf(name, place));
   }
 
   async succeeded(name: string, place: string): Promise<void> {

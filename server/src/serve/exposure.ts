@@ -151,6 +151,26 @@ function isOwnUri(uri: string, issuer: string | undefined): boolean {
   const url = URL.parse(uri);
   return url !== null && isLoopback(url.hostname);
 }
+/** @throws {ConfigurationRefused} an option for the directory has no effect without another */
+export function refuseContradictoryDirectory(configuration: Configuration): void {
+  refuseWithoutNeeded(configuration, NEEDED_OF_DIRECTORY);
+}
+
+const NEEDED_OF_DIRECTORY = [
+  ['ldapUrl', 'ldapBase'],
+  ['ldapBase', 'ldapUrl'],
+  ['ldapCa', 'ldapUrl'],
+  ['ldapBindDn', 'ldapUrl'],
+  ['ldapBindPasswordFile', 'ldapBindDn'],
+  ['ldapBindPassword', 'ldapBindDn'],
+  ['ldapFilter', 'ldapUrl'],
+  ['ldapIdAttribute', 'ldapUrl'],
+  ['ldapUsernameAttribute', 'ldapUrl'],
+  ['ldapClaims', 'ldapUrl'],
+  ['ldapGroups', 'ldapUrl'],
+  ['ldapGroupFilter', 'ldapUrl'],
+  ['ldapGroupBase', 'ldapGroupFilter'],
+] as const satisfies readonly Need[];
 
 /** Options that have no effect without another. */
 const NEEDED = [

@@ -7,6 +7,7 @@ import type { Configuration } from '../config/configuration.ts';
 import type { OptionName, Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
+import type { Directory } from '../directory/contract.ts';
 import {
   type Instance,
   issuerToServe,
@@ -287,6 +288,7 @@ async function openService(
   const operator = readOperator(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
+  const directory = await directoryOf(configuration, environment);
   const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
@@ -321,6 +323,7 @@ async function openService(
     const abandon = () => {
       watch.stop();
       stopping.abort();
+      directory?.close();
       return closeDatabase();
     };
     return {
@@ -334,7 +337,7 @@ async function openService(
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
           return openPages(instance, {
-            ...{ settings, server, requestLog, operator, notifyClients },
+            ...{ settings, server, requestLog, operator, notifyClients, directory },
             mail: mail && { queue: mail.queue, links: mail.links },
           });
         }),
@@ -390,6 +393,19 @@ async function mailService(
   if (settings.smtpUrl === undefined && !settings.demo) return undefined;
   const { openMail } = await import('../mail/mail.ts');
   return openMail(instance, { settings, operator, log });
+}
+
+/**
+ * The directory of the options, whose module is loaded only if there is one.
+ * @throws {ConfigurationRefused} an option of the directory is invalid
+ */
+export async function directoryOf(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<Directory | undefined> {
+  if (configuration.settings.ldapUrl === undefined) return undefined;
+  const { openDirectory } = await import('../directory/directory.ts');
+  return openDirectory(configuration, environment);
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */

@@ -34,6 +34,8 @@ export const DE: Texts = {
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
+      password_expired:
+        'Ihr Passwort ist abgelaufen. Ändern Sie es dort, wo Sie Ihr Firmenkonto verwalten, und melden Sie sich dann hier an.',
       too_many_attempts: 'Zu viele Versuche.',
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
@@ -238,6 +240,8 @@ export const DE: Texts = {
     securityText: 'Wie Sie sich anmelden.',
     password: 'Passwort',
     changePassword: 'Passwort ändern',
+    passwordOfDirectory:
+      'Ihr Passwort gehört zu Ihrem Firmenkonto. Ändern Sie es dort, wo Sie dieses Konto verwalten.',
     exportData: 'Ihre Daten herunterladen',
     exportText: 'Alles, was dieser Server über Sie speichert, als JSON-Datei.',
     exportYes: 'Herunterladen',

@@ -42,6 +42,8 @@ export const EN = {
     problems: {
       credentials_wrong: 'Wrong username or password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
+      password_expired:
+        'Your password has expired. Change it where you manage your work account, then sign in here.',
       too_many_attempts: 'Too many attempts.',
       too_many_sign_ins: 'Too many people are signing in right now.',
       another_person: 'The application requires a different account. Sign in with that account.',
@@ -253,6 +255,8 @@ export const EN = {
     securityText: 'How you sign in.',
     password: 'Password',
     changePassword: 'Change password',
+    passwordOfDirectory:
+      'Your password belongs to your work account. Change it where you manage that account.',
     exportData: 'Download your data',
     exportText: 'Everything that this server stores about you, as a JSON file.',
     exportYes: 'Download',

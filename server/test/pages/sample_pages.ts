@@ -260,6 +260,7 @@ const LINK: LinkView = {
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
+  sample('sign_in_expired', signInPage, { ...SIGN_IN, username: 'alice', problem: 'password_expired' }),
   sample('sign_in_wait', signInPage, {
     ...SIGN_IN,
     username: 'alice',
@@ -346,6 +347,7 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security', securityPage, SECURITY),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
+  sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true }),
   sample('account_email', emailPage, { ...ACCOUNT, current: 'email', email: 'alice@example.com' }),
   sample('account_email_invalid', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice', problem: 'address_invalid' },

@@ -1,0 +1,392 @@
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { type Configuration, typedPath } from '../config/configuration.ts';
+import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { ConfigurationRefused } from '../config/refused.ts';
+import { type Directory, DirectoryFault, type DirectoryRefusal, type DirectoryUser } from './contract.ts';
+import type { LdapConnection, LdapEntry, LdapPool, LdapSettings, RefusedBind } from './ldap.ts';
+
+/** Attributes of a directory. */
+interface Attributes {
+  readonly filter: string;
+  readonly id: string;
+  readonly username: string;
+  readonly claims: Readonly<Record<string, string>>;
+}
+
+const CLAIMS = {
+  name: 'cn',
+  given_name: 'givenName',
+  family_name: 'sn',
+  email: 'mail',
+  phone_number: 'telephoneNumber',
+};
+
+const DEFAULTS: Readonly<Record<Settings['ldapKind'], Attributes>> = {
+  ldap: {
+    filter: '(&(objectClass=person)(uid={username}))',
+    id: 'entryUUID',
+    username: 'uid',
+    claims: CLAIMS,
+  },
+  active_directory: {
+    filter: '(&(objectCategory=person)(objectClass=user)(sAMAccountName={username}))',
+    id: 'objectGUID',
+    username: 'sAMAccountName',
+    claims: { ...CLAIMS, name: 'displayName' },
+  },
+};
+
+/** Says whether an account of Active Directory is disabled, in one of its bits (ACCOUNTDISABLE). */
+const ACCOUNT_CONTROL = 'userAccountControl';
+const ACCOUNT_DISABLED = 0x2;
+
+/** Longer values are left out. */
+const MAX_VALUE = 1000;
+
+/** Groups of a user that are read by a search. */
+const MAX_GROUPS = 1000;
+
+/**
+ * Opens the directory of the options. Connects to it only when a user signs in, so that local users can sign in during
+ * an outage.
+ * @returns `undefined` if all users are local
+ * @throws {ConfigurationRefused} an option is invalid, or a file cannot be used
+ */
+export async function openDirectory(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Promise<Directory | undefined> {
+  const { settings, sourceOf } = configuration;
+  const refuse = (option: OptionName, problem: string): never => {
+    throw new ConfigurationRefused(`${sourceOf(option)}: ${problem}`);
+  };
+  const { ldapUrl: urls, ldapBase: base, ldapTls, ldapCa, ldapGroups = {} } = settings;
+  if (urls === undefined) return undefined;
+  if (base === undefined)
+    return refuse('ldapUrl', `expected ${sourceOf('ldapBase')} with it, the entry under which the users are`);
+  if (ldapTls === 'off') {
+    const remote = urls.find((url) => !isLoopback(new URL(url).hostname));
+    if (remote !== undefined)
+      refuse(
+        'ldapTls',
+        `expected required, because ${remote} is not on loopback: passwords would cross the network in plain text`,
+      );
+    const secure = urls.find((url) => url.startsWith('ldaps:'));
+    if (secure !== undefined) refuse('ldapTls', `expected required, because ${secure} uses TLS`);
+    if (ldapCa !== undefined) refuse('ldapCa', `expected ${sourceOf('ldapTls')} required with it`);
+  }
+  const attributes = attributesOf(settings);
+  const { Filter, FilterParser } = await import('ldapts');
+  const filterOf = (option: 'ldapFilter' | 'ldapGroupFilter', filter: string) => {
+    try {
+      FilterParser.parseString(filled(filter, { dn: 'x', username: 'x' }, Filter.escape));
+    } catch {
+      refuse(option, `expected a valid filter in parentheses (RFC 4515), got ${JSON.stringify(filter)}`);
+    }
+    return (values: Readonly<Record<string, string>>) => filled(filter, values, Filter.escape);
+  };
+  const groups = new Map<string, string>();
+  for (const [dn, group] of Object.entries(ldapGroups)) {
+    const key = dnKey(dn);
+    if (key === undefined)
+      refuse(
+        'ldapGroups',
+        `expected distinguished names such as cn=staff,ou=groups,dc=example,dc=com, got ${JSON.stringify(dn)}`,
+      );
+    else groups.set(key, group);
+  }
+  if (settings.ldapGroupBase !== undefined && settings.ldapGroupFilter === undefined)
+    refuse('ldapGroupBase', `expected ${sourceOf('ldapGroupFilter')} with it`);
+  const { ldapGroupFilter } = settings;
+  const { LdapPool } = await import('./ldap.ts');
+  return new LdapDirectory(
+    new LdapPool({
+      urls,
+      usesTls: ldapTls === 'required',
+      ca: ldapCa === undefined ? undefined : readCa(typedPath(environment, ldapCa), sourceOf('ldapCa')),
+      account: accountOf(configuration, environment, refuse),
+      maxConnections: settings.ldapConnections,
+      connectTimeoutMs: settings.ldapConnectTimeoutMs,
+      timeoutMs: settings.ldapTimeoutMs,
+    }),
+    {
+      ...{ base, attributes, groups },
+      filter: filterOf('ldapFilter', attributes.filter),
+      groupAttribute: settings.ldapGroupAttribute,
+      groupSearch:
+        ldapGroupFilter === undefined
+          ? undefined
+          : {
+              base: settings.ldapGroupBase ?? base,
+              filter: filterOf('ldapGroupFilter', ldapGroupFilter),
+            },
+      areEmailsVerified: settings.ldapEmailVerified,
+      timeLimit: Math.max(1, Math.ceil(settings.ldapTimeoutMs / 1000)),
+    },
+  );
+}
+
+function attributesOf({ ldapKind, ...settings }: Settings): Attributes {
+  const { ldapFilter, ldapIdAttribute, ldapUsernameAttribute, ldapClaims } = settings;
+  const byDefault = DEFAULTS[ldapKind];
+  return {
+    filter: ldapFilter ?? byDefault.filter,
+    id: ldapIdAttribute ?? byDefault.id,
+    username: ldapUsernameAttribute ?? byDefault.username,
+    claims: ldapClaims ?? byDefault.claims,
+  };
+}
+
+function accountOf(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+  refuse: (option: OptionName, problem: string) => never,
+): LdapSettings['account'] {
+  const { ldapBindDn: dn, ldapBindPassword: value, ldapBindPasswordFile: file } = settings;
+  if (file !== undefined && value !== undefined)
+    refuse('ldapBindPasswordFile', `expected only one of it and ${sourceOf('ldapBindPassword')}`);
+  const source = file === undefined ? 'ldapBindPassword' : 'ldapBindPasswordFile';
+  const password =
+    file === undefined ? value : readPrivateText(typedPath(environment, file), sourceOf(source), 'password');
+  if (dn === undefined)
+    return password === undefined ? undefined : refuse(source, `expected ${sourceOf('ldapBindDn')} with it`);
+  // A bind with a name and an empty password is an anonymous one (RFC 4513 §5.1.2).
+  if (password === undefined)
+    return refuse(
+      'ldapBindDn',
+      'expected a password with it, in the file --ldap-bind-password-file or in GRANTD_LDAP_BIND_PASSWORD',
+    );
+  if (password === '') return refuse(source, `${file}: expected a password, got an empty file`);
+  return { dn, password };
+}
+
+/** @throws {ConfigurationRefused} the file is unreadable or has no certificate */
+function readCa(path: string, source: string): string {
+  let pem: string;
+  try {
+    pem = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
+  }
+  const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    for (const certificate of certificates) new X509Certificate(certificate);
+    if (certificates.length > 0) return pem;
+  } catch {
+    // Reported below.
+  }
+  throw new ConfigurationRefused(`${source}: ${path}: expected certificates in PEM`);
+}
+
+/** Puts escaped values into a filter. A value that contains a placeholder stays as it is. */
+function filled(
+  filter: string,
+  values: Readonly<Record<string, string>>,
+  escaped: (value: string) => string,
+): string {
+  return filter.replaceAll(/\{(dn|username)\}/g, (_, name: string) => escaped(values[name] ?? ''));
+}
+
+type Filled = (values: Readonly<Record<string, string>>) => string;
+
+interface Mapping {
+  readonly base: string;
+  readonly filter: Filled;
+  readonly attributes: Attributes;
+  /** Groups of grantd by the key of a distinguished name. */
+  readonly groups: ReadonlyMap<string, string>;
+  readonly groupAttribute: string;
+  readonly groupSearch: { readonly base: string; readonly filter: Filled } | undefined;
+  readonly areEmailsVerified: boolean;
+  /** Seconds for the directory, in addition to our own deadline. */
+  readonly timeLimit: number;
+}
+
+/** Reads users from LDAP. */
+class LdapDirectory implements Directory {
+  readonly groups: readonly string[];
+  readonly claims: readonly string[];
+  readonly areEmailsVerified: boolean;
+  readonly #pool: LdapPool;
+  readonly #mapping: Mapping;
+
+  constructor(pool: LdapPool, mapping: Mapping) {
+    this.#pool = pool;
+    this.#mapping = mapping;
+    this.groups = [...new Set(mapping.groups.values())];
+    this.claims = Object.keys(mapping.attributes.claims);
+    this.areEmailsVerified = mapping.areEmailsVerified;
+  }
+
+  async authenticate(username: string | undefined, password: string) {
+    return this.#pool.use(async (connection) => {
+      const [entry, other] = await this.#search(connection, username ?? randomName());
+      const isMeant = entry !== undefined && other === undefined;
+      // An unknown name asks the directory as often as a known one, so that the time does not tell them apart.
+      const target = isMeant ? entry : this.#decoy();
+      const { size } = this.#mapping.groups;
+      const groups = size === 0 ? [] : await this.#groupsOf(connection, target, username ?? '');
+      const isSent = isMeant && password !== '';
+      const refusal = isSent
+        ? await connection.refusalOf(target.dn, password)
+        : await connection.refusalOf(this.#decoy().dn, randomName());
+      if (entry === undefined) return { refused: 'person_unknown' } as const;
+      if (!isMeant) return { refused: 'directory_entry_ambiguous' } as const;
+      if (!isSent) return { refused: 'password_wrong' } as const;
+      if (refusal !== undefined) return { refused: reasonOf(refusal) } as const;
+      const user = this.#userOf(entry, groups);
+      return user.isDisabled ? ({ refused: 'person_disabled' } as const) : { user };
+    });
+  }
+
+  async find(username: string): Promise<readonly DirectoryUser[]> {
+    return this.#pool.use(async (connection) => {
+      const users: DirectoryUser[] = [];
+      for (const entry of await this.#search(connection, username))
+        users.push(this.#userOf(entry, await this.#groupsOf(connection, entry, username)));
+      return users;
+    });
+  }
+
+  close(): void {
+    this.#pool.close();
+  }
+
+  async #search(connection: LdapConnection, username: string): Promise<readonly LdapEntry[]> {
+    const { base, filter, attributes, groupAttribute, groupSearch, timeLimit } = this.#mapping;
+    const { id, username: name, claims } = attributes;
+    const wanted = [
+      ...[id, name, ACCOUNT_CONTROL, ...Object.values(claims)],
+      ...(groupSearch === undefined ? [groupAttribute] : []),
+    ];
+    return connection.search(base, {
+      filter: filter({ username }),
+      attributes: [...new Set(wanted)],
+      explicitBufferAttributes: isBinary(id) ? [id] : [],
+      // Two are enough to see that the filter is ambiguous.
+      sizeLimit: 2,
+      timeLimit,
+    });
+  }
+
+  /** Distinguished names of the groups of an entry. */
+  async #groupsOf(
+    connection: LdapConnection,
+    entry: LdapEntry,
+    username: string,
+  ): Promise<readonly string[]> {
+    const { groupSearch, groupAttribute, attributes, timeLimit } = this.#mapping;
+    if (groupSearch === undefined) return textsOf(entry, groupAttribute);
+    const [name = username] = textsOf(entry, attributes.username);
+    const found = await connection.search(groupSearch.base, {
+      filter: groupSearch.filter({ dn: entry.dn, username: name }),
+      // No attributes (RFC 4511 §4.5.1.8).
+      attributes: ['1.1'],
+      sizeLimit: MAX_GROUPS,
+      timeLimit,
+    });
+    return found.map(({ dn }) => dn);
+  }
+
+  /** An entry that does not exist. */
+  #decoy(): LdapEntry {
+    return { dn: `cn=${randomName()},${this.#mapping.base}`, attributes: new Map() };
+  }
+
+  /** @throws {Error} the account of the server cannot read what is needed of the entry */
+  #userOf(entry: LdapEntry, directoryGroups: readonly string[]): DirectoryUser {
+    const { attributes, groups } = this.#mapping;
+    const [id] = isBinary(attributes.id) ? guidsOf(entry, attributes.id) : textsOf(entry, attributes.id);
+    const [name, ...otherNames] = textsOf(entry, attributes.username);
+    if (id === undefined) throw unreadable(entry, attributes.id);
+    if (name === undefined) throw unreadable(entry, attributes.username);
+    const claims = Object.entries(attributes.claims).flatMap(([claim, attribute]) => {
+      const value = textsOf(entry, attribute).find((text) => text.length <= MAX_VALUE);
+      return value === undefined ? [] : [[claim, value] as const];
+    });
+    const mapped = directoryGroups.flatMap((dn) => groups.get(dnKey(dn) ?? '') ?? []);
+    const [control = '0'] = textsOf(entry, ACCOUNT_CONTROL);
+    return {
+      dn: entry.dn,
+      id: id.toLowerCase(),
+      names: [name, ...otherNames],
+      claims: Object.fromEntries(claims),
+      groups: [...new Set(mapped)].sort(),
+      directoryGroups,
+      isDisabled: (Number(control) & ACCOUNT_DISABLED) !== 0,
+    };
+  }
+}
+
+function unreadable({ dn }: LdapEntry, attribute: string): DirectoryFault {
+  return new DirectoryFault(
+    `the entry ${dn} has no attribute ${attribute} that the server’s account may read: check the access rules of the directory, and the options of grantd`,
+  );
+}
+
+/** Reasons of Active Directory, which it gives only with the right password, except for locked accounts. */
+const REASONS: ReadonlyMap<string, DirectoryRefusal> = new Map([
+  ['532', 'password_expired'],
+  ['533', 'person_disabled'],
+  ['701', 'person_disabled'],
+  ['773', 'password_expired'],
+]);
+
+function reasonOf({ message }: RefusedBind): DirectoryRefusal {
+  const [, detail = ''] = /AcceptSecurityContext error, data (\w+)/.exec(message) ?? [];
+  return REASONS.get(detail) ?? 'password_wrong';
+}
+
+function randomName(): string {
+  return randomBytes(16).toString('hex');
+}
+
+/** Whether an attribute has bytes that are no text. */
+function isBinary(attribute: string): boolean {
+  return attribute.toLowerCase() === 'objectguid';
+}
+
+/** Text values of an attribute. A database cannot store a NUL. */
+function textsOf({ attributes }: LdapEntry, name: string): readonly string[] {
+  const values = attributes.get(name.toLowerCase()) ?? [];
+  return values.filter(
+    (value) => typeof value === 'string' && value !== '' && !value.includes('\0'),
+  ) as string[];
+}
+
+/** Identifiers of Active Directory, as its tools print them: the first three parts have their lowest byte first. */
+function guidsOf({ attributes }: LdapEntry, name: string): readonly string[] {
+  const values = attributes.get(name.toLowerCase()) ?? [];
+  return values
+    .filter((value): value is Buffer => Buffer.isBuffer(value) && value.length === 16)
+    .map((bytes) => {
+      const parts = [bytes.subarray(0, 4), bytes.subarray(4, 6), bytes.subarray(6, 8)];
+      const first = parts.map((part) => Buffer.from(part).reverse().toString('hex'));
+      return [...first, bytes.toString('hex', 8, 10), bytes.toString('hex', 10)].join('-');
+    });
+}
+
+/**
+ * A key that spellings of one distinguished name share (RFC 4514): ignores case, spaces around names and values, and
+ * how characters are escaped.
+ * @returns `undefined` if the text is no distinguished name
+ */
+export function dnKey(text: string): string | undefined {
+  const parts = text.match(/(?:\\[\s\S]|[^\\,])+/g) ?? [];
+  const keys = parts.map((part) => {
+    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(part) ?? [];
+    return type === '' || value === '' ? undefined : `${type}=${JSON.stringify(unescaped(value))}`;
+  });
+  if (keys.length === 0 || keys.includes(undefined)) return undefined;
+  return keys.join(',').toLowerCase();
+}
+
+/** RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. */
+function unescaped(value: string): string {
+  return value
+    .replaceAll(/(?:\\[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString())
+    .replaceAll(/\\([\s\S])/g, '$1')
+    .replaceAll(/ {2,}/g, ' ');
+}

@@ -1,0 +1,121 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Claims } from '@grantd/core';
+import type { Groups } from '../data/groups.ts';
+import { isName, NO_PASSWORD, nameAsKept, nameProblem, type People, type Person } from '../data/people.ts';
+import type { Directory, DirectoryRefusal, DirectoryUser } from '../directory/contract.ts';
+import type { AccessEnding } from './groups.ts';
+import { isAddress } from './mailing.ts';
+
+interface Parts {
+  readonly directory: Directory;
+  readonly people: People;
+  readonly groups: Pick<Groups, 'addMember'>;
+  readonly access: Pick<AccessEnding, 'leaveGroup'>;
+  readonly clock?: () => number;
+}
+
+export type DirectorySignInRefusal =
+  | DirectoryRefusal
+  | 'person_changed'
+  | 'directory_name_taken'
+  | 'directory_name_refused';
+
+const MAX_ATTEMPTS = 5;
+
+/** Signs in users whose passwords a directory checks. Every sign-in brings what the directory says about them up to date. */
+export class DirectorySignIn {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Whether the directory checks the password of a username. Users with a local password are never looked up in it. */
+  decidesAbout(person: Person | undefined): boolean {
+    return person === undefined || person.passwordHash === NO_PASSWORD;
+  }
+
+  /**
+   * Checks a password. A user of the directory who is new here is added.
+   * @throws {DirectoryFault} the directory does not decide
+   */
+  async signIn(
+    typedName: string,
+    password: string,
+  ): Promise<{ readonly person: Person } | { readonly refused: DirectorySignInRefusal }> {
+    const { directory } = this.#parts;
+    const outcome = await directory.authenticate(isName(typedName) ? typedName : undefined, password);
+    return 'refused' in outcome ? outcome : this.#personOf(outcome.user);
+  }
+
+  async #personOf(
+    user: DirectoryUser,
+  ): Promise<{ readonly person: Person } | { readonly refused: DirectorySignInRefusal }> {
+    const { people } = this.#parts;
+    const known = (await people.byDirectoryId(user.id)) ?? (await this.#add(user));
+    if ('refused' in known) return known;
+    await this.#updateGroups(known, user);
+    return this.#updateClaims(known.subject, user);
+  }
+
+  /** Adds a new user. Of concurrent sign-ins, one adds and the others find. */
+  async #add(user: DirectoryUser): Promise<Person | { readonly refused: DirectorySignInRefusal }> {
+    const { people } = this.#parts;
+    const name = user.names.find((one) => nameProblem(one) === undefined);
+    if (name === undefined) return { refused: 'directory_name_refused' };
+    const claims = this.#claimsAfter({}, user);
+    const added = await people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId: user.id });
+    return added ?? (await people.byDirectoryId(user.id)) ?? { refused: 'directory_name_taken' };
+  }
+
+  /** Ends memberships before it begins others, so that a fault leaves too few and never too many. */
+  async #updateGroups({ subject, groups = [] }: Person, user: DirectoryUser): Promise<void> {
+    const { directory, access, groups: memberships, clock = Date.now } = this.#parts;
+    for (const group of directory.groups)
+      if (groups.includes(group) && !user.groups.includes(group)) await access.leaveGroup({ subject, group });
+    for (const group of user.groups)
+      if (!groups.includes(group)) await memberships.addMember({ subject, group }, clock());
+  }
+
+  async #updateClaims(
+    subject: string,
+    user: DirectoryUser,
+  ): Promise<{ readonly person: Person } | { readonly refused: 'person_changed' }> {
+    const { people } = this.#parts;
+    let isRenamed = true;
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const person = await people.bySubject(subject);
+      // An operator has removed the user or given them a local password meanwhile.
+      if (person === undefined || person.directoryId !== user.id) break;
+      const claims = this.#claimsAfter(person.claims, user);
+      const name = isRenamed ? nameAfter(person.name, user) : person.name;
+      if (name === person.name && isDeepStrictEqual(claims, person.claims)) return { person };
+      const outcome = await people.update({ ...person, name, claims });
+      // Keeps the earlier name while another user has the new one.
+      if (outcome === 'name_taken') isRenamed = false;
+    }
+    return { refused: 'person_changed' };
+  }
+
+  /** Claims that the directory decides about follow it. Others stay as an operator has set them. */
+  #claimsAfter(before: Claims, { claims }: DirectoryUser): Claims {
+    const { directory } = this.#parts;
+    const decided = directory.claims.includes('email')
+      ? [...directory.claims, 'email_verified']
+      : directory.claims;
+    const others = Object.entries(before).filter(([claim]) => !decided.includes(claim));
+    const { email, ...rest } = claims;
+    const isUsable = email !== undefined && isAddress(email);
+    return {
+      ...Object.fromEntries(others),
+      ...rest,
+      ...(isUsable && { email, email_verified: directory.areEmailsVerified }),
+    };
+  }
+}
+
+/** The username of the directory, unless it is one that is not allowed here. */
+function nameAfter(name: string, { names }: DirectoryUser): string {
+  if (names.some((one) => nameAsKept(one) === name)) return name;
+  return nameAsKept(names.find((one) => nameProblem(one) === undefined) ?? name);
+}

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
+import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
+import { newPerson } from './harness/new_person.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, redeem, userInfo } from './harness/protocol.ts';
+import { serverCertificate } from './harness/tls.ts';
+
+const groupDn = (name: string) => `cn=${name},ou=groups,${SUFFIX}`;
+
+for (const database of DATABASES) {
+  describe(`users of a directory on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    let directory: DirectoryServer;
+    let server: RunningServer;
+    before(async () => {
+      const certificate = await serverCertificate();
+      directory = await new DirectoryServer({ implicit: certificate }).start();
+      const folder = await workbench.home();
+      writeFileSync(join(folder, 'ca.pem'), certificate.pem.cert);
+      writeFileSync(join(folder, 'password'), `${ACCOUNT.password}\n`, { mode: 0o600 });
+      const options = {
+        ldapUrl: [`ldaps://localhost:${directory.port}`],
+        ldapCa: 'ca.pem',
+        ldapBindDn: ACCOUNT.dn,
+        ldapBindPasswordFile: 'password',
+        ldapBase: `ou=people,${SUFFIX}`,
+        ldapFilter: '(|(uid={username})(mail={username}))',
+        ldapGroups: { [groupDn('staff')]: 'staff', [groupDn('ops')]: 'ops' },
+        ldapTimeoutMs: 2000,
+        // Each test has an address of its own, because attempts of one place share a limit.
+        trustedProxies: ['127.0.0.1', '::1'],
+      };
+      writeFileSync(join(folder, 'grantd.json'), JSON.stringify(options));
+      server = await workbench.start(folder, ['--demo', '--config', 'grantd.json']);
+      for (const group of ['staff', 'ops', 'local']) await prints('group', 'add', group);
+    });
+    after(async () => {
+      await workbench.clear();
+      await directory.stop();
+    });
+    beforeEach(() => directory.reset());
+
+    const prints = (...args: readonly string[]) => grantdPrints(server.folder, args);
+    const shown = async (name: string) => JSON.parse(await prints('user', 'show', name, '--json'));
+    const pkce = newPkce();
+    const url = (parameters = {}) => authorizationUrl(server.url, pkce, parameters);
+
+    let places = 0;
+    const newBrowser = () => {
+      places += 1;
+      return new Browser(server.url, { 'x-forwarded-for': `198.51.100.${places}` });
+    };
+    const signIn = async (
+      username: string,
+      password = passwordOf(username),
+      browser = newBrowser(),
+    ): Promise<Page> => browser.submit(await browser.get(`${server.url}/account`), { username, password });
+    const isSignedIn = (page: Page) => page.status === 200 && !isLogin(page);
+    const withoutTokens = ({ html }: Page) =>
+      html
+        .replaceAll(/name="form_token" value="[^"]*"/g, '')
+        .replaceAll(/value="[^"]*" autocomplete="username"/g, '')
+        .replaceAll(/pending=[\w.-]+/g, '');
+
+    test('the first sign-in adds the user with claims and groups, and a later one brings them up to date', async () => {
+      directory.addPerson('ada', { cn: 'Ada Byron', mail: 'ada@example.com', memberOf: [groupDn('staff')] });
+      assert.ok(isSignedIn(await signIn('ada')));
+      const first = await shown('ada');
+      assert.deepEqual(
+        [first.claims, first.groups, first.hasPassword, first.directoryId],
+        [
+          { preferred_username: 'ada', name: 'Ada Byron', email: 'ada@example.com', email_verified: false },
+          ['staff'],
+          false,
+          'id-of-ada',
+        ],
+      );
+      await prints('user', 'update', 'ada', '--claim', 'nickname=Countess', '--add-group', 'local');
+      directory.change('ada', {
+        cn: 'Ada Lovelace',
+        mail: undefined,
+        memberOf: [groupDn('ops')],
+        uid: 'ada.l',
+      });
+      assert.ok(isSignedIn(await signIn('ada.l', passwordOf('ada'))));
+      const second = await shown('ada.l');
+      assert.equal(second.sub, first.sub);
+      assert.deepEqual(
+        [second.claims, second.groups],
+        [{ preferred_username: 'ada.l', name: 'Ada Lovelace', nickname: 'Countess' }, ['local', 'ops']],
+      );
+      const events = await prints('events', 'list', '--json');
+      assert.match(events, /"person_added"[^}]*"server"/);
+    });
+
+    test('leaving a group in the directory ends the access with the next sign-in', async () => {
+      directory.addPerson('bea', { memberOf: [groupDn('staff')] });
+      await prints('client', 'update', 'demo-web', '--allow-group', 'staff');
+      try {
+        const who = { username: 'bea', password: passwordOf('bea') };
+        const asked = url({ scope: 'openid offline_access' });
+        const tokens = await redeem(server.url, pkce, await signInAndConsent(newBrowser(), asked, who));
+        const isActive = async () => (await introspect(server.url, String(tokens.access_token))).active;
+        assert.deepEqual(await isActive(), true);
+        directory.change('bea', { memberOf: [] });
+        assert.ok(isSignedIn(await signIn('bea')));
+        assert.deepEqual(
+          [await isActive(), (await userInfo(server.url, String(tokens.access_token))).status],
+          [false, 401],
+        );
+      } finally {
+        await prints('client', 'update', 'demo-web', '--allow-everyone');
+      }
+    });
+
+    test('two first sign-ins at the same time add one user', async () => {
+      directory.addPerson('gus', { mail: 'gus@example.com' });
+      directory.delayMs = 20;
+      const pages = await Promise.all(
+        Array.from({ length: 6 }, (_, index) =>
+          signIn(index % 2 === 0 ? 'gus' : 'gus@example.com', passwordOf('gus')),
+        ),
+      );
+      assert.ok(pages.every(isSignedIn));
+      const listed = JSON.parse(await prints('user', 'list', '--search', 'gus', '--json'));
+      assert.equal(listed.length, 1);
+    });
+
+    // The rest does not depend on the database.
+    if (!ANY_DATABASE.includes(database)) return;
+
+    test('a wrong password, an unknown name, an empty password and an ambiguous name get the same page', async () => {
+      directory.addPerson('cay', { mail: 'same@example.com' });
+      directory.addPerson('cem', { mail: 'same@example.com' });
+      const pages = [];
+      for (const [name, password] of [
+        ['cay', 'guessed'],
+        ['nobody', 'guessed'],
+        ['cay', ' '],
+        ['cay', ''],
+        ['same@example.com', passwordOf('cay')],
+        ['c*', passwordOf('cay')],
+      ] as const)
+        pages.push(await signIn(name, password));
+      assert.deepEqual(new Set(pages.map(({ status }) => status)), new Set([403]));
+      assert.equal(new Set(pages.map(withoutTokens)).size, 1);
+      assert.deepEqual(directory.sentFor('cay'), ['guessed', ' ']);
+      await server.logged(({ reason }) => reason === 'directory_entry_ambiguous', 'why the name is refused');
+    });
+
+    test('a user with a local password stays local, and the directory is not asked', async () => {
+      const { who } = await newPerson(server, 'dan');
+      directory.addPerson('dan', { mail: 'dan@example.com' });
+      assert.equal((await signIn('dan', passwordOf('dan'))).status, 403);
+      assert.ok(isSignedIn(await signIn('dan', who.password)));
+      assert.deepEqual([directory.filters, directory.binds], [[], []]);
+      // By another name, the entry is found. Its username belongs to someone else here.
+      assert.equal((await signIn('dan@example.com', passwordOf('dan'))).status, 403);
+      await server.logged(({ reason }) => reason === 'directory_name_taken', 'whose name it is');
+      assert.equal((await shown('dan')).directoryId, undefined);
+    });
+
+    test('an outage is a page with 503 and no attempt, and local users still sign in', async () => {
+      const { who } = await newPerson(server, 'eli');
+      directory.addPerson('eve');
+      const browser = newBrowser();
+      directory.refusals.set(ACCOUNT.dn, { code: 49 });
+      for (let attempt = 0; attempt < 12; attempt++) {
+        const page = await signIn('eve', passwordOf('eve'), browser);
+        assert.deepEqual([page.status, page.headers.get('retry-after')], [503, '5']);
+        assert.match(page.html, /Temporarily unavailable/);
+      }
+      assert.ok(isSignedIn(await signIn('eli', who.password, browser)));
+      directory.refusals.clear();
+      directory.isSilent = true;
+      assert.equal((await signIn('eve')).status, 503);
+      directory.isSilent = false;
+      directory.drop();
+      assert.ok(
+        isSignedIn(await signIn('eve', passwordOf('eve'), browser)),
+        'the outage was no wrong password',
+      );
+      const failure = await server.logged(({ reason }) => reason === 'directory_unavailable', 'what is away');
+      assert.match(JSON.stringify(failure), /refuses the account cn=grantd/);
+    });
+
+    test('ten wrong passwords are enough, and the directory sees no more of them', async () => {
+      directory.addPerson('fay');
+      const browser = newBrowser();
+      const statuses = [];
+      for (let attempt = 0; attempt < 12; attempt++)
+        statuses.push((await signIn('fay', `guess ${attempt}`, browser)).status);
+      assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429]);
+      assert.equal(directory.sentFor('fay').length, 10);
+    });
+
+    test('the password of a directory cannot be changed, reset or invited here', async () => {
+      directory.addPerson('hal', { mail: 'hal@example.com' });
+      const browser = newBrowser();
+      assert.ok(isSignedIn(await signIn('hal', passwordOf('hal'), browser)));
+      const page = await browser.get(`${server.url}/account/security`);
+      assert.match(page.html, /id="password-of-directory"/);
+      assert.doesNotMatch(page.html, /new_password/);
+      await prints('user', 'update', 'hal', '--email', 'hal@example.com', '--email-verified');
+      const visitor = newBrowser();
+      await visitor.submit(await visitor.get(`${server.url}/forgot`), { username: 'hal' });
+      const invited = await grantd(server.folder, ['user', 'invite', 'hal', '--email', 'hal@example.com']);
+      assert.deepEqual([invited.code, /signs in through the directory/.test(invited.stderr)], [1, true]);
+      const { html } = await new Browser(server.url).get(`${server.url}/demo/mailbox`);
+      assert.doesNotMatch(html, /hal@example\.com/);
+    });
+
+    test('an operator moves a user to the directory and back', async () => {
+      const { who, browser } = await newPerson(server, 'ida');
+      assert.ok(isSignedIn(await signIn('ida', who.password, browser)));
+      const { sub } = await shown('ida');
+      directory.addPerson('i.dalton', { cn: 'Ida Dalton' });
+      const flags = ['--config', 'grantd.json'];
+      await prints('directory', 'link', 'ida', '--as', 'i.dalton', ...flags);
+      assert.ok(isLogin(await browser.get(`${server.url}/account`)), 'the sessions have ended');
+      assert.equal((await signIn('ida', who.password)).status, 403);
+      assert.ok(isSignedIn(await signIn('i.dalton')));
+      const linked = await shown('i.dalton');
+      assert.deepEqual([linked.sub, linked.directoryId], [sub, 'id-of-i.dalton']);
+      const { who: other } = await newPerson(server, 'ian');
+      const taken = await grantd(server.folder, [
+        'directory',
+        'link',
+        other.username,
+        '--as',
+        'i.dalton',
+        ...flags,
+      ]);
+      assert.deepEqual([taken.code, /belongs to the user i\.dalton already/.test(taken.stderr)], [1, true]);
+      await grantdPrints(
+        server.folder,
+        ['user', 'set-password', 'i.dalton', '--password-stdin'],
+        'correct horse',
+      );
+      assert.ok(isSignedIn(await signIn('i.dalton', 'correct horse')));
+      assert.equal((await shown('i.dalton')).directoryId, undefined);
+    });
+
+    test('directory test shows what a sign-in would bring, or says what is wrong', async () => {
+      directory.addPerson('joe', { cn: 'Joe', memberOf: [groupDn('staff'), groupDn('x')] });
+      const flags = ['--config', 'grantd.json'];
+      const found = JSON.parse(await prints('directory', 'test', 'joe', '--json', ...flags));
+      assert.deepEqual(found, {
+        dn: `uid=joe,ou=people,${SUFFIX}`,
+        id: 'id-of-joe',
+        usernames: ['joe'],
+        claims: { name: 'Joe' },
+        groups: ['staff'],
+        missingGroups: [],
+        directoryGroups: [groupDn('staff'), groupDn('x')],
+        disabled: false,
+      });
+      assert.deepEqual(directory.sentFor('joe'), []);
+      assert.match(
+        await prints('directory', 'test', 'joe', ...flags),
+        /user +none yet; the first sign-in adds it/,
+      );
+      const absent = await grantd(server.folder, ['directory', 'test', 'nobody', ...flags]);
+      assert.deepEqual([absent.code, /the directory has no user nobody/.test(absent.stderr)], [1, true]);
+      directory.refusals.set(ACCOUNT.dn, { code: 49 });
+      const refused = await grantd(server.folder, ['directory', 'test', 'joe', ...flags]);
+      assert.deepEqual([refused.code, /refuses the account cn=grantd/.test(refused.stderr)], [1, true]);
+    });
+
+    test('a disabled user of this server stays out, and a password is in no log', async () => {
+      directory.addPerson('kim');
+      assert.ok(isSignedIn(await signIn('kim')));
+      await prints('user', 'disable', 'kim');
+      assert.match((await signIn('kim')).html, /This account is disabled/);
+      assert.doesNotMatch(server.stdout() + server.stderr(), /password of |service-secret/);
+    });
+
+    test('config check names the option that is wrong', async () => {
+      const check = (...flags: readonly string[]) =>
+        grantd(server.folder, ['config', 'check', '--config', 'grantd.json', ...flags]);
+      assert.equal((await check()).code, 0);
+      const { code, stderr } = await check('--ldap-filter', '(uid={username}');
+      assert.deepEqual([code, /--ldap-filter: expected a valid filter/.test(stderr)], [2, true]);
+      const lonely = await grantd(server.folder, ['config', 'check', '--ldap-base', 'dc=example']);
+      assert.match(lonely.stderr, /--ldap-base: expected --ldap-url with it/);
+    });
+  });
+}

@@ -1,0 +1,197 @@
+// The directory against OpenLDAP as Debian has it. Skipped if slapd is absent: apt-get install slapd
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'ldapts';
+import { type GivenFlags, readConfiguration } from '../src/config/configuration.ts';
+import type { Directory } from '../src/directory/contract.ts';
+import { openDirectory } from '../src/directory/directory.ts';
+import { SUFFIX } from './harness/directory_server.ts';
+import { freePort } from './harness/free_port.ts';
+import { serverCertificate } from './harness/tls.ts';
+
+const SLAPD = '/usr/sbin/slapd';
+const SCHEMAS = '/etc/ldap/schema';
+const ABSENCE =
+  existsSync(SLAPD) && existsSync(SCHEMAS) ? false : 'slapd is not installed (apt-get install slapd)';
+
+const ADMIN = { dn: `cn=admin,${SUFFIX}`, password: 'admin-secret' };
+const ACCOUNT = { dn: `cn=grantd,${SUFFIX}`, password: 'service-secret' };
+
+/** A username with every character that filters and distinguished names treat specially. */
+const AWKWARD = 'o\\neil, (the) *=+"ü<;#';
+
+describe('OpenLDAP', { skip: ABSENCE }, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-slapd-'));
+  const opened: Directory[] = [];
+  let slapd: ChildProcess;
+  let ports: { readonly plain: number; readonly tls: number };
+  before(async () => {
+    const { pem } = await serverCertificate();
+    writeFileSync(join(folder, 'cert.pem'), pem.cert);
+    writeFileSync(join(folder, 'key.pem'), pem.key, { mode: 0o600 });
+    mkdirSync(join(folder, 'data'));
+    writeFileSync(join(folder, 'slapd.conf'), configuration(folder));
+    ports = { plain: await freePort(), tls: await freePort() };
+    const urls = `ldap://127.0.0.1:${ports.plain}/ ldaps://127.0.0.1:${ports.tls}/`;
+    slapd = spawn(SLAPD, ['-f', join(folder, 'slapd.conf'), '-h', urls, '-d', '0'], { stdio: 'ignore' });
+    await listens(ports.tls);
+    await addEntries(`ldap://127.0.0.1:${ports.plain}`);
+  });
+  after(async () => {
+    for (const directory of opened) directory.close();
+    const gone = new Promise((resolve) => slapd.once('exit', resolve));
+    slapd.kill('SIGKILL');
+    await gone;
+    rmSync(folder, { recursive: true });
+  });
+
+  async function open(flags: GivenFlags = {}): Promise<Directory> {
+    const environment = { GRANTD_LDAP_BIND_PASSWORD: ACCOUNT.password };
+    const given = {
+      ldapUrl: `ldaps://localhost:${ports.tls}`,
+      ldapCa: join(folder, 'cert.pem'),
+      ldapBindDn: ACCOUNT.dn,
+      ldapBase: `ou=people,${SUFFIX}`,
+      ldapConnectTimeoutMs: '10000',
+      ldapTimeoutMs: '10000',
+      ldapGroups: JSON.stringify({ [`cn=Staff, ou=groups,${SUFFIX}`]: 'employees' }),
+      ...flags,
+    };
+    const directory = await openDirectory(readConfiguration(given, environment), environment);
+    assert.ok(directory);
+    opened.push(directory);
+    return directory;
+  }
+
+  for (const [how, flags] of [
+    ['ldaps, with memberOf', () => ({})],
+    [
+      'STARTTLS, with a search for groups',
+      () => ({
+        ldapUrl: `ldap://localhost:${ports.plain}`,
+        ldapGroupBase: `ou=groups,${SUFFIX}`,
+        ldapGroupFilter: '(&(objectClass=groupOfNames)(member={dn}))',
+      }),
+    ],
+  ] as const)
+    test(`a user signs in over ${how}`, async () => {
+      const directory = await open(flags());
+      const outcome = await directory.authenticate('bob', 'password of bob');
+      assert.ok('user' in outcome, JSON.stringify(outcome));
+      const { id, ...user } = outcome.user;
+      assert.match(id, /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      assert.deepEqual(user, {
+        dn: `uid=bob,ou=people,${SUFFIX}`,
+        names: ['bob'],
+        claims: { name: 'Bob Builder', family_name: 'Builder', email: 'bob@example.com' },
+        groups: ['employees'],
+        directoryGroups: [`cn=staff,ou=groups,${SUFFIX}`],
+        isDisabled: false,
+      });
+      const refusals = [];
+      for (const [name, password] of [
+        ['bob', 'guessed'],
+        ['bob', ''],
+        ['nobody', 'password of bob'],
+        ['b*', 'password of bob'],
+        ['*)(uid=bob', 'password of bob'],
+      ] as const)
+        refusals.push(await directory.authenticate(name, password));
+      assert.deepEqual(
+        refusals.map((one) => 'refused' in one && one.refused),
+        ['password_wrong', 'password_wrong', ...Array(3).fill('person_unknown')],
+      );
+    });
+
+  test('a username may have every character, in the filter and in the distinguished name', async () => {
+    const directory = await open({
+      ldapGroupBase: `ou=groups,${SUFFIX}`,
+      ldapGroupFilter: '(&(objectClass=groupOfNames)(member={dn}))',
+    });
+    const outcome = await directory.authenticate(AWKWARD, 'password of o');
+    assert.deepEqual('user' in outcome && [outcome.user.names, outcome.user.groups], [
+      [AWKWARD],
+      ['employees'],
+    ]);
+    assert.deepEqual(await directory.authenticate(AWKWARD, 'guessed'), { refused: 'password_wrong' });
+  });
+
+  test('a refused account and an unknown base are outages', async () => {
+    for (const flags of [{ ldapBindDn: `cn=stranger,${SUFFIX}` }, { ldapBase: `ou=absent,${SUFFIX}` }])
+      await assert.rejects((await open(flags)).authenticate('bob', 'password of bob'), {
+        name: 'DirectoryFault',
+      });
+  });
+});
+
+function configuration(folder: string): string {
+  return `
+include ${SCHEMAS}/core.schema
+include ${SCHEMAS}/cosine.schema
+include ${SCHEMAS}/inetorgperson.schema
+modulepath /usr/lib/ldap
+moduleload back_mdb
+moduleload memberof
+pidfile ${folder}/slapd.pid
+TLSCertificateFile ${folder}/cert.pem
+TLSCertificateKeyFile ${folder}/key.pem
+database mdb
+suffix "${SUFFIX}"
+rootdn "${ADMIN.dn}"
+rootpw ${ADMIN.password}
+directory ${folder}/data
+overlay memberof
+access to attrs=userPassword by anonymous auth by * none
+access to * by dn.exact="${ACCOUNT.dn}" read by anonymous auth by * none
+`;
+}
+
+async function listens(port: number): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const isOpen = await new Promise<boolean>((resolve) => {
+      const probe = connect({ host: '127.0.0.1', port });
+      probe.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      probe.once('connect', () => probe.destroy());
+    });
+    if (isOpen) return;
+    await pause(50);
+  }
+  assert.fail('slapd does not listen');
+}
+
+async function addEntries(url: string): Promise<void> {
+  const client = new Client({ url });
+  await client.bind(ADMIN.dn, ADMIN.password);
+  const awkward = `uid=${AWKWARD.replaceAll(/[\\,=+"<;#]/g, '\\$&')},ou=people,${SUFFIX}`;
+  const person = (uid: string, sn: string, more: object, password: string) => ({
+    ...{ objectClass: 'inetOrgPerson', uid, sn, userPassword: password },
+    ...more,
+  });
+  const entries: Readonly<Record<string, Record<string, string | string[]>>> = {
+    [SUFFIX]: { objectClass: ['dcObject', 'organization'], o: 'Example', dc: 'example' },
+    [ACCOUNT.dn]: {
+      objectClass: ['organizationalRole', 'simpleSecurityObject'],
+      userPassword: ACCOUNT.password,
+      cn: 'grantd',
+    },
+    [`ou=people,${SUFFIX}`]: { objectClass: 'organizationalUnit', ou: 'people' },
+    [`ou=groups,${SUFFIX}`]: { objectClass: 'organizationalUnit', ou: 'groups' },
+    [`uid=bob,ou=people,${SUFFIX}`]: person(
+      ...(['bob', 'Builder', { cn: 'Bob Builder', mail: 'bob@example.com' }, 'password of bob'] as const),
+    ),
+    [awkward]: person(AWKWARD, 'O’Neil', { cn: 'O’Neil' }, 'password of o'),
+    [`cn=staff,ou=groups,${SUFFIX}`]: {
+      objectClass: 'groupOfNames',
+      cn: 'staff',
+      member: [`uid=bob,ou=people,${SUFFIX}`, awkward],
+    },
+  };
+  for (const [dn, attributes] of Object.entries(entries)) await client.add(dn, attributes);
+  await client.unbind();
+}
