@@ -5,17 +5,10 @@ import { Refused } from '../config/refused.ts';
 import { isName, NO_PASSWORD } from '../data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';
+import { endSessionsOf, requirePerson } from '../operations/people.ts';
 import { refuseContradictoryDirectory } from '../serve/exposure.ts';
-import {
-  type CommandParts,
-  databaseFlags,
-  labelled,
-  printOne,
-  requirePerson,
-  withInstance,
-} from './command.ts';
+import { type CommandParts, databaseFlags, labelled, printOne, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { endSessionsOf } from './user.ts';
 
 /** The options of the directory. */
 const LDAP_OPTIONS: readonly OptionName[] = OPTION_NAMES.filter((name) => name.startsWith('ldap'));
