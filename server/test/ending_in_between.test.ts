@@ -126,6 +126,7 @@ for (const database of DATABASES) {
           operator: {},
           notifyClients: async () => new Map(),
           mail: undefined,
+          openUpstream: undefined,
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addFlags, type EffectiveOption, type GivenFlags, readOptions } from '../config/configuration.ts';
 import { isPostgresUrl, OPTION_NAMES, OPTIONS, withoutPassword } from '../config/options.ts';
+import { readProviders } from '../config/providers.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
 import { printList, printOne } from './command.ts';
 import { serverConfiguration } from './serve.ts';
@@ -63,6 +64,7 @@ async function check(flags: GivenFlags): Promise<void> {
   ]);
   await tlsFilesOf(configuration, process.env);
   readOperator(configuration, process.env);
+  readProviders(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);
 }

@@ -6,6 +6,7 @@ import { type Attempts, attemptsTable, type People, peopleTable } from './people
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
 import { type ProgramTables, writeCheck } from './tables.ts';
+import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_identities.ts';
 
 /** The program’s own data of one issuer, in addition to the library’s store. */
 export interface ProgramData {
@@ -19,6 +20,7 @@ export interface ProgramData {
   readonly logoutDeliveries: LogoutDeliveries;
   readonly mails: Mails;
   readonly mailedLinks: MailedLinks;
+  readonly upstreamIdentities: UpstreamIdentities;
   readonly pairwiseSecret: StoredPairwiseSecret;
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
@@ -49,6 +51,7 @@ export function programData(
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     mails: mailsTable(tables, issuer),
     mailedLinks: mailedLinksTable(tables, issuer),
+    upstreamIdentities: upstreamIdentitiesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>

@@ -29,6 +29,8 @@ import {
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, openPendingPage, type PendingPage, verifiedForm } from './pending_page.ts';
+import { type ProviderButton, providerButtons } from './provider_page.ts';
+import { offeredProviders } from './upstream_pages.ts';
 
 /** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
@@ -144,6 +146,7 @@ async function renderForm(
   const setting = pageSetting(c, parts, authorization?.uiLocales);
   const isOther = c.req.query('other') !== undefined;
   const again = isOther ? undefined : await expectedSession(c, parts, page);
+  const providers = offeredProviders(c, parts, page);
   const refusal = typed?.refusal;
   const shown = refusal && PROBLEMS[refusal.refused];
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
@@ -157,13 +160,14 @@ async function renderForm(
     ...(again !== undefined && { again }),
     ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     ...(parts.isSignUpOpen && { signUp: `${parts.basePath}/sign-up` }),
+    ...(providers !== undefined && { providers }),
     ...(shown !== undefined && { problem: shown.problem }),
     ...(wait !== undefined && { secondsToWait: wait }),
   };
   return renderPage(c, {
     ...signInPage(view, setting),
     status: shown?.status ?? 200,
-    formMayLeave: authorization !== undefined,
+    formMayLeave: authorization !== undefined || providers !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
 }
@@ -208,6 +212,8 @@ export interface SignInView extends FormShown {
   readonly forgot?: string;
   /** URL for people without an account; absent if nobody may sign up. */
   readonly signUp?: string;
+  /** Identity providers at which the user can sign in. */
+  readonly providers?: readonly ProviderButton[];
   /** Present if a signed-in user must enter the password again. */
   readonly again?: SignInAgain;
 }
@@ -242,6 +248,7 @@ ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
+${providerButtons(view.providers, view.formToken, texts)}
 ${otherWays(view, texts)}
 ${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
   };

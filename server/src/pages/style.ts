@@ -79,9 +79,10 @@ button:hover, .button:hover { background: var(--ground); }
 .primary:hover { background: var(--brand-hover); }
 .danger { color: var(--danger); border-color: var(--danger); }
 .danger:hover { background: var(--danger-ground); }
+.providers { display: grid; gap: .75rem; margin-top: .75rem; }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }
 .choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
-form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .75rem; }
+form + .button, form + form, #providers ~ form, .button + .button, .leaving > * + * { margin-top: .75rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 #problem p + p { margin-top: .75rem; }
 #problem:focus-visible { outline: none; }

@@ -5,6 +5,7 @@ import type { AuthorizationServer, FetchDocument } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName, Settings } from '../config/options.ts';
+import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
 import {
@@ -199,6 +200,7 @@ export async function serveDatabase(
           secret,
           files: [
             ...(files?.changed ?? []),
+            ...changed('providers', previous.providers.map(comparable), opened.providers.map(comparable)),
             ...changed('operatorLogo', previous.operator.logo?.bytes, opened.operator.logo?.bytes),
             ...changed('secret', previous.instance.secretTexts(), secret),
           ],
@@ -253,6 +255,7 @@ interface Service {
   readonly instance: Instance;
   readonly server: AuthorizationServer;
   readonly operator: Operator;
+  readonly providers: readonly Provider[];
   /** Of the database. */
   readonly name: string;
   readonly listener: RequestListener;
@@ -285,6 +288,7 @@ async function openService(
 ): Promise<Service> {
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
+  const providers = readProviders(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
   const bare = await databaseOf(configuration, environment, (error) =>
@@ -320,7 +324,7 @@ async function openService(
       return closeDatabase();
     };
     return {
-      ...{ instance, server, operator, watch, closeDatabase, abandon, name: database.name },
+      ...{ instance, server, operator, providers, watch, closeDatabase, abandon, name: database.name },
       watched: { ...instance, isReady: async () => !isEnding() && isReady() },
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
@@ -331,6 +335,7 @@ async function openService(
           return openPages(instance, {
             ...{ settings, server, requestLog, operator, notifyClients },
             mail: mail && { queue: mail.queue, links: mail.links },
+            openUpstream: await upstreamOf(instance, providers),
           });
         }),
       }),
@@ -376,6 +381,23 @@ async function mailService(
   if (settings.smtpUrl === undefined && !settings.demo) return undefined;
   const { openMail } = await import('../mail/mail.ts');
   return openMail(instance, { settings, operator, log });
+}
+
+/** Loads the part that signs users in through providers, if any is configured. */
+async function upstreamOf(
+  { upstreamIdentities: identities, people, storage }: Instance,
+  providers: readonly Provider[],
+): Promise<Parameters<typeof import('../pages/pages.ts')['openPages']>[1]['openUpstream']> {
+  if (providers.length === 0) return undefined;
+  const { Upstream } = await import('../people/upstream.ts');
+  return ({ ending }) => new Upstream(providers, { identities, people, ending, storage, clock: Date.now });
+}
+
+/** A provider whose key can be compared. */
+function comparable({ credential, ...provider }: Provider): unknown {
+  if ('secret' in credential) return { ...provider, credential };
+  const { privateKey, keyId } = credential;
+  return { ...provider, keyId, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */
