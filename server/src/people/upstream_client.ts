@@ -407,7 +407,7 @@ function keysAt(uri: string): JWTVerifyGetKey {
   });
 }
 
-/** Discovery §3: without a list, `client_secret_basic`. */
+/** OpenID Connect Discovery §3: without a list, `client_secret_basic`. */
 function secretMethod({ token_endpoint_auth_methods_supported: methods }: openid.ServerMetadata) {
   const isBasic = methods === undefined || methods.includes('client_secret_basic');
   return isBasic ? openid.ClientSecretBasic : openid.ClientSecretPost;
