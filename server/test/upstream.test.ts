@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import { IdentityProvider } from './harness/identity_provider.ts';
@@ -11,24 +11,11 @@ import { newPerson } from './harness/new_person.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
+import { press } from './harness/upstream.ts';
 
 const withoutStyle = (html: string) => html.replace(/<style>[\s\S]*<\/style>/, '');
 
 const SECRET = 'the secret of the client at the provider';
-
-/** Presses a button of a page, and returns what the browser sees then. */
-function press(browser: Browser, page: Page, id: string, fields: Record<string, string> = {}): Promise<Page> {
-  const forms = [...page.html.matchAll(/<form method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
-  const [, action = '', form = ''] = forms.find(([, , inner = '']) => inner.includes(`id="${id}"`)) ?? [];
-  assert.notEqual(action, '', `the page has no button ${id}: ${page.html}`);
-  const [, name, value = ''] =
-    new RegExp(`id="${id}"[^>]* name="([^"]*)"(?: value="([^"]*)")?`).exec(form) ?? [];
-  return browser.post(new URL(unescaped(action), page.url).href, {
-    ...hiddenFields({ ...page, html: form }),
-    ...(name !== undefined && { [name]: unescaped(value) }),
-    ...fields,
-  });
-}
 
 for (const database of ANY_DATABASE) {
   describe(`sign-in through other providers on ${database.name}`, { skip: database.absence }, () => {

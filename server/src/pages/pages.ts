@@ -51,6 +51,7 @@ import {
   receiveAnswer,
   receiveLogout,
   showConnect,
+  showSignedOut,
   submitConnect,
   submitProvider,
   submitUnlink,
@@ -223,6 +224,7 @@ function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
       .get(of('connect'), showConnect(parts, upstream))
       .post(submitConnect(parts, upstream))
       .all(refuseForForms);
+    app.get(of('signed_out'), showSignedOut(parts)).all(refuseForReading);
     app.post(of('unlink'), submitUnlink(parts, upstream)).all(refuseMethod(parts, 'POST'));
     app.post(of('backchannel_logout'), receiveLogout(parts, upstream)).all(refuseMethod(parts, 'POST'));
   }

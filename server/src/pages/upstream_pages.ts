@@ -84,7 +84,7 @@ export function offeredProviders(
   if (parts.upstream === undefined) return undefined;
   const { language } = pageSetting(c, parts, 'authorization' in page ? page.authorization.uiLocales : []);
   return parts.upstream.upstream.providers
-    .filter((provider) => !isAgainNeeded(page) || provider.protocol === 'openid')
+    .filter((provider) => isOffered(provider, page))
     .map((provider) => ({
       id: provider.id,
       name: providerName(provider, language),
@@ -118,8 +118,7 @@ export async function beginSignIn(
   page: PendingPage,
   loginHint?: string,
 ): Promise<Response> {
-  const again = isAgainNeeded(page);
-  if (again && connected.provider.protocol !== 'openid') throw new PageProblem('login', 'form_foreign');
+  if (!isOffered(connected.provider, page)) throw new PageProblem('login', 'form_foreign');
   const authorization = 'authorization' in page ? page.authorization : undefined;
   return begin(c, parts, connected, {
     pending: page.pending,
@@ -128,6 +127,28 @@ export async function beginSignIn(
     maxAge: authorization?.maxAge,
     loginHint: loginHint ?? authorization?.loginHint,
   });
+}
+
+/** Whether the sign-in page first asks only for the name, unless this name leads to no provider. */
+export function isIdentifierFirst({ upstream }: PageParts, username = ''): boolean {
+  if (upstream?.upstream.hasDomains !== true) return false;
+  return username === '' || upstream.upstream.ofAddress(username) !== undefined;
+}
+
+/** Sends a user to the provider of their domain. @returns `undefined` if there is none */
+export async function beginAtHome(
+  c: PageContext,
+  parts: PageParts,
+  page: PendingPage,
+  address: string,
+): Promise<Response | undefined> {
+  const connected = parts.upstream?.upstream.ofAddress(address);
+  if (connected === undefined || !isOffered(connected.provider, page)) return undefined;
+  return beginSignIn(c, parts, connected, page, address.trim());
+}
+
+function isOffered({ protocol }: Provider, page: PendingPage): boolean {
+  return protocol === 'openid' || !isAgainNeeded(page);
 }
 
 interface Beginning extends Pick<Flow, 'pending' | 'sessionId'> {
@@ -143,7 +164,7 @@ async function begin(
   { pending, sessionId, again, maxAge, loginHint }: Beginning,
 ): Promise<Response> {
   const of = upstreamOf(parts);
-  const redirectUri = redirectUriOf(parts, provider);
+  const redirectUri = `${urlOf(parts, provider)}/callback`;
   const { language } = pageSetting(c, parts);
   try {
     const { url, request } = await client.begin({
@@ -176,7 +197,7 @@ export function receiveAnswer(parts: PageParts, of: UpstreamParts) {
     if (flow === undefined) return refuse(c, parts, provider, 'provider_answer_foreign');
     let user: UpstreamUser;
     try {
-      const callback = new URL(redirectUriOf(parts, provider));
+      const callback = new URL(`${urlOf(parts, provider)}/callback`);
       callback.search = queryOf(c.get('plain'));
       user = await client.finish(callback, flow.request);
     } catch (error) {
@@ -472,6 +493,53 @@ export function receiveLogout(parts: PageParts, of: UpstreamParts) {
   };
 }
 
+/** The provider at which the user of a session also signs out. */
+export async function providerToLeave(
+  { upstream }: PageParts,
+  sessionId: string,
+): Promise<ConnectedProvider | undefined> {
+  if (upstream === undefined) return undefined;
+  return upstream.upstream.toSignOutOf(await upstream.upstream.identities.ofSession(sessionId));
+}
+
+/** Longer URLs are not safe with every provider. */
+const MAX_STATE_LENGTH = 2000;
+
+/**
+ * The URL at which the user signs out of the provider, and then comes back (RP-Initiated Logout §2).
+ * @returns `undefined` if the provider has none or does not answer. The user is signed out here in any case.
+ */
+export async function providerLogoutUrl(
+  c: PageContext,
+  parts: PageParts,
+  { provider, client }: ConnectedProvider,
+  pending: PendingRequest,
+): Promise<string | undefined> {
+  const state = await parts.pendingRequests.seal(pending);
+  if (state === undefined || state.length > MAX_STATE_LENGTH) return undefined;
+  try {
+    const uri = `${urlOf(parts, provider)}/signed_out`;
+    const url = await client.logoutUrl({ post_logout_redirect_uri: uri, state });
+    return url?.href;
+  } catch (cause) {
+    const failure = upstreamOf(parts).upstream.failureOf(cause);
+    if (failure === undefined) throw cause;
+    const event = { page: 'upstream', requestId: requestIdOf(c), provider: provider.id } as const;
+    parts.requestLog.pageEvent({ ...event, type: 'refused', ...failure, cause });
+    return undefined;
+  }
+}
+
+/** `GET /upstream/PROVIDER/signed_out`: back from the provider, on the way that the logout took before. */
+export function showSignedOut(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const state = c.req.query('state') ?? '';
+    const pending = await parts.pendingRequests.open(state);
+    if (pending?.kind !== 'logout') return c.redirect(`${parts.basePath}/logout`, 303);
+    return c.redirect(`${parts.basePath}/logout?pending=${state}`, 303);
+  };
+}
+
 /** Continues with what the user wanted to do. */
 async function toPending(c: PageContext, parts: PageParts, pending: PendingRequest): Promise<Response> {
   if (pending.kind === 'account')
@@ -534,8 +602,8 @@ function upstreamOf({ upstream }: PageParts): UpstreamParts {
   return upstream;
 }
 
-function redirectUriOf({ server }: PageParts, { id }: Provider): string {
-  return `${server.issuer.replace(/\/$/, '')}/upstream/${id}/callback`;
+function urlOf({ server }: PageParts, { id }: Provider): string {
+  return `${server.issuer.replace(/\/$/, '')}/upstream/${id}`;
 }
 
 /** Part of the state is enough to tell the flows of a browser apart. */

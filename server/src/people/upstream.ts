@@ -70,10 +70,22 @@ export class Upstream {
     return this.#providers.get(id);
   }
 
+  /** Whether an address can decide where its user signs in. */
+  get hasDomains(): boolean {
+    return this.providers.some(({ domains }) => domains.length > 0);
+  }
+
   /** The provider to which users with this address are sent. */
-  ofAddress(address: string): Provider | undefined {
-    const domain = domainOf(address);
-    return domain === undefined ? undefined : this.providers.find(({ domains }) => domains.includes(domain));
+  ofAddress(address: string): ConnectedProvider | undefined {
+    const domain = domainOf(address.trim());
+    if (domain === undefined) return undefined;
+    return [...this.#providers.values()].find(({ provider: { domains } }) => domains.includes(domain));
+  }
+
+  /** The provider at which users with these links also sign out. */
+  toSignOutOf(identities: readonly UpstreamIdentity[]): ConnectedProvider | undefined {
+    const linked = identities.map(({ provider }) => this.byId(provider));
+    return linked.find((one) => one?.provider.signsOut && one.provider.protocol === 'openid');
   }
 
   /** Uses a value up, until it would have expired. @returns `false` if it was used before */
