@@ -60,6 +60,9 @@ describe('sign-in with oidc-provider, home-realm discovery, and logout in both d
         profile: ['name', 'preferred_username'],
       },
       cookies: { keys: ['a key for cookies'] },
+      // By default, it sends no logout token to loopback.
+      fetch: (url, options) => fetch(url, Object.assign({ ...options }, { dispatcher: undefined })),
+      ttl: { AccessToken: 600, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
       features: {
         backchannelLogout: { enabled: true },
         devInteractions: { enabled: true },
