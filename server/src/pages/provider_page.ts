@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import type { Provider } from '../config/providers.ts';
 import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import { type Html, icon } from '../texts/html.ts';
 import { type Language, localizedMember, textsIn } from '../texts/texts.ts';
 import { idOf, named } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
@@ -29,7 +29,7 @@ export function providerButtons(
   if (providers === undefined || providers.length === 0) return '';
   return html`<section aria-labelledby="providers">
 <h2 id="providers">${words.or}</h2>
-<div class="providers">
+<div class="ways">
 ${providers.map(
   ({ id, name, action }) => html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
@@ -112,14 +112,14 @@ export function providersSection(
   { providers: words, formats }: Texts,
 ): Html {
   const token = html`<input type="hidden" name="form_token" value="${formToken}">`;
-  return html`<section aria-labelledby="providers">
+  return html`<section aria-labelledby="providers" class="providers">
 <h2 id="providers">${words.account.title}</h2>
 <p class="note">${words.account.text}</p>
 ${problem === undefined ? '' : html`<p role="alert" id="provider-problem" class="problem"><span>${words.account.needed}</span></p>`}
 ${
   waiting === undefined
     ? ''
-    : html`<form method="post" action="${base}/${waiting.id}/connect" class="person">
+    : html`<form method="post" action="${base}/${waiting.id}/connect" class="question">
 ${token}
 <p>${words.account.question(named(waiting.name), named(waiting.label))}</p>
 <div class="choices">
@@ -134,6 +134,7 @@ ${
     : html`<ul class="entries" role="list">
 ${linked.map(
   ({ id, provider, name, label, linkedAtMs }) => html`<li>
+<span class="mark device">${icon('link')}</span>
 <div class="entry">
 <h3>${named(name)}</h3>
 <p class="detail"><bdi>${label}</bdi>, ${words.account.since(html`<time datetime="${new Date(linkedAtMs).toISOString()}">${formats.past(linkedAtMs, nowMs)}</time>`)}</p>

@@ -42,7 +42,7 @@ export const DE: Texts = {
   },
 
   providers: {
-    or: 'Oder anmelden mit',
+    or: 'Oder mit einem anderen Konto',
     continueWith: (provider) => html`Weiter mit ${provider}`,
     label: (label) => html`Es ist ${label}.`,
     back: 'Zurück zur Anmeldung',

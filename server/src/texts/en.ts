@@ -51,7 +51,7 @@ export const EN = {
 
   /** Sign-in through identity providers. */
   providers: {
-    or: 'Or sign in with',
+    or: 'Or use another account',
     continueWith: (provider: Name) => html`Continue with ${provider}`,
     label: (label: Name) => html`It is ${label}.`,
     back: 'Back to sign-in',
