@@ -38,6 +38,8 @@ const TABLES = [
   'demo_issuers',
   'sessions',
   'session_clients',
+  'upstream_identities',
+  'upstream_sessions',
   'consents',
   'scope_texts',
   'logout_deliveries',

@@ -127,6 +127,7 @@ for (const database of DATABASES) {
           notifyClients: async () => new Map(),
           mail: undefined,
           directory: undefined,
+          openUpstream: undefined,
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

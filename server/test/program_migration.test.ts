@@ -11,6 +11,8 @@ import { databaseIn } from './harness/stored.ts';
 
 /** Tables added since the first version; referenced ones last. */
 const NEW_TABLES = [
+  'upstream_sessions',
+  'upstream_identities',
   'session_clients',
   'sessions',
   'consents',

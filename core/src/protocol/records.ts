@@ -287,6 +287,8 @@ const ACT_TYPES = [
   'person_changed',
   'person_password_set',
   'person_removed',
+  'person_linked',
+  'person_unlinked',
   'people_imported',
   'group_added',
   'group_changed',

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addFlags, type GivenFlags, readOptions } from '../config/configuration.ts';
 import { OPTION_NAMES } from '../config/options.ts';
+import { readProviders } from '../config/providers.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
 import { shownOption } from '../operations/configuration.ts';
 import { printList, printOne } from './command.ts';
@@ -45,6 +46,7 @@ async function check(flags: GivenFlags): Promise<void> {
   ]);
   await tlsFilesOf(configuration, process.env);
   readOperator(configuration, process.env);
+  readProviders(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
   (await directoryOf(configuration, process.env))?.close();
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);

@@ -124,6 +124,20 @@ export function readConfigFile(path: string, user = process.getuid?.()): Readonl
   return content;
 }
 
+/**
+ * Reads a JSON file that an option names.
+ * @param source the option as the user wrote it
+ * @throws {ConfigurationRefused} the file is unreadable or not JSON
+ */
+export function readJsonFile(path: string, source: string): unknown {
+  try {
+    return parse(path, read(path).text);
+  } catch (error) {
+    if (!(error instanceof ConfigurationRefused)) throw error;
+    throw new ConfigurationRefused(`${source}: ${error.message}`, { cause: error.cause });
+  }
+}
+
 function read(path: string): { text: string; status: Stats } {
   try {
     // Without O_NONBLOCK, opening a named pipe waits until something is written to it.

@@ -77,7 +77,8 @@ function isSender(sender: string): boolean {
   );
 }
 
-function isDomain(domain: string): boolean {
+/** Whether a text is a domain in lower case. */
+export function isDomain(domain: string): boolean {
   return /^[a-z0-9-]+(?:\.[a-z0-9-]+)+$/.test(domain);
 }
 
@@ -487,6 +488,12 @@ export const OPTIONS = {
     wholeNumber(8, 128),
     'Minimum characters of passwords that users choose. Common passwords and the username are refused too.',
     12,
+  ),
+  providers: optionWithoutDefault(
+    'Users',
+    FILE,
+    'JSON file with identity providers at which users can sign in, such as Google or the one of your company (docs/providers.md).',
+    'none',
   ),
 
   ldapUrl: optionWithoutDefault(

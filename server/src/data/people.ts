@@ -380,7 +380,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
   return {
     async add(newPerson) {
       const person = personToKeep(newPerson);
-      const [added] = await tables.write([PEOPLE_SQL.add, issuer, ...valuesOf(person), null]);
+      const [added] = await tables.write(newPersonCall(issuer, person));
       return added?.length === 1 ? person : undefined;
     },
     async byNameKeys(keys) {
@@ -481,6 +481,11 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return (await tables.read(PEOPLE_SQL.withoutKey, issuer)).map(({ name }) => String(name));
     },
   };
+}
+
+/** Adds a user. Returns no row if the name is taken. */
+export function newPersonCall(issuer: string, person: Person): TableCall {
+  return [PEOPLE_SQL.add, issuer, ...valuesOf(person), null];
 }
 
 /** The values of a new row, in the order of the statement. */

@@ -241,5 +241,36 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP INDEX grantd.people_by_directory_id; ALTER TABLE grantd.people DROP COLUMN directory_id',
     },
+    // Sign-in through other providers.
+    {
+      expand: `
+      CREATE TABLE grantd.upstream_identities (
+        issuer          text COLLATE "C" NOT NULL,
+        id              text COLLATE "C" NOT NULL,
+        subject         text COLLATE "C" NOT NULL,
+        provider        text COLLATE "C" NOT NULL,
+        upstream_issuer text COLLATE "C" NOT NULL,
+        upstream_sub    text COLLATE "C" NOT NULL,
+        label           text NOT NULL,
+        linked_at_ms    bigint NOT NULL,
+        PRIMARY KEY (issuer, id),
+        UNIQUE (issuer, provider, upstream_issuer, upstream_sub),
+        FOREIGN KEY (issuer, subject) REFERENCES grantd.people (issuer, subject) ON DELETE CASCADE
+      );
+      CREATE INDEX upstream_identities_by_subject ON grantd.upstream_identities (issuer, subject);
+
+      -- The identities that a session depends on.
+      CREATE TABLE grantd.upstream_sessions (
+        issuer       text COLLATE "C" NOT NULL,
+        session_id   text COLLATE "C" NOT NULL,
+        identity_id  text COLLATE "C" NOT NULL,
+        upstream_sid text COLLATE "C",
+        PRIMARY KEY (issuer, session_id, identity_id),
+        FOREIGN KEY (issuer, session_id) REFERENCES grantd.sessions (issuer, id) ON DELETE CASCADE
+      );
+      CREATE INDEX upstream_sessions_by_identity ON grantd.upstream_sessions (issuer, identity_id);
+      `,
+      down: 'DROP TABLE grantd.upstream_sessions; DROP TABLE grantd.upstream_identities',
+    },
   ],
 };

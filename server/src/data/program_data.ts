@@ -7,6 +7,7 @@ import { type Attempts, attemptsTable, type People, peopleTable } from './people
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
 import { type ProgramTables, writeCheck } from './tables.ts';
+import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_identities.ts';
 
 /** The program’s own data of one issuer, in addition to the library’s store. */
 export interface ProgramData {
@@ -21,6 +22,7 @@ export interface ProgramData {
   readonly mails: Mails;
   readonly mailedLinks: MailedLinks;
   readonly apiRequests: ApiRequests;
+  readonly upstreamIdentities: UpstreamIdentities;
   readonly pairwiseSecret: StoredPairwiseSecret;
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
@@ -52,6 +54,7 @@ export function programData(
     mails: mailsTable(tables, issuer),
     mailedLinks: mailedLinksTable(tables, issuer),
     apiRequests: apiRequestsTable(tables, issuer),
+    upstreamIdentities: upstreamIdentitiesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>

@@ -27,7 +27,8 @@ export type ProgramSecretUse =
   | 'notice'
   | 'pairwise_secret'
   | 'pending_request'
-  | 'sign_in_attempt';
+  | 'sign_in_attempt'
+  | 'upstream';
 
 /** The server’s secret with the program’s uses. */
 export type ProgramSecret = ServerSecret<ProgramSecretUse>;

@@ -258,6 +258,37 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP INDEX people_by_directory_id; ALTER TABLE people DROP COLUMN directory_id',
   },
+  // Sign-in through other providers.
+  {
+    expand: `
+    CREATE TABLE upstream_identities (
+      issuer          TEXT NOT NULL,
+      id              TEXT NOT NULL,
+      subject         TEXT NOT NULL,
+      provider        TEXT NOT NULL,
+      upstream_issuer TEXT NOT NULL,
+      upstream_sub    TEXT NOT NULL,
+      label           TEXT NOT NULL,
+      linked_at_ms    INTEGER NOT NULL,
+      PRIMARY KEY (issuer, id),
+      UNIQUE (issuer, provider, upstream_issuer, upstream_sub),
+      FOREIGN KEY (issuer, subject) REFERENCES people (issuer, subject) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX upstream_identities_by_subject ON upstream_identities (issuer, subject);
+
+    -- The identities that a session depends on.
+    CREATE TABLE upstream_sessions (
+      issuer       TEXT NOT NULL,
+      session_id   TEXT NOT NULL,
+      identity_id  TEXT NOT NULL,
+      upstream_sid TEXT,
+      PRIMARY KEY (issuer, session_id, identity_id),
+      FOREIGN KEY (issuer, session_id) REFERENCES sessions (issuer, id) ON DELETE CASCADE
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX upstream_sessions_by_identity ON upstream_sessions (issuer, identity_id);
+    `,
+    down: 'DROP TABLE upstream_sessions; DROP TABLE upstream_identities',
+  },
 ];
 
 /**
@@ -272,6 +303,8 @@ export const SQLITE_TABLES_TO_COPY = [
   'demo_issuers',
   'sessions',
   'session_clients',
+  'upstream_identities',
+  'upstream_sessions',
   'consents',
   'scope_texts',
   'logout_deliveries',

@@ -3,6 +3,7 @@ import type { ScopeTexts } from '../data/consents.ts';
 import type { Groups, Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
+import type { UpstreamIdentities, UpstreamIdentity } from '../data/upstream_identities.ts';
 
 /** What makes a change: a command, a running server, or the caller of its admin API. */
 export type ActorKind = 'cli' | 'server' | `api:${string}`;
@@ -18,13 +19,17 @@ interface Recorded {
   readonly people: People;
   readonly groups: Groups;
   readonly scopeTexts: ScopeTexts;
+  readonly upstreamIdentities: UpstreamIdentities;
 }
 
 /**
  * Wraps parts of an instance so that every successful change is recorded as an event. Revocations record their own
  * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
-export function audited({ storage, people, groups, scopeTexts }: Recorded, kind: ActorKind): Audited {
+export function audited(
+  { storage, people, groups, scopeTexts, upstreamIdentities }: Recorded,
+  kind: ActorKind,
+): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
     askStorage(() => storage.recordAct({ type, target, actor }));
   /** @returns the outcome, after recording it if it is a success */
@@ -117,7 +122,29 @@ export function audited({ storage, people, groups, scopeTexts }: Recorded, kind:
         return recorded(isDone, isDone, 'scope_texts_changed', text.scope);
       },
     },
+    upstreamIdentities: {
+      ...upstreamIdentities,
+      async link(identity, subject, nowMs) {
+        const linked = await upstreamIdentities.link(identity, subject, nowMs);
+        return recorded(linked, linked !== undefined, 'person_linked', linkTarget(linked), 'user');
+      },
+      async addPerson(identity, person, nowMs) {
+        const added = await upstreamIdentities.addPerson(identity, person, nowMs);
+        if (added === undefined) return undefined;
+        await record('person_added', added.person.subject, 'user');
+        return recorded(added, true, 'person_linked', linkTarget(added.identity), 'user');
+      },
+      async unlink(id, subject) {
+        const unlinked = await upstreamIdentities.unlink(id, subject);
+        return recorded(unlinked, unlinked !== undefined, 'person_unlinked', linkTarget(unlinked), 'user');
+      },
+    },
   };
+}
+
+/** `PROVIDER/SUBJECT`. Neither contains a slash. */
+function linkTarget(identity: UpstreamIdentity | undefined): string {
+  return identity === undefined ? '' : `${identity.provider}/${identity.subject}`;
 }
 
 /** `GROUP/SUBJECT`. Subject identifiers contain no slash. */

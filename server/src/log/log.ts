@@ -325,6 +325,16 @@ export const PAGE_REASONS = {
   address_invalid: 'The typed email address is invalid.',
   domain_refused: 'Addresses of this domain may not sign up.',
   too_many_mails: 'Too many emails were requested for this address, or from one IP address.',
+  provider_unavailable: 'The identity provider did not answer, or said that it cannot.',
+  provider_denied: 'The identity provider did not sign the user in, or the user did not agree there.',
+  provider_code_refused: 'The identity provider refused the code, for example because it was used before.',
+  provider_answer_invalid:
+    'The answer of the identity provider fails a check, such as of its issuer, nonce or signature.',
+  provider_answer_foreign:
+    'The answer of the identity provider was not asked for by this browser, or was used before.',
+  provider_not_linked: 'No user is linked with the identity at the provider, and none may be created.',
+  provider_linked_elsewhere: 'The identity at the provider is linked with another user.',
+  provider_needed: 'The link is the only way in which the user can sign in.',
   session_over: 'The session ended during the request. The new grant is revoked.',
 } as const;
 
@@ -340,7 +350,8 @@ export type PageName =
   | 'account'
   | 'forgot'
   | 'sign-up'
-  | 'link';
+  | 'link'
+  | 'upstream';
 
 /** An event of a page. It never contains a password, a cookie or a code. */
 interface PageEvent {
@@ -359,7 +370,10 @@ interface PageEvent {
     | 'sign_up_requested'
     | 'signed_up'
     | 'data_exported'
-    | 'account_removed';
+    | 'account_removed'
+    | 'provider_linked'
+    | 'provider_unlinked'
+    | 'upstream_logout';
   readonly page: PageName;
   readonly requestId: string;
   readonly reason?: PageReason;
@@ -367,6 +381,10 @@ interface PageEvent {
   /** The user’s internal identifier, if known for certain. */
   readonly subject?: string;
   readonly sessionId?: string;
+  /** The identity provider that the event is about. */
+  readonly provider?: string;
+  /** Why a provider did not sign the user in. */
+  readonly cause?: unknown;
 }
 
 /** No path of this server is longer. */
@@ -484,10 +502,10 @@ export class RequestLog {
   };
 
   /** An event of a page. */
-  pageEvent({ type, ...event }: PageEvent): void {
+  pageEvent({ type, cause, ...event }: PageEvent): void {
     if (!this.#isOn) return;
     this.#remember(event);
-    this.#log.info({ event: type, ...event });
+    this.#log.info({ event: type, ...event, ...(cause !== undefined && { cause: causeOf(cause) }) });
   }
 
   /** Notes for the line of a request what becomes known during it. */

@@ -89,6 +89,8 @@ const PLAIN_NOTICES = [
   'link_sent',
   'link_used',
   'email_confirmed',
+  'provider_linked',
+  'provider_unlinked',
 ] as const;
 
 /** The result of the user’s last action. */

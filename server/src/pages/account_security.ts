@@ -12,6 +12,8 @@ import { passwordField, problemBox, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { verifiedForm } from './pending_page.ts';
+import { type ProvidersOfAccount, providersSection } from './provider_page.ts';
+import { providersOfAccount } from './upstream_pages.ts';
 
 /** `GET /account/security`. */
 export function showSecurity(parts: PageParts) {
@@ -62,10 +64,12 @@ async function securityOf(
   session: BrowserSession,
   refused: Pick<SecurityView, 'problem' | 'secondsToWait'> = {},
 ): Promise<Page> {
+  const providers = await providersOfAccount(c, parts, session);
   const view = {
     ...(await accountView(c, parts, session, 'security')),
     minLength: parts.passwordRules.minLength,
     isOfDirectory: session.person.directoryId !== undefined,
+    ...(providers !== undefined && { providers }),
     ...refused,
   };
   return securityPage(view, pageSetting(c, parts));
@@ -108,6 +112,7 @@ export interface SecurityView extends AccountView {
   readonly isOfDirectory?: boolean;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
+  readonly providers?: ProvidersOfAccount;
 }
 
 /** `/account/security`: fields `current_password` and `new_password`, button `change-password`. */
@@ -135,11 +140,15 @@ ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.new
 <button id="change-password" type="submit" class="primary">${account.changePassword}</button>
 </form>
 </div>
-${revealScript()}`
+`
 }
-</section>`,
+</section>
+${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
+${view.isOfDirectory === true ? '' : revealScript()}`,
     }),
     runsReveal: view.isOfDirectory !== true,
+    // The forms of providers lead to them.
+    formMayLeave: view.providers !== undefined,
   };
 }
 

@@ -43,6 +43,14 @@ export class Cookies {
     return this.#isSecure ? getCookie(c, name, 'host') : getCookie(c, name);
   }
 
+  /** The names of cookies that begin like this. */
+  named(c: Context, beginning: string): readonly string[] {
+    const prefix = this.#isSecure ? '__Host-' : '';
+    return Object.keys(getCookie(c))
+      .filter((name) => name.startsWith(`${prefix}${beginning}`))
+      .map((name) => name.slice(prefix.length));
+  }
+
   /** @param maxAge seconds */
   set(c: Context, name: string, value: string, maxAge: number): void {
     setCookie(c, name, value, { httpOnly: true, sameSite: 'Lax', maxAge, ...this.#scope });
@@ -251,7 +259,7 @@ export class PendingRequests {
 }
 
 /** @returns `undefined` for a value of another version of the program */
-function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
+export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
   const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {

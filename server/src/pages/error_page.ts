@@ -65,7 +65,7 @@ function problemOf(error: Error, status: number): Problem {
 }
 
 /** RFC 9110 §15.5.6. */
-export function refuseMethod(parts: PageParts, allowed: 'GET, HEAD' | 'GET, HEAD, POST') {
+export function refuseMethod(parts: PageParts, allowed: 'GET, HEAD' | 'GET, HEAD, POST' | 'POST') {
   return (c: PageContext): Promise<Response> => {
     c.header('allow', allowed);
     return renderProblem(c, parts, { problem: 'method_not_allowed' }, 405);

@@ -29,6 +29,8 @@ import {
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, openPendingPage, type PendingPage, verifiedForm } from './pending_page.ts';
+import { type ProviderButton, providerButtons } from './provider_page.ts';
+import { beginAtHome, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
 
 /** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
@@ -71,6 +73,8 @@ export function submitLogin(parts: PageParts) {
     const form = await verifiedForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     if (form.get('decision') === 'cancel' && 'authorization' in page) return cancel(c, parts, page);
     const username = form.get('username') ?? '';
+    if (!form.has('password') && isIdentifierFirst(parts))
+      return (await beginAtHome(c, parts, page, username)) ?? renderForm(c, parts, page, { username });
     const checked = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
     const outcome = 'refused' in checked ? checked : await begin(c, parts, checked.person);
     const event = {
@@ -142,32 +146,38 @@ async function renderForm(
   c: PageContext,
   parts: PageParts,
   page: PendingPage,
-  typed?: { readonly username: string; readonly refusal: Refusal },
+  typed?: { readonly username: string; readonly refusal?: Refusal },
 ): Promise<Response> {
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const setting = pageSetting(c, parts, authorization?.uiLocales);
   const isOther = c.req.query('other') !== undefined;
   const again = isOther ? undefined : await expectedSession(c, parts, page);
+  const providers = offeredProviders(c, parts, page);
   const refusal = typed?.refusal;
   const shown = refusal && PROBLEMS[refusal.refused];
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
+  const username = typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? ''));
+  // A user with a provider of their own has no password to type.
+  const asksOnlyName = typed === undefined && again === undefined && isIdentifierFirst(parts, username);
   const view = {
     action: `${parts.basePath}/login?pending=${page.sealed}${isOther ? '&other' : ''}`,
     formToken: await parts.formTokens.make(c, 'login', page.sealed),
-    username: typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? '')),
+    username,
+    ...(asksOnlyName && { asksOnlyName }),
     ...(authorization !== undefined && {
       application: applicationShown(authorization.client, setting.language, parts.basePath),
     }),
     ...(again !== undefined && { again }),
     ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     ...(parts.isSignUpOpen && { signUp: `${parts.basePath}/sign-up` }),
+    ...(providers !== undefined && { providers }),
     ...(shown !== undefined && { problem: shown.problem }),
     ...(wait !== undefined && { secondsToWait: wait }),
   };
   return renderPage(c, {
     ...signInPage(view, setting),
     status: shown?.status ?? 200,
-    formMayLeave: authorization !== undefined,
+    formMayLeave: authorization !== undefined || providers !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
 }
@@ -205,6 +215,8 @@ export interface SignInView extends FormShown {
   readonly application?: ApplicationShown;
   /** Initial value of the field: a hint or the previous input; may be empty. */
   readonly username: string;
+  /** Whether the password comes later, because the address may lead to a provider. */
+  readonly asksOnlyName?: boolean;
   readonly problem?: SignInProblem;
   /** Present with a temporary problem. */
   readonly secondsToWait?: number;
@@ -212,6 +224,8 @@ export interface SignInView extends FormShown {
   readonly forgot?: string;
   /** URL for people without an account; absent if nobody may sign up. */
   readonly signUp?: string;
+  /** Identity providers at which the user can sign in. */
+  readonly providers?: readonly ProviderButton[];
   /** Present if a signed-in user must enter the password again. */
   readonly again?: SignInAgain;
 }
@@ -224,9 +238,9 @@ interface SignInAgain {
 }
 
 /**
- * `/login`: fields `username` and `password`, button `login-submit`; for an application also the button `login-cancel`,
- * which sends the field `decision` as `cancel`. The page shows only the operator’s brand, because the password goes to
- * the operator.
+ * `/login`: fields `username` and, unless it comes later, `password`, button `login-submit`; for an application also the
+ * button `login-cancel`, which sends the field `decision` as `cancel`. The page shows only the operator’s brand, because
+ * the password goes to the operator.
  */
 export function signInPage(view: SignInView, setting: PageSetting): Page {
   const { application, again, problem } = view;
@@ -246,6 +260,7 @@ ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
+${providerButtons(view.providers, view.formToken, texts)}
 ${otherWays(view, texts)}
 ${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
   };
@@ -285,17 +300,22 @@ function problemBox({ secondsToWait }: SignInView, problem: SignInProblem, texts
   return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.signIn.problems[problem]} ${wait}</span></p>`;
 }
 
-function form({ action, formToken, username, problem, again }: SignInView, texts: Texts): Html {
+function form(view: SignInView, texts: Texts): Html {
+  const { action, formToken, username, problem, again, asksOnlyName = false } = view;
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
   const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
   const focus = html` autofocus`;
-  const nameFirst = username === '';
+  const nameFirst = username === '' || asksOnlyName;
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
-<label for="username">${texts.signIn.username}</label>
+<label for="username">${asksOnlyName ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
 <input id="username" name="username" value="${username}" autocomplete="username" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
-<label for="password">${texts.signIn.password}</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>
-<button id="login-submit" type="submit" class="primary">${again === undefined ? texts.signIn.submit : texts.signIn.submitAgain}</button>
+${
+  asksOnlyName
+    ? ''
+    : html`<label for="password">${texts.signIn.password}</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>`
+}
+<button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>
 </form>`;
 }

@@ -22,6 +22,7 @@ import {
 import { wayOut } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf, toResponse } from './page_parts.ts';
 import { redirectToPage, verifiedForm } from './pending_page.ts';
+import { providerLogoutUrl, providerToLeave } from './upstream_pages.ts';
 
 interface Leaving {
   readonly logout: LogoutRequest;
@@ -37,7 +38,7 @@ export function showLogout(parts: PageParts) {
     const leaving = await openLeaving(c, parts);
     const session = await parts.browserSessions.current(c);
     if (session === undefined) return leave(c, parts, leaving.logout);
-    if (await isHinted(parts, leaving.logout, session)) return endSession(c, parts, leaving.logout, session);
+    if (await isHinted(parts, leaving.logout, session)) return endSession(c, parts, leaving, session);
     return askToConfirm(c, parts, leaving, session);
   };
 }
@@ -51,12 +52,13 @@ export function submitLogout(parts: PageParts) {
     if (sealed === undefined)
       return redirectToPage(c, parts, 'logout', (await openLeaving(c, parts)).pending);
 
-    const { logout } = await openLeaving(c, parts);
+    const leaving = await openLeaving(c, parts);
+    const { logout } = leaving;
     const session = await browserSessions.current(c);
     if (session === undefined) return leave(c, parts, logout);
     const clientId = logout.client?.id;
     const form = await verifiedForm(c, parts, { page: 'logout', about: [sealed, session.id], clientId });
-    if (form.get('decision') === 'yes') return endSession(c, parts, logout, session);
+    if (form.get('decision') === 'yes') return endSession(c, parts, leaving, session);
     const view = { person: personShown(session.person), account: `${basePath}/account` };
     return renderPage(c, stillSignedInPage(view, pageSetting(c, parts, logout.uiLocales)));
   };
@@ -107,16 +109,19 @@ async function askToConfirm(
       }),
   };
   const page = logoutPage(view, setting);
-  return renderPage(c, { ...page, formMayLeave: postLogoutRedirectUri !== undefined });
+  const formMayLeave =
+    postLogoutRedirectUri !== undefined || (await providerToLeave(parts, session.id)) !== undefined;
+  return renderPage(c, { ...page, formMayLeave });
 }
 
 async function endSession(
   c: PageContext,
   parts: PageParts,
-  logout: LogoutRequest,
+  { logout, pending }: Leaving,
   session: BrowserSession,
 ): Promise<Response> {
   const { browserSessions, requestLog } = parts;
+  const provider = await providerToLeave(parts, session.id);
   const ends = await browserSessions.end(c, session);
   const [clientId, sessionId] = [logout.client?.id, session.id];
   requestLog.pageEvent({
@@ -130,6 +135,8 @@ async function endSession(
   // §3: notify the other applications before the user returns, as far as they are reachable.
   const answers = await parts.notifyClients(ends);
   const clientIds = ends.flatMap((end) => end.clientIds);
+  const upstreamUrl = provider && (await providerLogoutUrl(c, parts, provider, pending));
+  if (upstreamUrl !== undefined) return c.redirect(upstreamUrl, 303);
   return leave(c, parts, logout, clientIds, answers);
 }
 

@@ -27,9 +27,11 @@ import type { PersonRemoval } from '../people/removal.ts';
 import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
 import type { AttemptLimit, SignInParts } from '../people/sign_in.ts';
+import type { Upstream } from '../people/upstream.ts';
 import type { Brand } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
 import type {
+  Cookies,
   FormTokens,
   KnownBrowsers,
   OpenedLink,
@@ -71,6 +73,8 @@ export interface PageParts {
   readonly isSignUpOpen: boolean;
   /** Domains whose addresses may sign up; `undefined` for all. */
   readonly signUpDomains: readonly string[] | undefined;
+  /** `undefined` if no identity provider is configured. */
+  readonly upstream: UpstreamParts | undefined;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;
@@ -82,6 +86,14 @@ export interface PageParts {
   readonly basePath: string;
   /** Milliseconds. */
   readonly clock: () => number;
+}
+
+/** What sign-in through identity providers needs. */
+export interface UpstreamParts {
+  readonly upstream: Upstream;
+  readonly cookies: Cookies;
+  /** Seals what the browser keeps on the way to a provider. */
+  readonly values: SealedValues;
 }
 
 export interface PageEnvironment {

@@ -17,6 +17,7 @@ import { PersonRemoval } from '../people/removal.ts';
 import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimit } from '../people/sign_in.ts';
+import type { Upstream } from '../people/upstream.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
 import { showEmail, submitEmail } from './account_email.ts';
@@ -49,6 +50,15 @@ import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
 import type { PageEnvironment, PageParts } from './page_parts.ts';
 import { clientAddress, readRequest } from './page_parts.ts';
+import {
+  receiveAnswer,
+  receiveLogout,
+  showConnect,
+  showSignedOut,
+  submitConnect,
+  submitProvider,
+  submitUnlink,
+} from './upstream_pages.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -63,6 +73,8 @@ interface Surroundings {
   readonly mail: PageParts['mail'];
   /** `undefined` if all users are local. */
   readonly directory: Directory | undefined;
+  /** Opens sign-in through identity providers; `undefined` if none is configured. */
+  readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
 }
 
 /** The parts of an instance that pages use. */
@@ -90,7 +102,7 @@ const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
 /** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, notifyClients, mail, directory }: Surroundings,
+  { settings, server, requestLog, operator, notifyClients, mail, directory, openUpstream }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
@@ -159,6 +171,11 @@ export function openPages(
     openedLink: new OpenedLink(cookies),
     isSignUpOpen: mail !== undefined && settings.signUp === 'open',
     signUpDomains: settings.signUpDomains,
+    upstream: openUpstream && {
+      upstream: openUpstream({ ending: sessionEnding }),
+      cookies,
+      values: new SealedValues(secret, 'upstream'),
+    },
   };
   return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined);
 }
@@ -209,6 +226,19 @@ function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
     if (parts.isSignUpOpen)
       app.get(at('/sign-up'), showSignUp(parts)).post(submitSignUp(parts, queue)).all(refuseForForms);
     if (hasMailbox) app.get(at('/demo/mailbox'), showMailbox(parts, queue)).all(refuseForReading);
+  }
+  const { upstream } = parts;
+  if (upstream !== undefined) {
+    const of = (path: string) => at(`/upstream/:provider/${path}`);
+    app.post(of('sign_in'), submitProvider(parts, upstream)).all(refuseMethod(parts, 'POST'));
+    app.get(of('callback'), receiveAnswer(parts, upstream)).all(refuseForReading);
+    app
+      .get(of('connect'), showConnect(parts, upstream))
+      .post(submitConnect(parts, upstream))
+      .all(refuseForForms);
+    app.get(of('signed_out'), showSignedOut(parts)).all(refuseForReading);
+    app.post(of('unlink'), submitUnlink(parts, upstream)).all(refuseMethod(parts, 'POST'));
+    app.post(of('backchannel_logout'), receiveLogout(parts, upstream)).all(refuseMethod(parts, 'POST'));
   }
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));

@@ -79,6 +79,9 @@ button:hover, .button:hover { background: var(--ground); }
 .primary:hover { background: var(--brand-hover); }
 .danger { color: var(--danger); border-color: var(--danger); }
 .danger:hover { background: var(--danger-ground); }
+.ways { margin-top: .75rem; }
+.providers :is(.note, .problem, .question) + * { margin-top: 1rem; }
+.question { display: grid; gap: .75rem; padding: 1rem; border: 1px solid var(--line); border-radius: .625rem; }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }
 .choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
 form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .75rem; }
@@ -134,6 +137,7 @@ main > .links { margin: .25rem 0 -.75rem; }
 }
 .entries > li:last-child { border-bottom: 0; }
 .entries :is(button, .button) { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.entries li > form { grid-column: 2; }
 .entry { display: grid; gap: .5rem; }
 .agreed { display: grid; gap: .5rem; }
 .agreed + .agreed { padding-top: .5rem; border-top: 1px solid var(--line); }
@@ -170,6 +174,7 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 @media (min-width: 40rem) {
   .entries > li { grid-template-columns: 3rem minmax(0, 1fr) auto; }
   .entries :is(button, .button) { grid-column: 3; justify-self: end; }
+  .entries li > form { grid-column: 3; }
   .wide :is(button, .button) { width: auto; }
   .profile > div { display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: 1rem; }
 }

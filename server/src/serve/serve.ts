@@ -5,6 +5,7 @@ import type { AuthorizationServer, FetchDocument } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName, Settings } from '../config/options.ts';
+import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -200,6 +201,7 @@ export async function serveDatabase(
           secret,
           files: [
             ...(files?.changed ?? []),
+            ...changed('providers', previous.providers.map(comparable), opened.providers.map(comparable)),
             ...changed('operatorLogo', previous.operator.logo?.bytes, opened.operator.logo?.bytes),
             ...changed('secret', previous.instance.secretTexts(), secret),
           ],
@@ -254,6 +256,7 @@ interface Service {
   readonly instance: Instance;
   readonly server: AuthorizationServer;
   readonly operator: Operator;
+  readonly providers: readonly Provider[];
   /** Of the database. */
   readonly name: string;
   readonly listener: RequestListener;
@@ -286,6 +289,7 @@ async function openService(
 ): Promise<Service> {
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
+  const providers = readProviders(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
   const directory = await directoryOf(configuration, environment);
@@ -327,7 +331,7 @@ async function openService(
       return closeDatabase();
     };
     return {
-      ...{ instance, server, operator, watch, closeDatabase, abandon, name: database.name },
+      ...{ instance, server, operator, providers, watch, closeDatabase, abandon, name: database.name },
       watched: { ...instance, isReady: async () => !isEnding() && isReady() },
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
@@ -339,6 +343,7 @@ async function openService(
           return openPages(instance, {
             ...{ settings, server, requestLog, operator, notifyClients, directory },
             mail: mail && { queue: mail.queue, links: mail.links },
+            openUpstream: await upstreamOf(instance, providers),
           });
         }),
       }),
@@ -406,6 +411,23 @@ export async function directoryOf(
   if (configuration.settings.ldapUrl === undefined) return undefined;
   const { openDirectory } = await import('../directory/directory.ts');
   return openDirectory(configuration, environment);
+}
+
+/** Loads the part that signs users in through providers, if any is configured. */
+async function upstreamOf(
+  { upstreamIdentities: identities, people, storage }: Instance,
+  providers: readonly Provider[],
+): Promise<Parameters<typeof import('../pages/pages.ts')['openPages']>[1]['openUpstream']> {
+  if (providers.length === 0) return undefined;
+  const { Upstream } = await import('../people/upstream.ts');
+  return ({ ending }) => new Upstream(providers, { identities, people, ending, storage, clock: Date.now });
+}
+
+/** A provider whose key can be compared. */
+function comparable({ credential, ...provider }: Provider): unknown {
+  if ('secret' in credential) return { ...provider, credential };
+  const { privateKey, keyId } = credential;
+  return { ...provider, keyId, key: privateKey.export({ type: 'pkcs8', format: 'pem' }) };
 }
 
 /** Where client certificates come from: the mTLS port, or the header of a trusted proxy. */

@@ -43,6 +43,74 @@ export const DE: Texts = {
     tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
   },
 
+  providers: {
+    or: 'Oder mit einem anderen Konto',
+    continueWith: (provider) => html`Weiter mit ${provider}`,
+    label: (label) => html`Es ist ${label}.`,
+    back: 'Zurück zur Anmeldung',
+    connectFirst: 'Hier anmelden und verbinden',
+    problems: {
+      unavailable: {
+        title: 'Der Anbieter antwortet nicht',
+        text: (provider) => html`${provider} ist gerade nicht erreichbar.`,
+        help: () =>
+          'Mit Ihrem Konto ist alles in Ordnung. Versuchen Sie es gleich noch einmal, oder melden Sie sich anders an.',
+      },
+      denied: {
+        title: 'Sie sind nicht angemeldet',
+        text: (provider) => html`${provider} hat Sie nicht angemeldet, oder Sie haben dort nicht zugestimmt.`,
+        help: () => 'Gehen Sie zurück, um es noch einmal zu versuchen oder sich anders anzumelden.',
+      },
+      invalid: {
+        title: 'Die Anmeldung ist nicht gelungen',
+        text: (provider) => html`Die Antwort von ${provider} kann nicht angenommen werden.`,
+        help: () =>
+          'Gehen Sie zurück und versuchen Sie es noch einmal. Wenn es wieder geschieht, sagen Sie es dem Betreiber dieses Dienstes.',
+      },
+      foreign: {
+        title: 'Die Anmeldung wurde nicht hier begonnen',
+        text: (provider) =>
+          html`Die Antwort von ${provider} gehört zu einem anderen Browser, wurde schon verwendet oder kam zu spät.`,
+        help: () => 'Beginnen Sie in diesem Browser von vorn.',
+      },
+      not_linked: {
+        title: 'Kein Konto ist verbunden',
+        text: (provider) => html`Kein Konto ist hier mit Ihrem Konto bei ${provider} verbunden.`,
+        help: () =>
+          'Wenn Sie hier ein Konto haben, melden Sie sich damit an. Dann können Sie die beiden verbinden.',
+      },
+      linked_elsewhere: {
+        title: 'Dieses Konto ist schon verbunden',
+        text: (provider) => html`Ihr Konto bei ${provider} ist hier mit einem anderen Konto verbunden.`,
+        help: (provider) =>
+          html`Verwenden Sie ein anderes Konto bei ${provider}, oder trennen Sie zuerst die andere Verbindung.`,
+      },
+      disabled: {
+        title: 'Dieses Konto ist gesperrt',
+        text: (provider) => html`${provider} hat Sie angemeldet, aber Ihr Konto hier ist gesperrt.`,
+        help: () => 'Der Betreiber dieses Dienstes kann es freigeben.',
+      },
+      another_person: {
+        title: 'Die Anwendung verlangt ein anderes Konto',
+        text: (provider) => html`Ihr Konto bei ${provider} gehört hier zu einem anderen Konto.`,
+        help: () => 'Gehen Sie zurück und melden Sie sich mit dem Konto an, das die Anwendung verlangt.',
+      },
+    },
+    account: {
+      title: 'Andere Wege zur Anmeldung',
+      text: 'Verbinden Sie Konten, die Sie anderswo haben, um sich damit anzumelden.',
+      since: (when) => html`verbunden ${when}`,
+      connect: (provider) => html`${provider} verbinden`,
+      unlink: (provider) => html`${provider} trennen`,
+      question: (provider, label) =>
+        html`${label} bei ${provider} mit diesem Konto verbinden? Sie können sich dann mit beiden anmelden.`,
+      yes: 'Verbinden',
+      no: 'Nicht verbinden',
+      needed:
+        'Dies ist Ihr einziger Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, oder verbinden Sie ein anderes Konto.',
+    },
+  },
+
   passwords: {
     currentPassword: 'Bisheriges Passwort',
     newPassword: 'Neues Passwort',
@@ -291,6 +359,8 @@ export const DE: Texts = {
       password_changed: 'Ihr Passwort ist geändert. Alle anderen Browser sind abgemeldet.',
       link_sent: 'Ein Link ist unterwegs. Öffnen Sie ihn in diesem Browser, um die Adresse zu verwenden.',
       link_used: 'Der Link wurde benutzt oder ist abgelaufen. Fordern Sie einen neuen an.',
+      provider_linked: 'Das Konto ist verbunden.',
+      provider_unlinked: 'Das Konto ist getrennt. Browser, die damit angemeldet waren, sind abgemeldet.',
       email_confirmed: 'Ihre E-Mail-Adresse ist bestätigt.',
     },
   },

@@ -51,6 +51,73 @@ export const EN = {
     tryAgainIn: (wait: string) => `Try again in ${wait}.`,
   },
 
+  /** Sign-in through identity providers. */
+  providers: {
+    or: 'Or use another account',
+    continueWith: (provider: Name) => html`Continue with ${provider}`,
+    label: (label: Name) => html`It is ${label}.`,
+    back: 'Back to sign-in',
+    connectFirst: 'Sign in here and connect it',
+    problems: {
+      unavailable: {
+        title: 'The provider does not answer',
+        text: (provider: Name) => html`${provider} cannot be reached right now.`,
+        help: (_: Name) => 'Your account is fine. Try again in a moment, or sign in in another way.',
+      },
+      denied: {
+        title: 'You are not signed in',
+        text: (provider: Name) => html`${provider} did not sign you in, or you did not agree there.`,
+        help: (_: Name) => 'Go back to try again, or to sign in in another way.',
+      },
+      invalid: {
+        title: 'The sign-in did not succeed',
+        text: (provider: Name) => html`The answer of ${provider} cannot be accepted.`,
+        help: (_: Name) =>
+          'Go back and try again. If it happens again, tell the people who run this service.',
+      },
+      foreign: {
+        title: 'The sign-in was not started here',
+        text: (provider: Name) =>
+          html`The answer of ${provider} belongs to another browser, was used already, or came too late.`,
+        help: (_: Name) => 'Start again in this browser.',
+      },
+      not_linked: {
+        title: 'No account is connected',
+        text: (provider: Name) => html`No account here is connected with your account at ${provider}.`,
+        help: (_: Name) => 'If you have an account here, sign in with it, and you can connect the two.',
+      },
+      linked_elsewhere: {
+        title: 'This account is connected already',
+        text: (provider: Name) => html`Your account at ${provider} is connected with another account here.`,
+        help: (provider: Name) =>
+          html`Use another account at ${provider}, or remove the other connection first.`,
+      },
+      disabled: {
+        title: 'This account is disabled',
+        text: (provider: Name) => html`${provider} signed you in, but your account here is disabled.`,
+        help: (_: Name) => 'The people who run this service can enable it.',
+      },
+      another_person: {
+        title: 'The application requires a different account',
+        text: (provider: Name) => html`Your account at ${provider} belongs to another account here.`,
+        help: (_: Name) => 'Go back and sign in with the account that the application requires.',
+      },
+    },
+    account: {
+      title: 'Other ways to sign in',
+      text: 'Connect accounts that you have elsewhere, to sign in with them.',
+      since: (when: Html) => html`connected ${when}`,
+      connect: (provider: Name) => html`Connect ${provider}`,
+      unlink: (provider: Name) => html`Disconnect ${provider}`,
+      question: (provider: Name, label: Name) =>
+        html`Connect ${label} at ${provider} with this account? You can then sign in with either.`,
+      yes: 'Connect',
+      no: 'Do not connect',
+      needed:
+        'This is the only way in which you can sign in. Set a password or connect another account first.',
+    },
+  },
+
   /** Passwords that users choose. */
   passwords: {
     currentPassword: 'Current password',
@@ -307,6 +374,8 @@ export const EN = {
       password_changed: 'Your password has changed. All other browsers are signed out.',
       link_sent: 'A link is on its way. Open it in this browser to use the address.',
       link_used: 'The link was used or has expired. Ask for a new one.',
+      provider_linked: 'The account is connected.',
+      provider_unlinked: 'The account is disconnected. Browsers that signed in with it are signed out.',
       email_confirmed: 'Your email address is confirmed.',
     },
   },

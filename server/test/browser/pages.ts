@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { addClient } from '../harness/clients.ts';
 import { grantdPrints, type RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
@@ -22,6 +23,8 @@ export const PAGE_FLAGS: readonly string[] = [
   'open',
   '--authorization-details',
   JSON.stringify({ payment: PAYMENT_TYPE }),
+  '--providers',
+  join(import.meta.dirname, 'providers.json'),
 ];
 
 /** A page for users. */
@@ -181,6 +184,21 @@ export const PAGES: readonly PageCase[] = [
       await visit.page.click('#forgot-submit');
     },
     shows: '#mail-sent',
+  },
+  {
+    name: 'provider that does not answer',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.authorize();
+      await visit.page.click('#provider-unreachable');
+    },
+    shows: '#problem ~ #try-again',
+  },
+  {
+    name: 'provider whose answer belongs to another browser',
+    as: 'nobody',
+    open: (visit) => visit.open('/upstream/unreachable/callback?state=of-another-browser&code=x'),
+    shows: '#problem ~ #try-again',
   },
   { name: 'sign-up', as: 'nobody', open: (visit) => visit.open('/sign-up'), shows: '#sign-up-submit' },
   { name: 'mailbox', as: 'nobody', open: (visit) => visit.open('/demo/mailbox'), shows: '#reload' },

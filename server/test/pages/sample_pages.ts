@@ -17,6 +17,11 @@ import { type LinkView, linkDonePage, linkFormPage } from '../../src/pages/link_
 import { type SignInView, signInPage } from '../../src/pages/login_page.ts';
 import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout_page.ts';
 import { mailboxPage } from '../../src/pages/mailbox_page.ts';
+import {
+  type ProviderProblem,
+  type ProvidersOfAccount,
+  providerProblemPage,
+} from '../../src/pages/provider_page.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
@@ -97,6 +102,22 @@ const LOGO = picture(
 const ARMS = picture(
   '<path d="M6 4h28v17c0 8-6 13-14 16C12 34 6 29 6 21z" fill="#7a1f5c"/><path d="M12 24V13h4v3h2v-3h4v3h2v-3h4v11z" fill="#fff"/>',
 );
+
+const PROVIDER_PROBLEMS: readonly ProviderProblem[] = [
+  'unavailable',
+  'denied',
+  'invalid',
+  'foreign',
+  'not_linked',
+  'linked_elsewhere',
+  'disabled',
+  'another_person',
+];
+
+const PROVIDERS = [
+  { id: 'google', name: 'Google', action: '/upstream/google/sign_in' },
+  { id: 'staff', name: 'Musterstadt', action: '/upstream/staff/sign_in' },
+];
 
 const PLAIN: Brand = { name: 'login.example.com' };
 
@@ -257,6 +278,18 @@ const LINK: LinkView = {
   username: 'alice',
 };
 
+const OF_ACCOUNT: ProvidersOfAccount = {
+  base: '/upstream',
+  linked: [
+    {
+      ...{ id: 'link-1', provider: 'google', name: 'Google', label: 'alice@gmail.example' },
+      linkedAtMs: Date.UTC(2026, 9, 1),
+    },
+  ],
+  others: [{ id: 'staff', name: 'Musterstadt' }],
+  nowMs: Date.UTC(2026, 10, 1),
+};
+
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
@@ -270,6 +303,8 @@ const SAMPLES: readonly Sample[] = [
   sample('sign_in_again', signInPage, { ...SIGN_IN, username: 'alice', again: AGAIN }),
   sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
   sample('sign_in_all_ways', signInPage, { ...SIGN_IN, forgot: '/forgot', signUp: '/sign-up' }, OPERATOR),
+  sample('sign_in_providers', signInPage, { ...SIGN_IN, forgot: '/forgot', providers: PROVIDERS }, OPERATOR),
+  sample('sign_in_name_first', signInPage, { ...SIGN_IN, asksOnlyName: true, providers: PROVIDERS }),
   sample('sign_in_long', signInPage, { ...SIGN_IN, application: LONG }, OPERATOR),
   sample('sign_in_unchecked', signInPage, { ...SIGN_IN, application: STRANGER }, OPERATOR),
   ...COLORS.map(([name, color]) =>
@@ -348,6 +383,15 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
   sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true }),
+  sample('account_security_providers', securityPage, { ...SECURITY, providers: OF_ACCOUNT }),
+  sample('account_security_connect', securityPage, {
+    ...SECURITY,
+    providers: { ...OF_ACCOUNT, waiting: { id: 'staff', name: 'Musterstadt', label: 'alice@example.com' } },
+  }),
+  sample('account_security_needed', securityPage, {
+    ...SECURITY,
+    providers: { ...OF_ACCOUNT, others: [], problem: 'provider_needed' },
+  }),
   sample('account_email', emailPage, { ...ACCOUNT, current: 'email', email: 'alice@example.com' }),
   sample('account_email_invalid', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice', problem: 'address_invalid' },
@@ -388,6 +432,12 @@ const SAMPLES: readonly Sample[] = [
       },
     ],
   }),
+  ...PROVIDER_PROBLEMS.map((problem) =>
+    sample(`provider_${problem}`, providerProblemPage, {
+      ...{ problem, provider: 'Musterstadt', back: '/login?pending=x', requestId: DETAIL.requestId },
+      ...(problem === 'not_linked' && { label: 'alice@example.com', connect: '/upstream/staff/connect' }),
+    }),
+  ),
   sample('home', homePage, {
     issuer: 'https://login.example.com',
     metadata: '/.well-known/openid-configuration',

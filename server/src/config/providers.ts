@@ -1,0 +1,413 @@
+// Identity providers at which users can sign in, from the file of the option `providers`.
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { isJsonObject, unknownName } from '@grantd/core/options';
+import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
+import { isDomain, isLoopback } from './options.ts';
+import { ConfigurationRefused } from './refused.ts';
+
+/** Whether a provider speaks OpenID Connect, or is GitHub, which only has OAuth 2.0 and an API. */
+export type ProviderProtocol = 'openid' | 'github';
+
+/** An identity provider at which users can sign in. */
+export interface Provider {
+  /** Part of URLs, and of the links of users to this provider. */
+  readonly id: string;
+  readonly protocol: ProviderProtocol;
+  /** The name on buttons, by language: `name`, `name#de`. */
+  readonly names: Readonly<Record<string, string>>;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly credential: ProviderCredential;
+  readonly scopes: readonly string[];
+  /** The provider’s claim for each claim of a new user. */
+  readonly claims: Readonly<Record<string, string>>;
+  /** Domains whose verified addresses are believed. `*` stands for all. */
+  readonly trustedDomains: readonly string[];
+  /** Whether unknown users get an account, or only those with a verified address of these domains. */
+  readonly createUsers: boolean | readonly string[];
+  /** Users who type an address of these domains are sent to the provider. */
+  readonly domains: readonly string[];
+  /** Whether its authentication methods (`amr`) are passed on. */
+  readonly passAmr: boolean;
+  /** Whether users who sign out here also sign out at the provider. */
+  readonly signsOut: boolean;
+  /** Further parameters of authorization requests. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+export type ProviderCredential =
+  | { readonly secret: string }
+  | { readonly privateKey: KeyObject; readonly keyId: string | undefined };
+
+/** A ready-made setting. */
+interface Kind {
+  readonly protocol: ProviderProtocol;
+  readonly name?: string;
+  readonly issuer?: (tenant: string) => string;
+  readonly scopes: readonly string[];
+  readonly claims?: Readonly<Record<string, string>>;
+}
+
+const OPENID: Kind = { protocol: 'openid', scopes: ['openid', 'profile', 'email'] };
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  generic: OPENID,
+  google: { ...OPENID, name: 'Google', issuer: () => 'https://accounts.google.com' },
+  microsoft: {
+    ...OPENID,
+    name: 'Microsoft',
+    issuer: (tenant) => `https://login.microsoftonline.com/${tenant}/v2.0`,
+    // Users of a tenant can have addresses that nobody has verified. Entra says so in a claim of its own.
+    claims: { email_verified: 'xms_edov' },
+  },
+  github: {
+    protocol: 'github',
+    name: 'GitHub',
+    issuer: () => 'https://github.com',
+    scopes: ['read:user', 'user:email'],
+    claims: { preferred_username: 'login', picture: 'avatar_url' },
+  },
+};
+
+/** Claims of a new user that a provider sets without a mapping. Their names are those of OpenID Connect. */
+const COPIED_CLAIMS = [
+  'preferred_username',
+  'name',
+  'given_name',
+  'family_name',
+  'nickname',
+  'picture',
+  'locale',
+  'email',
+  'email_verified',
+];
+
+/** Parameters that the server sets itself. */
+const OWN_PARAMETERS: ReadonlySet<string> = new Set([
+  'client_id',
+  'client_secret',
+  'code_challenge',
+  'code_challenge_method',
+  'nonce',
+  'redirect_uri',
+  'request',
+  'request_uri',
+  'response_mode',
+  'response_type',
+  'scope',
+  'state',
+]);
+
+const MAX_PROVIDERS = 50;
+const MAX_NAME = 40;
+
+/**
+ * Reads the providers and their secrets.
+ * @throws {ConfigurationRefused} the file or a secret is unreadable, or has another form than expected
+ */
+export function readProviders(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): readonly Provider[] {
+  if (settings.providers === undefined) return [];
+  const path = typedPath(environment, settings.providers);
+  const source = sourceOf('providers');
+  const content = readJsonFile(path, source);
+  if (!isJsonObject(content))
+    throw new ConfigurationRefused(
+      `${source}: ${path}: expected a JSON object with a member for each provider`,
+    );
+  const entries = Object.entries(content);
+  if (entries.length > MAX_PROVIDERS)
+    throw new ConfigurationRefused(`${source}: ${path}: expected at most ${MAX_PROVIDERS} providers`);
+  const providers = entries.map(([id, given]) => {
+    const place = `${source}: ${basename(path)}: ${id}`;
+    if (!/^[a-z0-9][a-z0-9_-]{0,31}$/.test(id))
+      throw new ConfigurationRefused(
+        `${place}: expected a name of at most 32 lower-case letters, digits, - and _`,
+      );
+    return readProvider(id, given, { place, folder: dirname(path), environment });
+  });
+  requireDistinctDomains(providers, `${source}: ${basename(path)}`);
+  return providers;
+}
+
+/** Where a value comes from, for messages and references. */
+interface Origin {
+  readonly place: string;
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+const MEMBERS = [
+  'kind',
+  'name',
+  'issuer',
+  'tenant',
+  'client_id',
+  'client_secret',
+  'private_key',
+  'private_key_id',
+  'scopes',
+  'claims',
+  'trusted_domains',
+  'create_users',
+  'domains',
+  'pass_amr',
+  'sign_out',
+  'parameters',
+] as const;
+
+function readProvider(id: string, given: unknown, origin: Origin): Provider {
+  const { place } = origin;
+  if (!isJsonObject(given)) throw new ConfigurationRefused(`${place}: expected an object`);
+  for (const member of Object.keys(given)) {
+    if (!MEMBERS.some((one) => one === member || member.startsWith('name#')))
+      throw new ConfigurationRefused(unknownName(`${place}.${member}`, member, MEMBERS, 'member'));
+  }
+  const read = reader(given, place);
+  const kindName = read('kind', `one of ${Object.keys(KINDS).join(', ')}`, isKind) ?? 'generic';
+  const kind = KINDS[kindName] ?? OPENID;
+  const { protocol } = kind;
+  return {
+    ...{ id, protocol },
+    names: namesOf(given, kind, read, place),
+    issuer: issuerOf(kindName, kind, read, place),
+    clientId: required(
+      read('client_id', 'the identifier of your client at the provider', isText),
+      place,
+      'client_id',
+    ),
+    credential: credentialOf(given, read, origin, protocol),
+    scopes: scopesOf(kind, read, place),
+    claims: {
+      ...Object.fromEntries(COPIED_CLAIMS.map((claim) => [claim, claim])),
+      ...kind.claims,
+      ...read(
+        'claims',
+        'the provider’s claim for each claim of yours, as in {"name": "displayName"}',
+        isMapping,
+      ),
+    },
+    trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
+    createUsers: read('create_users', `true, false or ${DOMAINS}`, isSwitchOrDomains) ?? false,
+    domains: read('domains', DOMAINS, isDomains) ?? [],
+    passAmr: read('pass_amr', 'true or false', isSwitch) ?? false,
+    signsOut: read('sign_out', 'true or false', isSwitch) ?? true,
+    parameters: parametersOf(read, place),
+  };
+}
+
+const DOMAINS = 'a list of domains such as ["example.com"]';
+
+/** @throws {ConfigurationRefused} the member has another form */
+type Read = <T>(member: string, expected: string, is: (value: unknown) => value is T) => T | undefined;
+
+function reader(given: Readonly<Record<string, unknown>>, place: string): Read {
+  return (member, expected, is) => {
+    const value = given[member];
+    if (value === undefined || is(value)) return value;
+    throw new ConfigurationRefused(`${place}.${member}: expected ${expected}`);
+  };
+}
+
+function required<T>(value: T | undefined, place: string, member: string, why = ''): T {
+  if (value !== undefined) return value;
+  throw new ConfigurationRefused(`${place}.${member}: required${why}`);
+}
+
+function namesOf(given: Readonly<Record<string, unknown>>, kind: Kind, read: Read, place: string) {
+  const names = Object.keys(given).filter((member) => member === 'name' || member.startsWith('name#'));
+  const expected = `one line of at most ${MAX_NAME} characters`;
+  for (const name of names) {
+    if (name !== 'name' && !/^name#[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*$/.test(name))
+      throw new ConfigurationRefused(`${place}.${name}: expected a language tag, as in name#de`);
+    read(name, expected, isLine);
+  }
+  const name = read('name', expected, isLine) ?? kind.name;
+  const localized = names.map((one) => [one, String(given[one])]);
+  return {
+    ...Object.fromEntries(localized),
+    name: required(name, place, 'name', ', because users see it on the button'),
+  };
+}
+
+function issuerOf(kindName: string, kind: Kind, read: Read, place: string): string {
+  const issuer = read('issuer', ISSUER_FORM, isProviderIssuer);
+  const tenant = read('tenant', 'the tenant’s ID, such as 72f988bf-86f1-41af-91ab-2d7cd011db47', isUuid);
+  if (kindName !== 'microsoft' && tenant !== undefined)
+    throw new ConfigurationRefused(`${place}.tenant: expected only with "kind": "microsoft"`);
+  // With `common`, users of any tenant could sign in.
+  if (kindName === 'microsoft') return issuer ?? kind.issuer?.(required(tenant, place, 'tenant')) ?? '';
+  return required(issuer ?? kind.issuer?.(''), place, 'issuer', `: ${ISSUER_FORM}`);
+}
+
+const ISSUER_FORM =
+  'an https URL without query and fragment, as in the provider’s metadata; http only on loopback';
+
+function isProviderIssuer(value: unknown): value is string {
+  if (typeof value !== 'string' || !URL.canParse(value)) return false;
+  const { protocol, hostname, search, hash, username } = new URL(value);
+  const isSafe = protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+  return isSafe && search === '' && hash === '' && username === '' && !/[?#]/.test(value);
+}
+
+function scopesOf({ protocol, scopes }: Kind, read: Read, place: string): readonly string[] {
+  const given = read('scopes', 'a list of scopes such as ["openid", "email"]', isScopes);
+  if (protocol === 'openid' && given?.includes('openid') === false)
+    throw new ConfigurationRefused(`${place}.scopes: expected openid among them`);
+  return given ?? scopes;
+}
+
+function parametersOf(read: Read, place: string): Readonly<Record<string, string>> {
+  const parameters = read('parameters', 'texts by parameter, as in {"hd": "example.com"}', isMapping) ?? {};
+  const own = Object.keys(parameters).find((name) => OWN_PARAMETERS.has(name));
+  if (own === undefined) return parameters;
+  throw new ConfigurationRefused(
+    `${place}.parameters.${own}: expected another name, because the server sets it`,
+  );
+}
+
+type Reference = { readonly env: string } | { readonly file: string };
+
+const REFERENCE_FORM = '{"env": "VARIABLE"} or {"file": "PATH"}, because secrets stay outside of this file';
+
+function credentialOf(
+  given: Readonly<Record<string, unknown>>,
+  read: Read,
+  origin: Origin,
+  protocol: ProviderProtocol,
+): ProviderCredential {
+  const { place } = origin;
+  const secret = read('client_secret', REFERENCE_FORM, isReference);
+  const key = read('private_key', REFERENCE_FORM, isReference);
+  const keyId = read('private_key_id', 'the key’s ID at the provider', isText);
+  if (protocol === 'github' && key !== undefined)
+    throw new ConfigurationRefused(
+      `${place}.private_key: expected client_secret, because GitHub knows no keys`,
+    );
+  if ((secret === undefined) === (key === undefined))
+    throw new ConfigurationRefused(
+      `${place}.client_secret: expected ${REFERENCE_FORM}${protocol === 'openid' ? ', or private_key instead' : ''}`,
+    );
+  if (secret !== undefined) {
+    if (given.private_key_id !== undefined)
+      throw new ConfigurationRefused(`${place}.private_key_id: expected only with private_key`);
+    return { secret: textOf(secret, 'client_secret', origin) };
+  }
+  return {
+    privateKey: privateKeyOf(textOf(required(key, place, 'private_key'), 'private_key', origin), place),
+    keyId,
+  };
+}
+
+/** @throws {ConfigurationRefused} the secret is missing */
+function textOf(reference: Reference, member: string, { place, folder, environment }: Origin): string {
+  const source =
+    'env' in reference ? `the variable ${reference.env}` : `the file ${resolve(folder, reference.file)}`;
+  const text = 'env' in reference ? environment[reference.env] : contentOf(resolve(folder, reference.file));
+  const trimmed = text?.trim() ?? '';
+  if (trimmed !== '') return trimmed;
+  throw new ConfigurationRefused(`${place}.${member}: ${source} is missing, unreadable or empty`);
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+const KEY_FORM = 'a private key as PEM: RSA of at least 2048 bits, EC with P-256, or Ed25519';
+
+function privateKeyOf(pem: string, place: string): KeyObject {
+  const refuse = () => new ConfigurationRefused(`${place}.private_key: expected ${KEY_FORM}`);
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch {
+    // The error of Node could quote the key.
+    throw refuse();
+  }
+  const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key;
+  const isUsable =
+    (type === 'rsa' && (details?.modulusLength ?? 0) >= 2048) ||
+    (type === 'ec' && details?.namedCurve === 'prime256v1') ||
+    type === 'ed25519';
+  if (!isUsable) throw refuse();
+  return key;
+}
+
+/** Users of one domain go to one provider. */
+function requireDistinctDomains(providers: readonly Provider[], place: string): void {
+  const owners = new Map<string, string>();
+  for (const { id, domains } of providers) {
+    for (const domain of domains) {
+      const owner = owners.get(domain);
+      if (owner !== undefined && owner !== id)
+        throw new ConfigurationRefused(
+          `${place}: ${id}.domains: expected no domain of ${owner}, got ${domain}`,
+        );
+      owners.set(domain, id);
+    }
+  }
+}
+
+function isKind(value: unknown): value is string {
+  return typeof value === 'string' && Object.hasOwn(KINDS, value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x20-\x7E]{1,1000}$/.test(value) && value.trim() === value;
+}
+
+function isLine(value: unknown): value is string {
+  return (
+    typeof value === 'string' && value.trim() !== '' && value.length <= MAX_NAME && !/\p{C}/u.test(value)
+  );
+}
+
+function isUuid(value: unknown): value is string {
+  return typeof value === 'string' && /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
+}
+
+function isSwitch(value: unknown): value is boolean {
+  return typeof value === 'boolean';
+}
+
+function isListOf(value: unknown, is: (one: string) => boolean): value is readonly string[] {
+  return (
+    Array.isArray(value) && value.length <= 1000 && value.every((one) => typeof one === 'string' && is(one))
+  );
+}
+
+function isScopes(value: unknown): value is readonly string[] {
+  return isListOf(value, (scope) => /^[\x21\x23-\x5B\x5D-\x7E]+$/.test(scope));
+}
+
+function isDomains(value: unknown): value is readonly string[] {
+  return isListOf(value, isDomain);
+}
+
+function isTrustedDomains(value: unknown): value is readonly string[] {
+  return isDomains(value) || (isListOf(value, (one) => one === '*') && value.length === 1);
+}
+
+function isSwitchOrDomains(value: unknown): value is boolean | readonly string[] {
+  return isSwitch(value) || isDomains(value);
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.entries(value).every(([name, text]) => name !== '' && isText(text));
+}
+
+function isReference(value: unknown): value is Reference {
+  if (!isJsonObject(value)) return false;
+  const [[source, name] = [], ...others] = Object.entries(value);
+  return (
+    others.length === 0 && (source === 'env' || source === 'file') && typeof name === 'string' && name !== ''
+  );
+}

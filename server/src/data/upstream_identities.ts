@@ -1,0 +1,172 @@
+import { type NewPerson, NO_PASSWORD, newPersonCall, type Person, personToKeep } from './people.ts';
+import type { EndedSession } from './sessions.ts';
+import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
+
+/** A user as an identity provider names them. */
+export interface UpstreamName {
+  /** The provider’s name in the configuration. */
+  readonly provider: string;
+  /** Part of the key, so that a name that is configured for another issuer later finds no link of the first one. */
+  readonly upstreamIssuer: string;
+  readonly upstreamSub: string;
+}
+
+/** A link between a user and an identity at a provider. */
+export interface UpstreamIdentity extends UpstreamName {
+  readonly id: string;
+  readonly subject: string;
+  /** How the user knows the identity: an email address or a name. */
+  readonly label: string;
+  readonly linkedAtMs: number;
+}
+
+export type NewIdentity = UpstreamName & Pick<UpstreamIdentity, 'label'>;
+
+/** Sessions that a logout token is about: one of a user at the provider, or all. */
+export type UpstreamSessions = Pick<UpstreamName, 'provider' | 'upstreamIssuer'> & {
+  readonly upstreamSub?: string | undefined;
+  readonly upstreamSid?: string | undefined;
+  /** Milliseconds. Later sessions are another matter. */
+  readonly signedInBeforeMs: number;
+};
+
+/** The links of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
+export interface UpstreamIdentities {
+  find(name: UpstreamName): Promise<UpstreamIdentity | undefined>;
+  /** Oldest first. */
+  ofSubject(subject: string): Promise<readonly UpstreamIdentity[]>;
+  /** @returns `undefined` if the identity is linked already, or the user does not exist */
+  link(identity: NewIdentity, subject: string, nowMs: number): Promise<UpstreamIdentity | undefined>;
+  /**
+   * Adds a user with a link, or neither.
+   * @returns `undefined` if the name is taken or the identity is linked already
+   */
+  addPerson(
+    identity: NewIdentity,
+    person: NewPerson,
+    nowMs: number,
+  ): Promise<{ readonly person: Person; readonly identity: UpstreamIdentity } | undefined>;
+  /**
+   * Removes a link, unless it is the user’s only way to sign in.
+   * @returns `undefined` if it was not removed
+   */
+  unlink(id: string, subject: string): Promise<UpstreamIdentity | undefined>;
+  /** Records that a session depends on an identity. @param upstreamSid the session at the provider, if known */
+  noteSession(sessionId: string, identityId: string, upstreamSid: string | undefined): Promise<void>;
+  /** The identities that a session depends on. */
+  ofSession(sessionId: string): Promise<readonly UpstreamIdentity[]>;
+  /** The open sessions that depend on an identity. */
+  sessionsOf(of: UpstreamSessions | Pick<UpstreamIdentity, 'id'>): Promise<readonly EndedSession[]>;
+}
+
+const COLUMNS = 'id, subject, provider, upstream_issuer, upstream_sub, label, linked_at_ms';
+
+const COLUMNS_OF_I = COLUMNS.split(', ')
+  .map((column) => `i.${column}`)
+  .join(', ');
+
+const OPEN_SESSIONS = `
+    SELECT DISTINCT s.id, s.subject FROM grantd.upstream_identities AS i
+    JOIN grantd.upstream_sessions AS n ON n.issuer = i.issuer AND n.identity_id = i.id
+    JOIN grantd.sessions AS s ON s.issuer = n.issuer AND s.id = n.session_id AND s.ended_at_ms IS NULL
+    WHERE i.issuer = $1`;
+
+const SQL = {
+  find: `
+    SELECT ${COLUMNS} FROM grantd.upstream_identities
+    WHERE issuer = $1 AND provider = $2 AND upstream_issuer = $3 AND upstream_sub = $4`,
+  ofSubject: `
+    SELECT ${COLUMNS} FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $2
+    ORDER BY linked_at_ms, id`,
+  link: `
+    INSERT INTO grantd.upstream_identities (issuer, ${COLUMNS})
+    SELECT issuer, $3, subject, $4, $5, $6, $7, CAST($8 AS bigint) FROM grantd.people
+    WHERE issuer = $1 AND subject = $2
+    ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+  // Of a new user whose identity another request has linked in the meantime.
+  dropUnlinked: `
+    DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2
+      AND NOT EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $2)`,
+  // Concurrent removals of two links must not leave the user without any.
+  holdPerson: 'UPDATE grantd.people SET revision = revision WHERE issuer = $1 AND subject = $2',
+  unlink: `
+    DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
+      AND (EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
+        OR EXISTS (SELECT 1 FROM grantd.upstream_identities AS o WHERE o.issuer = $1 AND o.subject = $3 AND o.id <> $2))
+    RETURNING ${COLUMNS}`,
+  noteSession: `
+    INSERT INTO grantd.upstream_sessions (issuer, session_id, identity_id, upstream_sid)
+    SELECT issuer, id, $3, CAST($4 AS text) FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NULL
+    ON CONFLICT (issuer, session_id, identity_id) DO UPDATE SET upstream_sid = excluded.upstream_sid`,
+  ofSession: `
+    SELECT ${COLUMNS_OF_I} FROM grantd.upstream_sessions AS n
+    JOIN grantd.upstream_identities AS i ON i.issuer = n.issuer AND i.id = n.identity_id
+    WHERE n.issuer = $1 AND n.session_id = $2 ORDER BY i.id`,
+  sessionsOfIdentity: `${OPEN_SESSIONS} AND i.id = $2`,
+  sessionsOf: `${OPEN_SESSIONS} AND i.provider = $2 AND i.upstream_issuer = $3
+      AND (CAST($4 AS text) IS NULL OR i.upstream_sub = $4) AND (CAST($5 AS text) IS NULL OR n.upstream_sid = $5)
+      AND s.signed_in_at_ms <= $6`,
+};
+
+export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): UpstreamIdentities {
+  const linkCall = (identity: NewIdentity, subject: string, nowMs: number) => {
+    const { provider, upstreamIssuer, upstreamSub, label } = identity;
+    const values = [newIdentifier(), provider, upstreamIssuer, upstreamSub, label, nowMs];
+    return [SQL.link, issuer, subject, ...values] as const;
+  };
+  return {
+    async find({ provider, upstreamIssuer, upstreamSub }) {
+      const [row] = await tables.read(SQL.find, issuer, provider, upstreamIssuer, upstreamSub);
+      return row && identityOf(row);
+    },
+    ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(identityOf),
+    async link(identity, subject, nowMs) {
+      const [[row] = []] = await tables.write(linkCall(identity, subject, nowMs));
+      return row && identityOf(row);
+    },
+    async addPerson(identity, newPerson, nowMs) {
+      const person = personToKeep(newPerson);
+      const { subject } = person;
+      const [added, [row] = []] = await tables.write(
+        newPersonCall(issuer, person),
+        linkCall(identity, subject, nowMs),
+        [SQL.dropUnlinked, issuer, subject],
+      );
+      return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
+    },
+    async unlink(id, subject) {
+      const [, [row] = []] = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        [SQL.unlink, issuer, id, subject],
+      );
+      return row && identityOf(row);
+    },
+    async noteSession(sessionId, identityId, upstreamSid) {
+      await tables.write([SQL.noteSession, issuer, sessionId, identityId, upstreamSid ?? null]);
+    },
+    ofSession: async (sessionId) => (await tables.read(SQL.ofSession, issuer, sessionId)).map(identityOf),
+    async sessionsOf(of) {
+      const rows = await ('id' in of
+        ? tables.read(SQL.sessionsOfIdentity, issuer, of.id)
+        : tables.read(
+            ...[SQL.sessionsOf, issuer, of.provider, of.upstreamIssuer],
+            of.upstreamSub ?? null,
+            of.upstreamSid ?? null,
+            of.signedInBeforeMs,
+          ));
+      return rows.map(({ id, subject }) => ({ id: String(id), subject: String(subject) }));
+    },
+  };
+}
+
+function identityOf(row: TableRow): UpstreamIdentity {
+  return {
+    id: String(row.id),
+    subject: String(row.subject),
+    provider: String(row.provider),
+    upstreamIssuer: String(row.upstream_issuer),
+    upstreamSub: String(row.upstream_sub),
+    label: String(row.label),
+    linkedAtMs: Number(row.linked_at_ms),
+  };
+}

@@ -1,0 +1,281 @@
+// Which user an identity at a provider belongs to, and which may be created or linked.
+import { randomBytes } from 'node:crypto';
+import type { AdministrableStorage, Claims } from '@grantd/core';
+import type { Provider } from '../config/providers.ts';
+import { emailKey, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
+import type {
+  NewIdentity,
+  UpstreamIdentities,
+  UpstreamIdentity,
+  UpstreamName,
+} from '../data/upstream_identities.ts';
+import type { SessionEnd, SessionEnding } from './sessions.ts';
+import {
+  CLOCK_TOLERANCE,
+  ProviderRefusal,
+  type ProviderRefusalReason,
+  ProviderUnavailable,
+  UpstreamClient,
+  type UpstreamUser,
+} from './upstream_client.ts';
+
+interface Parts {
+  readonly identities: UpstreamIdentities;
+  readonly people: Pick<People, 'bySubject' | 'byVerifiedEmail'>;
+  readonly ending: Pick<SessionEnding, 'end'>;
+  readonly storage: Pick<AdministrableStorage, 'oneTimeIdentifiers'>;
+  readonly clock: () => number;
+}
+
+/** A configured provider with its client. */
+export interface ConnectedProvider {
+  readonly provider: Provider;
+  readonly client: UpstreamClient;
+}
+
+/** Who signed in at a provider. */
+export type Resolved =
+  | { readonly person: Person; readonly identity: UpstreamIdentity }
+  /** Nobody is linked yet, and nobody may be linked or created without a sign-in here. */
+  | { readonly unlinked: NewIdentity };
+
+/** Why a provider did not sign a user in. Only `provider_unavailable` is an outage. */
+export interface ProviderFailure {
+  readonly reason: 'provider_unavailable' | ProviderRefusalReason;
+}
+
+/** Sign-in through providers. */
+export class Upstream {
+  readonly #providers: ReadonlyMap<string, ConnectedProvider>;
+  readonly #parts: Parts;
+
+  constructor(providers: readonly Provider[], parts: Parts) {
+    const { clock } = parts;
+    this.#providers = new Map(
+      providers.map((provider) => [provider.id, { provider, client: new UpstreamClient(provider, clock) }]),
+    );
+    this.#parts = parts;
+  }
+
+  get identities(): UpstreamIdentities {
+    return this.#parts.identities;
+  }
+
+  get providers(): readonly Provider[] {
+    return [...this.#providers.values()].map(({ provider }) => provider);
+  }
+
+  byId(id: string): ConnectedProvider | undefined {
+    return this.#providers.get(id);
+  }
+
+  /** Whether an address can decide where its user signs in. */
+  get hasDomains(): boolean {
+    return this.providers.some(({ domains }) => domains.length > 0);
+  }
+
+  /** The provider to which users with this address are sent. */
+  ofAddress(address: string): ConnectedProvider | undefined {
+    const domain = domainOf(address.trim());
+    if (domain === undefined) return undefined;
+    return [...this.#providers.values()].find(({ provider: { domains } }) => domains.includes(domain));
+  }
+
+  /** The provider at which users with these links also sign out. */
+  toSignOutOf(identities: readonly UpstreamIdentity[]): ConnectedProvider | undefined {
+    const linked = identities.map(({ provider }) => this.byId(provider));
+    return linked.find((one) => one?.provider.signsOut && one.provider.protocol === 'openid');
+  }
+
+  /** Uses a value up, until it would have expired. @returns `false` if it was used before */
+  async takeOnce(kind: 'state' | 'logout', value: string, expiresAt: number): Promise<boolean> {
+    const { oneTimeIdentifiers } = this.#parts.storage;
+    return askStorage(() => oneTimeIdentifiers.take(`upstream_${kind} ${value}`, expiresAt));
+  }
+
+  /**
+   * Finds the user, links the user whose verified address the operator trusts the provider to know, or creates one. An
+   * address never leads to a user unless both sides have verified it: else whoever enters the address of another person
+   * first, here or at the provider, could share the account of that person later.
+   */
+  async resolve({ provider }: ConnectedProvider, user: UpstreamUser): Promise<Resolved> {
+    const { identities, people, clock } = this.#parts;
+    const identity = identityOf(provider, user);
+    const linked = await this.#linked(identity);
+    if (linked !== undefined) return linked;
+
+    const claims = claimsOf(provider, user);
+    const { email, email_verified: isVerified } = claims;
+    const address = typeof email === 'string' ? email : undefined;
+    const owners = address === undefined ? [] : await people.byVerifiedEmail(address, 2);
+    if (owners.length > 0) {
+      const [owner, other] = owners;
+      if (isVerified !== true || owner === undefined || other !== undefined) return { unlinked: identity };
+      const link = await identities.link(identity, owner.subject, clock());
+      return link === undefined
+        ? ((await this.#linked(identity)) ?? { unlinked: identity })
+        : { person: owner, identity: link };
+    }
+    if (!mayCreate(provider, claims)) return { unlinked: identity };
+    const created = await this.#create(provider, identity, claims);
+    return created ?? (await this.#linked(identity)) ?? { unlinked: identity };
+  }
+
+  /** The identity of a user, to link it. */
+  identityOf({ provider }: ConnectedProvider, user: UpstreamUser): NewIdentity {
+    return identityOf(provider, user);
+  }
+
+  /** How the user has signed in: through a provider, and as that says if the operator believes it. */
+  amrOf({ provider: { passAmr } }: ConnectedProvider, { claims: { amr } }: UpstreamUser): readonly string[] {
+    const passed = passAmr && Array.isArray(amr) ? amr.filter((one) => METHODS.has(one)) : [];
+    return ['fed', ...new Set<string>(passed)];
+  }
+
+  /** @returns `undefined` for an error that is not about a provider */
+  failureOf(error: unknown): ProviderFailure | undefined {
+    if (error instanceof ProviderUnavailable) return { reason: 'provider_unavailable' };
+    return error instanceof ProviderRefusal ? { reason: error.reason } : undefined;
+  }
+
+  async #linked(name: UpstreamName): Promise<Resolved | undefined> {
+    const identity = await this.#parts.identities.find(name);
+    const person = identity && (await this.#parts.people.bySubject(identity.subject));
+    return identity === undefined || person === undefined ? undefined : { person, identity };
+  }
+
+  async #create(
+    provider: Provider,
+    identity: NewIdentity,
+    { preferred_username: preferred, ...claims }: Claims,
+  ): Promise<Resolved | undefined> {
+    const { identities, clock } = this.#parts;
+    for (const name of namesFor(provider, preferred, claims)) {
+      const person = { name, passwordHash: NO_PASSWORD, claims };
+      const added = await identities.addPerson(identity, person, clock());
+      if (added !== undefined) return added;
+      if ((await identities.find(identity)) !== undefined) return undefined;
+    }
+    return undefined;
+  }
+
+  /**
+   * Removes a link, and ends the other sessions that came through it.
+   * @param sessionId the session of the user who removes it
+   * @returns `undefined` if the link does not exist, or is the user’s only way to sign in
+   */
+  async unlink(
+    id: string,
+    { subject }: Person,
+    sessionId: string,
+  ): Promise<readonly SessionEnd[] | undefined> {
+    const { identities, ending } = this.#parts;
+    const sessions = await identities.sessionsOf({ id });
+    if ((await identities.unlink(id, subject)) === undefined) return undefined;
+    const ends: SessionEnd[] = [];
+    for (const session of sessions) if (session.id !== sessionId) ends.push(...(await ending.end(session)));
+    return ends;
+  }
+
+  /**
+   * Ends the sessions that a logout token is about, with their tokens.
+   * @returns `undefined` for a token that was used before
+   */
+  async logOut(
+    { provider, client }: ConnectedProvider,
+    token: string,
+  ): Promise<readonly SessionEnd[] | undefined> {
+    const { identities, ending } = this.#parts;
+    const { issuer, jti, issuedAt, expiresAt, sub, sid } = await client.logoutToken(token);
+    const sessions = await identities.sessionsOf({
+      ...{ provider: provider.id, upstreamIssuer: issuer, upstreamSub: sub, upstreamSid: sid },
+      signedInBeforeMs: (issuedAt + CLOCK_TOLERANCE) * 1000,
+    });
+    // Ends them first, because the provider sends a token again that met a fault. A replay ends no later session.
+    const ends: SessionEnd[] = [];
+    for (const session of sessions) ends.push(...(await ending.end(session)));
+    const isFirst = await this.takeOnce('logout', JSON.stringify([provider.id, issuer, jti]), expiresAt);
+    return isFirst ? ends : undefined;
+  }
+}
+
+function domainOf(address: string): string | undefined {
+  const at = address.lastIndexOf('@');
+  return at <= 0 ? undefined : emailKey(address.slice(at + 1));
+}
+
+/** Whether the operator believes the provider about addresses of this domain. */
+function isTrusted({ trustedDomains }: Provider, address: string): boolean {
+  const domain = domainOf(address);
+  return trustedDomains.includes('*') || (domain !== undefined && trustedDomains.includes(domain));
+}
+
+function identityOf(provider: Provider, user: UpstreamUser): NewIdentity {
+  const { email, name, preferred_username: username } = claimsOf(provider, user);
+  const label = [email, username, name].find((one) => typeof one === 'string') ?? user.sub;
+  return {
+    provider: provider.id,
+    upstreamIssuer: user.issuer,
+    upstreamSub: user.sub,
+    label: String(label).slice(0, MAX_LABEL_LENGTH),
+  };
+}
+
+const MAX_LABEL_LENGTH = 254;
+const MAX_CLAIM_LENGTH = 2000;
+
+/** The claims of a user here, after the mapping. An address is verified if the provider says so and is trusted. */
+function claimsOf(provider: Provider, { claims }: UpstreamUser): Claims {
+  const mapped: Record<string, unknown> = {};
+  for (const [claim, from] of Object.entries(provider.claims)) {
+    const value = Object.hasOwn(claims, from) ? claims[from] : undefined;
+    if (isClaimValue(value) && claim !== 'sub') mapped[claim] = value;
+  }
+  const { email, email_verified: verified, ...others } = mapped;
+  if (typeof email !== 'string' || !isAddress(email)) return others;
+  const isVerified = [true, 1, 'true', '1'].some((one) => one === verified) && isTrusted(provider, email);
+  return { ...others, email, email_verified: isVerified };
+}
+
+function isClaimValue(value: unknown): boolean {
+  if (typeof value === 'string')
+    return value !== '' && value.length <= MAX_CLAIM_LENGTH && !value.includes('\0');
+  if (Array.isArray(value))
+    return value.length <= 100 && value.every((one) => typeof one === 'string' && isClaimValue(one));
+  return typeof value === 'boolean' || typeof value === 'number';
+}
+
+function isAddress(text: string): boolean {
+  return text.length <= 254 && /^[^\s@\p{C}]+@[^\s@\p{C}]+$/u.test(text);
+}
+
+function mayCreate({ createUsers }: Provider, { email, email_verified: isVerified }: Claims): boolean {
+  if (typeof createUsers === 'boolean') return createUsers;
+  const domain = typeof email === 'string' && isVerified === true ? domainOf(email) : undefined;
+  return domain !== undefined && createUsers.includes(domain);
+}
+
+const MAX_NUMBERED = 9;
+
+/** Names for a new user, best first. An address is a name only if it is verified, because others read it as one. */
+function namesFor(
+  { id }: Provider,
+  preferred: unknown,
+  { email, email_verified: isVerified }: Claims,
+): string[] {
+  const isUsable = (name: unknown): name is string =>
+    typeof name === 'string' && nameProblem(name) === undefined && (!name.includes('@') || name === email);
+  const wanted = [preferred, email].find(
+    (name) => isUsable(name) && (!String(name).includes('@') || isVerified === true),
+  );
+  const random = `${id}-${randomBytes(5).toString('hex')}`;
+  if (!isUsable(wanted)) return [random];
+  const numbered = Array.from({ length: MAX_NUMBERED - 1 }, (_, index) => `${wanted}-${index + 2}`);
+  return [wanted, ...numbered.filter((name) => nameProblem(name) === undefined), random];
+}
+
+/** Authentication methods of the registry (RFC 8176 §2). */
+const METHODS: ReadonlySet<string> = new Set(
+  'face fpt geo hwk iris kba mca mfa otp pin pop pwd rba retina sc sms swk tel user vbm wia'.split(' '),
+);

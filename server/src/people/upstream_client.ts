@@ -1,0 +1,446 @@
+// The client of one identity provider: OpenID Connect Core by openid-client, or GitHub.
+import type { KeyObject, webcrypto } from 'node:crypto';
+import { isJsonObject } from '@grantd/core/options';
+import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from 'jose';
+import * as openid from 'openid-client';
+import type { Provider } from '../config/providers.ts';
+
+/** The provider did not answer, or says that it cannot. Never means that it refused the user. */
+export class ProviderUnavailable extends Error {
+  override readonly name = 'ProviderUnavailable';
+}
+
+/** Why an answer of a provider signs nobody in. */
+export type ProviderRefusalReason = 'provider_denied' | 'provider_code_refused' | 'provider_answer_invalid';
+
+export class ProviderRefusal extends Error {
+  override readonly name = 'ProviderRefusal';
+  readonly reason: ProviderRefusalReason;
+
+  constructor(reason: ProviderRefusalReason, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** A user as the provider describes them. */
+export interface UpstreamUser {
+  readonly issuer: string;
+  readonly sub: string;
+  /** The session at the provider, for logout tokens. */
+  readonly sid: string | undefined;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** What the answer to an authorization request must fit. Known only to the browser that asked, sealed. */
+export interface UpstreamRequest {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** Seconds since the last sign-in at the provider that the application allows. */
+  readonly maxAge?: number;
+}
+
+interface RequestOptions {
+  readonly redirectUri: string;
+  readonly loginHint?: string | undefined;
+  readonly language: string;
+  /** Whether the user must prove to the provider again who they are. */
+  readonly again: boolean;
+  readonly maxAge?: number | undefined;
+}
+
+/** A logout token that was verified (Back-Channel Logout §2.6), except that it may be a replay. */
+export interface LogoutToken {
+  readonly issuer: string;
+  readonly jti: string;
+  /** Seconds since 1970. */
+  readonly issuedAt: number;
+  /** Seconds since 1970 after which it is refused. */
+  readonly expiresAt: number;
+  readonly sub: string | undefined;
+  readonly sid: string | undefined;
+}
+
+/** Seconds for any answer of a provider. */
+const TIMEOUT_SECONDS = 5;
+
+/** Keys of providers with many tenants are long. */
+const MAX_BYTES = 512 * 1024;
+
+/** Milliseconds after which metadata are read again. */
+const METADATA_LIFETIME_MS = 60 * 60 * 1000;
+
+/** Difference of clocks in seconds. */
+export const CLOCK_TOLERANCE = 30;
+
+/** Seconds for which a logout token is accepted after it was issued. */
+const MAX_LOGOUT_TOKEN_AGE = 5 * 60;
+
+const BACKCHANNEL_LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
+
+interface Discovered {
+  readonly configuration: openid.Configuration;
+  readonly keys: JWTVerifyGetKey | undefined;
+  readonly untilMs: number;
+}
+
+/** Talks to one provider. Throws `ProviderUnavailable` and `ProviderRefusal`. Keeps no token. */
+export class UpstreamClient {
+  readonly #provider: Provider;
+  readonly #clock: () => number;
+  #discovered: Promise<Discovered> | undefined;
+
+  constructor(provider: Provider, clock: () => number = Date.now) {
+    this.#provider = provider;
+    this.#clock = clock;
+  }
+
+  /** Makes an authorization request with PKCE and, for OpenID Connect, a nonce. Pushes it if the provider takes that. */
+  async begin({ redirectUri, loginHint, language, again, maxAge }: RequestOptions): Promise<{
+    readonly url: URL;
+    readonly request: UpstreamRequest;
+  }> {
+    const { configuration } = await this.#ready();
+    const request = {
+      state: openid.randomState(),
+      nonce: openid.randomNonce(),
+      verifier: openid.randomPKCECodeVerifier(),
+      ...(maxAge !== undefined && { maxAge }),
+    };
+    const isOpenid = this.#provider.protocol === 'openid';
+    const parameters = {
+      ...this.#provider.parameters,
+      redirect_uri: redirectUri,
+      scope: this.#provider.scopes.join(' '),
+      state: request.state,
+      code_challenge: await openid.calculatePKCECodeChallenge(request.verifier),
+      code_challenge_method: 'S256',
+      ...(isOpenid && { nonce: request.nonce, ui_locales: language }),
+      ...(isOpenid && again && { prompt: 'login' }),
+      ...(isOpenid && maxAge !== undefined && { max_age: String(maxAge) }),
+      ...(loginHint && { [isOpenid ? 'login_hint' : 'login']: loginHint }),
+    };
+    const isPushed = configuration.serverMetadata().pushed_authorization_request_endpoint !== undefined;
+    const url = await this.#ask(() =>
+      isPushed
+        ? openid.buildAuthorizationUrlWithPAR(configuration, parameters)
+        : openid.buildAuthorizationUrl(configuration, parameters),
+    ).catch((error: unknown) => {
+      // The provider refused this server, not the user, who has not been asked yet.
+      throw error instanceof ProviderRefusal
+        ? new ProviderUnavailable('the provider refused the pushed request', { cause: error })
+        : error;
+    });
+    return { url, request };
+  }
+
+  /**
+   * Checks an authorization response and exchanges its code for the identity of the user.
+   * @param callback the redirect URI with the parameters of the response
+   */
+  async finish(callback: URL, { state, nonce, verifier, maxAge }: UpstreamRequest): Promise<UpstreamUser> {
+    const { configuration } = await this.#ready();
+    const isOpenid = this.#provider.protocol === 'openid';
+    return this.#ask(async () => {
+      const tokens = await openid.authorizationCodeGrant(configuration, callback, {
+        expectedState: state,
+        pkceCodeVerifier: verifier,
+        ...(isOpenid && { expectedNonce: nonce, idTokenExpected: true }),
+        ...(isOpenid && maxAge !== undefined && { maxAge }),
+      });
+      if (!isOpenid) return this.#githubUser(configuration, tokens.access_token);
+      const claims = tokens.claims();
+      if (claims === undefined) throw new ProviderRefusal('provider_answer_invalid', 'no ID token');
+      const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
+      const asked: Partial<openid.UserInfoResponse> = hasUserInfo
+        ? await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+        : {};
+      // The ID token is signed, so it takes precedence. One answer must not verify the address of the other.
+      const isSame = claims.email === undefined || claims.email === asked.email;
+      const userInfo = isSame ? asked : {};
+      return {
+        issuer: claims.iss,
+        sub: claims.sub,
+        sid: typeof claims.sid === 'string' ? claims.sid : undefined,
+        claims: { ...userInfo, ...claims },
+      };
+    });
+  }
+
+  /** The URL at which users sign out of the provider (RP-Initiated Logout §2). `undefined` if it has none. */
+  async logoutUrl(parameters: Readonly<Record<string, string>>): Promise<URL | undefined> {
+    const { configuration } = await this.#ready();
+    if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
+    return openid.buildEndSessionUrl(configuration, parameters);
+  }
+
+  /** Verifies a logout token (Back-Channel Logout §2.6). */
+  async logoutToken(token: string): Promise<LogoutToken> {
+    const { configuration, keys } = await this.#ready();
+    if (keys === undefined) throw new ProviderRefusal('provider_answer_invalid', 'the provider has no keys');
+    const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } =
+      configuration.serverMetadata();
+    const { payload, protectedHeader } = await this.#ask(() =>
+      jwtVerify(token, keys, {
+        issuer,
+        audience: this.#provider.clientId,
+        algorithms: algorithms.filter((one) => one !== 'none' && !one.startsWith('HS')),
+        requiredClaims: ['iat', 'jti', 'events'],
+        maxTokenAge: MAX_LOGOUT_TOKEN_AGE,
+        clockTolerance: CLOCK_TOLERANCE,
+        currentDate: new Date(this.#clock()),
+      }),
+    );
+    const { iat = 0, exp = iat + MAX_LOGOUT_TOKEN_AGE, jti, sub, sid, events } = payload;
+    const type = protectedHeader.typ?.toLowerCase().replace(/^application\//, '') ?? 'jwt';
+    const event = isJsonObject(events) ? events[BACKCHANNEL_LOGOUT] : undefined;
+    const isValid =
+      (type === 'logout+jwt' || type === 'jwt') &&
+      isJsonObject(event) &&
+      !('nonce' in payload) &&
+      typeof jti === 'string' &&
+      jti !== '' &&
+      (sub === undefined || typeof sub === 'string') &&
+      (sid === undefined || typeof sid === 'string') &&
+      (sub !== undefined || sid !== undefined);
+    if (!isValid) throw new ProviderRefusal('provider_answer_invalid', 'the JWT is not a logout token');
+    const until = Math.max(exp, iat + MAX_LOGOUT_TOKEN_AGE) + CLOCK_TOLERANCE;
+    return { issuer, jti, issuedAt: iat, expiresAt: until, sub, sid: sid as string | undefined };
+  }
+
+  /** Concurrent callers share a request. A failure is not remembered. */
+  #ready(): Promise<Discovered> {
+    this.#discovered ??= this.#discover();
+    const discovered = this.#discovered;
+    return discovered.then(
+      (found) => {
+        if (found.untilMs > this.#clock()) return found;
+        if (this.#discovered === discovered) this.#discovered = undefined;
+        return this.#ready();
+      },
+      (error: unknown) => {
+        if (this.#discovered === discovered) this.#discovered = undefined;
+        throw error;
+      },
+    );
+  }
+
+  async #discover(): Promise<Discovered> {
+    const { protocol, issuer, clientId, credential } = this.#provider;
+    try {
+      const metadata =
+        protocol === 'github' ? githubMetadata(issuer) : (await this.#metadata()).serverMetadata();
+      const authentication =
+        'secret' in credential
+          ? secretMethod(metadata)(credential.secret)
+          : openid.PrivateKeyJwt(privateKeyOf(credential, metadata));
+      const configuration = new openid.Configuration(
+        metadata,
+        clientId,
+        { [openid.clockTolerance]: CLOCK_TOLERANCE },
+        authentication,
+      );
+      configuration.timeout = TIMEOUT_SECONDS;
+      configuration[openid.customFetch] = providerFetch;
+      if (issuer.startsWith('http:')) openid.allowInsecureRequests(configuration);
+      if (protocol === 'openid') openid.enableNonRepudiationChecks(configuration);
+      return {
+        configuration,
+        keys: metadata.jwks_uri === undefined ? undefined : keysAt(metadata.jwks_uri),
+        untilMs: this.#clock() + METADATA_LIFETIME_MS,
+      };
+    } catch (error) {
+      throw new ProviderUnavailable('the metadata of the provider cannot be read', { cause: summary(error) });
+    }
+  }
+
+  #metadata(): Promise<openid.Configuration> {
+    const { issuer, clientId } = this.#provider;
+    return openid.discovery(new URL(issuer), clientId, undefined, undefined, {
+      timeout: TIMEOUT_SECONDS,
+      [openid.customFetch]: providerFetch,
+      ...(issuer.startsWith('http:') && { execute: [openid.allowInsecureRequests] }),
+    });
+  }
+
+  /** GitHub has no ID tokens. Its API says who the token belongs to. */
+  async #githubUser(configuration: openid.Configuration, accessToken: string): Promise<UpstreamUser> {
+    const { issuer } = this.#provider;
+    const ask = async (path: string): Promise<unknown> => {
+      const url = new URL(`${githubApi(issuer)}${path}`);
+      const headers = new Headers({ accept: 'application/vnd.github+json', 'user-agent': 'grantd' });
+      const response = await openid.fetchProtectedResource(
+        configuration,
+        accessToken,
+        url,
+        'GET',
+        null,
+        headers,
+      );
+      if (!response.ok)
+        throw new ProviderRefusal('provider_answer_invalid', `GitHub answered ${response.status}`);
+      return response.json();
+    };
+    const user = await ask('/user');
+    if (!isJsonObject(user) || typeof user.id !== 'number')
+      throw new ProviderRefusal('provider_answer_invalid', 'GitHub named no user');
+    // The address of the profile is public, and need not be verified.
+    const { email: _, ...claims } = user;
+    const addresses = this.#provider.scopes.includes('user:email') ? await ask('/user/emails') : [];
+    const primary = Array.isArray(addresses)
+      ? addresses.find((one) => isJsonObject(one) && one.primary === true)
+      : undefined;
+    return {
+      issuer,
+      sub: String(user.id),
+      sid: undefined,
+      claims: {
+        ...claims,
+        ...(isJsonObject(primary) && { email: primary.email, email_verified: primary.verified === true }),
+      },
+    };
+  }
+
+  /** @throws {ProviderUnavailable | ProviderRefusal} for every error of the libraries */
+  async #ask<T>(ask: () => T | Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      throw failureOf(error);
+    }
+  }
+}
+
+/** Errors with which a provider says that it cannot answer now (RFC 6749 §4.1.2.1). */
+const OUTAGES: ReadonlySet<string> = new Set(['server_error', 'temporarily_unavailable']);
+
+/** Errors of providers at which the user did not sign in, or did not agree. */
+const DENIALS: ReadonlySet<string> = new Set([
+  'access_denied',
+  'account_selection_required',
+  'consent_required',
+  'interaction_required',
+  'login_required',
+]);
+
+function failureOf(error: unknown): ProviderUnavailable | ProviderRefusal {
+  if (error instanceof ProviderRefusal) return error;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof ProviderUnavailable) return cause;
+    if (cause.name === 'TimeoutError') return new ProviderUnavailable('the provider did not answer in time');
+  }
+  const message = summary(error).message;
+  if (error instanceof openid.AuthorizationResponseError) {
+    if (OUTAGES.has(error.error)) return new ProviderUnavailable(message);
+    return new ProviderRefusal(
+      DENIALS.has(error.error) ? 'provider_denied' : 'provider_answer_invalid',
+      message,
+    );
+  }
+  if (error instanceof openid.ResponseBodyError) {
+    if (OUTAGES.has(error.error)) return new ProviderUnavailable(message);
+    return new ProviderRefusal(
+      error.error === 'invalid_grant' ? 'provider_code_refused' : 'provider_answer_invalid',
+      message,
+    );
+  }
+  return new ProviderRefusal('provider_answer_invalid', message);
+}
+
+/** An error for the log. Those of the libraries carry requests and responses with codes and tokens. */
+function summary(error: unknown): Error {
+  const texts: string[] = [];
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    const code = 'error' in cause ? cause.error : 'code' in cause ? cause.code : undefined;
+    texts.push(code === undefined ? cause.message : `${cause.message} (${String(code)})`);
+  }
+  return new Error(texts.join(': ') || 'unknown error');
+}
+
+/** A `fetch` with limits. Tells outages from answers. */
+async function providerFetch(url: string, init: openid.CustomFetchOptions): Promise<Response> {
+  let response: Response;
+  let body: Buffer;
+  try {
+    const timeout = AbortSignal.timeout(TIMEOUT_SECONDS * 1000);
+    const signal = init.signal ? AbortSignal.any([init.signal, timeout]) : timeout;
+    response = await fetch(url, { ...init, signal } as RequestInit);
+    body = await bodyOf(response);
+  } catch (error) {
+    throw new ProviderUnavailable(`${new URL(url).origin} is not reachable`, { cause: summary(error) });
+  }
+  const { status } = response;
+  if (status >= 500 || status === 408 || status === 429)
+    throw new ProviderUnavailable(`${new URL(url).origin} answered ${status}`);
+  const headers = new Headers();
+  for (const name of ['content-type', 'dpop-nonce', 'location', 'www-authenticate']) {
+    const value = response.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  const hasBody = status !== 204 && status !== 205 && status !== 304;
+  return new Response(hasBody ? new Uint8Array(body) : null, { status, headers });
+}
+
+async function bodyOf(response: Response): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new Error(`the answer is longer than ${MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function keysAt(uri: string): JWTVerifyGetKey {
+  return createRemoteJWKSet(new URL(uri), {
+    timeoutDuration: TIMEOUT_SECONDS * 1000,
+    [joseFetch]: (url, options) =>
+      providerFetch(url, {
+        body: undefined,
+        headers: Object.fromEntries(options.headers),
+        method: 'GET',
+        redirect: 'manual',
+        signal: options.signal,
+      }),
+  });
+}
+
+/** OpenID Connect Discovery §3: without a list, `client_secret_basic`. */
+function secretMethod({ token_endpoint_auth_methods_supported: methods }: openid.ServerMetadata) {
+  const isBasic = methods === undefined || methods.includes('client_secret_basic');
+  return isBasic ? openid.ClientSecretBasic : openid.ClientSecretPost;
+}
+
+function privateKeyOf(
+  { privateKey, keyId }: { readonly privateKey: KeyObject; readonly keyId: string | undefined },
+  { token_endpoint_auth_signing_alg_values_supported: supported = ['RS256'] }: openid.ServerMetadata,
+): openid.PrivateKey {
+  const algorithm = keyAlgorithm(privateKey, supported);
+  const key = privateKey.toCryptoKey(algorithm, false, ['sign']) as openid.CryptoKey;
+  return { key, ...(keyId !== undefined && { kid: keyId }) };
+}
+
+function keyAlgorithm(key: KeyObject, supported: readonly string[]): webcrypto.AlgorithmIdentifier {
+  if (key.asymmetricKeyType === 'ed25519') return { name: 'Ed25519' };
+  if (key.asymmetricKeyType === 'ec')
+    return { name: 'ECDSA', namedCurve: 'P-256' } as webcrypto.EcKeyImportParams;
+  const isPss = supported.includes('PS256') && !supported.includes('RS256');
+  const name = isPss ? 'RSA-PSS' : 'RSASSA-PKCS1-v1_5';
+  return { name, hash: 'SHA-256' } as webcrypto.RsaHashedImportParams;
+}
+
+/** GitHub has no metadata. GitHub Enterprise Server has the same paths. */
+function githubMetadata(issuer: string): openid.ServerMetadata {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/login/oauth/authorize`,
+    token_endpoint: `${issuer}/login/oauth/access_token`,
+    token_endpoint_auth_methods_supported: ['client_secret_post'],
+  };
+}
+
+function githubApi(issuer: string): string {
+  return issuer === 'https://github.com' ? 'https://api.github.com' : `${issuer}/api/v3`;
+}

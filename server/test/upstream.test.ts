@@ -1,0 +1,484 @@
+// § refers to OpenID Connect Core.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import { ANY_DATABASE } from './harness/databases.ts';
+import { freePort } from './harness/free_port.ts';
+import { IdentityProvider } from './harness/identity_provider.ts';
+import { newPerson } from './harness/new_person.ts';
+import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
+import { press } from './harness/upstream.ts';
+
+const withoutStyle = (html: string) => html.replace(/<style>[\s\S]*<\/style>/, '');
+
+const SECRET = 'the secret of the client at the provider';
+
+for (const database of ANY_DATABASE) {
+  describe(`sign-in through other providers on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    let company: IdentityProvider;
+    let other: IdentityProvider;
+    let grantd: RunningServer;
+    let server: RunningServer;
+    after(async () => {
+      await workbench.clear();
+      await Promise.all([company?.close(), other?.close()]);
+    });
+    before(async () => {
+      [company, other] = await Promise.all([IdentityProvider.open(), IdentityProvider.open()]);
+      const port = String(await freePort());
+      grantd = await workbench.start(workbench.folder(), ['--demo']);
+      await grantdPrints(
+        grantd.folder,
+        [
+          ...['client', 'add', 'login', '--name=Login', '--scope=openid profile email', '--secret-stdin'],
+          `--redirect-uri=http://localhost:${port}/upstream/grantd/callback`,
+        ],
+        SECRET,
+      );
+      const folder = await workbench.home();
+      const of = { client_id: 'login', client_secret: { env: 'PROVIDER_SECRET' } };
+      writeFileSync(
+        join(folder, 'providers.json'),
+        JSON.stringify({
+          company: {
+            ...{ ...of, name: 'Company', 'name#de': 'Firma', issuer: company.url },
+            ...{ trusted_domains: ['company.example'], create_users: true },
+          },
+          other: { ...of, name: 'Other', issuer: other.url },
+          grantd: { ...of, name: 'Another grantd', issuer: grantd.url, create_users: true, pass_amr: true },
+          github: { ...of, kind: 'github', issuer: company.url, create_users: true },
+        }),
+      );
+      server = await workbench.start(folder, ['--demo', '--providers', 'providers.json', '--port', port], {
+        PROVIDER_SECRET: SECRET,
+      });
+    });
+
+    /** From a sign-in page to the provider. @returns the authorization request */
+    async function toProvider(browser: Browser, id: string, url = `${server.url}/account`): Promise<URL> {
+      const page = await press(browser, await browser.get(url), `provider-${id}`);
+      assert.equal(page.status, 303, page.html);
+      return new URL(page.url);
+    }
+
+    /** A sign-in of a user with these claims. */
+    async function signIn(
+      claims: Readonly<Record<string, unknown>>,
+      { browser = new Browser(server.url), url = `${server.url}/account`, provider = 'company' } = {},
+    ): Promise<Page> {
+      const idp = provider === 'other' ? other : company;
+      return browser.get(idp.answer(await toProvider(browser, provider, url), claims).href);
+    }
+
+    async function setEmail(of: RunningServer, name: string, email: string, isVerified = false) {
+      await withDatabaseOf(of, async ({ people }) => {
+        const person = await people.byName(name);
+        assert.ok(person);
+        const claims = { ...person.claims, email, email_verified: isVerified };
+        assert.equal(await people.update({ ...person, claims }), 'updated');
+      });
+    }
+
+    const linksOf = (name: string) =>
+      withDatabaseOf(server, async ({ people, upstreamIdentities }) => {
+        const person = await people.byName(name);
+        return person === undefined ? undefined : upstreamIdentities.ofSubject(person.subject);
+      });
+
+    const claimsOfPerson = (name: string) =>
+      withDatabaseOf(server, async ({ people }) => (await people.byName(name))?.claims);
+
+    const isAt = ({ url, html, status }: Page, path: string) => {
+      assert.deepEqual([status, new URL(url).pathname], [200, path], withoutStyle(html));
+    };
+
+    const isProblem = ({ status, html }: Page, expected: number, text: RegExp) => {
+      assert.deepEqual(
+        [status, /<h1>(.*)<\/h1>/.exec(html)?.[1]?.match(text)?.length],
+        [expected, 1],
+        withoutStyle(html),
+      );
+      assert.match(html, /id="try-again" class="button" href="\/(login\?pending=|account)/);
+    };
+
+    test('a user of a second grantd signs in, gets an account, and comes back to the application', async () => {
+      const [browser, there] = [new Browser(server.url), new Browser(grantd.url)];
+      const pkce = newPkce();
+      const request = await toProvider(
+        browser,
+        'grantd',
+        authorizationUrl(server.url, pkce, { scope: 'openid email' }),
+      );
+      assert.equal(request.origin, grantd.url);
+      await newPerson(server, 'zoe');
+      const { who } = await newPerson(grantd, 'zoe');
+      await setEmail(grantd, 'zoe', 'zoe@mail.example', true);
+      const callback = await signInAndConsent(there, request.href, who);
+      const consent = await browser.get(callback.href);
+      const left = await browser.submit(consent, { decision: 'allow' });
+      const tokens = await redeem(server.url, pkce, new URL(left.url));
+      const { amr, sub } = payloadOf(tokens.id_token);
+      assert.deepEqual(amr, ['fed', 'pwd']);
+      const person = await withDatabaseOf(server, ({ people }) => people.bySubject(String(sub)));
+      assert.deepEqual(
+        [person?.passwordHash, person?.claims.email, person?.claims.email_verified],
+        ['', 'zoe@mail.example', false],
+      );
+      // The name of the provider's user belongs to another user here.
+      assert.equal(person?.name, 'zoe-2');
+      const elsewhere = await toProvider(new Browser(server.url), 'grantd');
+      const again = await browser.get((await there.get(elsewhere.href)).url);
+      isProblem(again, 400, /not started here/);
+    });
+
+    test('the same identity is the same user, and the log and the events name the provider', async () => {
+      isAt(await signIn({ sub: 'cora-1', preferred_username: 'cora', name: 'Cora' }), '/account');
+      isAt(await signIn({ sub: 'cora-1', preferred_username: 'other-name' }), '/account');
+      const links = await linksOf('cora');
+      assert.deepEqual(
+        links?.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
+          provider,
+          upstreamIssuer,
+          upstreamSub,
+          label,
+        })),
+        [{ provider: 'company', upstreamIssuer: company.url, upstreamSub: 'cora-1', label: 'cora' }],
+      );
+      assert.equal(await claimsOfPerson('other-name'), undefined);
+      const line = await server.logged(
+        ({ event, provider }) => event === 'signed_in' && provider === 'company',
+        'a sign-in',
+      );
+      assert.equal(line.page, 'upstream');
+      const events = JSON.parse(
+        await grantdPrints(server.folder, ['events', 'list', '--type', 'person_linked', '--json']).then(
+          (text) => `[${text.trim().split('\n').join(',')}]`,
+        ),
+      ).flat();
+      const target = `company/${links?.[0]?.subject}`;
+      assert.equal(events.filter((event: { target: string }) => event.target === target).length, 1);
+    });
+
+    test('§3.1.2.1 the request has PKCE, a nonce and a state, and the token request authenticates', async () => {
+      const request = await toProvider(new Browser(server.url), 'company');
+      const { searchParams: of } = request;
+      assert.deepEqual(
+        [of.get('client_id'), of.get('response_type'), of.get('scope'), of.get('code_challenge_method')],
+        ['login', 'code', 'openid profile email', 'S256'],
+      );
+      assert.equal(of.get('redirect_uri'), `${server.url}/upstream/company/callback`);
+      for (const name of ['state', 'nonce', 'code_challenge'])
+        assert.match(of.get(name) ?? '', /^[\w-]{43}$/, name);
+      await signIn({ sub: 'pia-1' });
+      assert.match(company.tokenRequests.at(-1)?.authorization ?? '', /^Basic /);
+    });
+
+    test('pre-hijacking: an unverified address here is never linked, whoever the provider says it is', async () => {
+      await newPerson(server, 'mallory');
+      await setEmail(server, 'mallory', 'vic@company.example');
+      isAt(
+        await signIn({
+          sub: 'vic-1',
+          email: 'vic@company.example',
+          email_verified: true,
+          preferred_username: 'vic',
+        }),
+        '/account',
+      );
+      assert.deepEqual(await linksOf('mallory'), []);
+      assert.equal((await claimsOfPerson('vic'))?.email_verified, true);
+    });
+
+    test('an address that the provider has not verified, or of a domain without trust, is never linked', async () => {
+      for (const [name, address] of [
+        ['dora', 'dora@company.example'],
+        ['dan', 'dan@elsewhere.example'],
+      ] as const) {
+        await newPerson(server, name);
+        await setEmail(server, name, address, true);
+      }
+      const unverified = [
+        { sub: 'dora-1', email: 'dora@company.example', email_verified: false },
+        { sub: 'dora-1', email: 'dora@company.example' },
+        { sub: 'dora-1', email: 'dora@company.example', email_verified: 'yes' },
+        { sub: 'dan-1', email: 'dan@elsewhere.example', email_verified: true },
+        { sub: 'dan-1', email: 'DAN@ELSEWHERE.example', email_verified: true },
+      ];
+      for (const claims of unverified) isProblem(await signIn(claims), 403, /No account is connected/);
+      assert.deepEqual([await linksOf('dora'), await linksOf('dan')], [[], []]);
+      const [one] = unverified;
+      isAt(await signIn({ ...one, email_verified: true }), '/account');
+      assert.equal((await linksOf('dora'))?.length, 1);
+    });
+
+    test('UserInfo cannot verify the address of the ID token', async () => {
+      await newPerson(server, 'eva');
+      await setEmail(server, 'eva', 'eva@company.example', true);
+      const userInfo = { email: 'mine@company.example', email_verified: true };
+      isProblem(
+        await signIn({ sub: 'eva-1', email: 'eva@company.example', userInfo }),
+        403,
+        /No account is connected/,
+      );
+      isAt(
+        await signIn({ sub: 'eva-2', userInfo: { email: 'eva@company.example', email_verified: true } }),
+        '/account',
+      );
+      assert.deepEqual(
+        (await linksOf('eva'))?.map(({ upstreamSub }) => upstreamSub),
+        ['eva-2'],
+      );
+    });
+
+    test('an unverified address gives a new user an unverified claim, and only if users are created', async () => {
+      isAt(
+        await signIn({
+          sub: 'fay-1',
+          email: 'fay@free.example',
+          email_verified: true,
+          preferred_username: 'fay',
+        }),
+        '/account',
+      );
+      assert.deepEqual(await claimsOfPerson('fay'), { email: 'fay@free.example', email_verified: false });
+      isProblem(
+        await signIn({ sub: 'fay-2', preferred_username: 'fay-two' }, { provider: 'other' }),
+        403,
+        /No account is connected/,
+      );
+      assert.equal(await claimsOfPerson('fay-two'), undefined);
+    });
+
+    test('a user signs in here first, and then connects the identity', async () => {
+      const { who, browser } = await newPerson(server, 'gus');
+      const pkce = newPkce();
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid' });
+      const problem = await signIn(
+        { sub: 'gus-1', email: 'gus@mail.example' },
+        { browser, url, provider: 'other' },
+      );
+      isProblem(problem, 403, /No account is connected/);
+      assert.match(problem.html, /<bdi class="name">gus@mail.example<\/bdi>/);
+      const login = await browser.get(new URL('/upstream/other/connect', server.url).href);
+      assert.ok(isLogin(login), 'only a sign-in leads on');
+      const security = await browser.submit(login, who);
+      isAt(security, '/account/security');
+      const consent = await press(browser, security, 'connect-yes');
+      assert.match(consent.html, /id="consent-allow"/, 'the application waits for its user');
+      assert.equal((await linksOf('gus'))?.length, 1);
+      isAt(await signIn({ sub: 'gus-1' }, { provider: 'other' }), '/account');
+    });
+
+    test('an identity is not connected with a session from before, nor after a no', async () => {
+      const { who, browser } = await newPerson(server, 'hal');
+      await browser.submit(await browser.get(`${server.url}/account`), who);
+      const url = authorizationUrl(server.url, newPkce(), { prompt: 'login' });
+      isProblem(
+        await signIn({ sub: 'hal-1' }, { browser, url, provider: 'other' }),
+        403,
+        /No account is connected/,
+      );
+      const security = await browser.get(`${server.url}/account/security`);
+      assert.doesNotMatch(security.html, /connect-yes/);
+      const login = await browser.get(new URL('/upstream/other/connect', server.url).href);
+      assert.ok(isLogin(login), 'the session is older than the identity');
+      await press(browser, await browser.submit(login, who), 'connect-no');
+      assert.doesNotMatch((await browser.get(`${server.url}/account/security`)).html, /connect-yes/);
+      assert.deepEqual(await linksOf('hal'), []);
+    });
+
+    test('a user connects and disconnects a provider, which ends the sessions that came through it', async () => {
+      const { who, browser } = await newPerson(server, 'ida');
+      const security = async () => browser.get(`${server.url}/account/security`);
+      await browser.submit(await browser.get(`${server.url}/account`), who);
+      const page = await press(browser, await security(), 'connect-other');
+      isAt(
+        await browser.get(other.answer(page.url, { sub: 'ida-1', name: 'Ida' }).href),
+        '/account/security',
+      );
+      const elsewhere = new Browser(server.url);
+      const pkce = newPkce();
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid' });
+      const consent = await signIn({ sub: 'ida-1' }, { browser: elsewhere, url, provider: 'other' });
+      const tokens = await redeem(
+        server.url,
+        pkce,
+        new URL((await elsewhere.submit(consent, { decision: 'allow' })).url),
+      );
+      assert.equal((await introspect(server.url, tokens.access_token)).active, true);
+      const [link] = (await linksOf('ida')) ?? [];
+      isAt(await press(browser, await security(), `unlink-${link?.id}`), '/account/security');
+      assert.ok(isLogin(await elsewhere.get(`${server.url}/account`)));
+      assert.equal((await introspect(server.url, tokens.access_token)).active, false);
+      isProblem(await signIn({ sub: 'ida-1' }, { provider: 'other' }), 403, /No account is connected/);
+    });
+
+    test('the only way to sign in cannot be removed, and a linked identity cannot be taken over', async () => {
+      const browser = new Browser(server.url);
+      await signIn({ sub: 'jan-1', preferred_username: 'jan' }, { browser });
+      const [link] = (await linksOf('jan')) ?? [];
+      const page = await press(
+        browser,
+        await browser.get(`${server.url}/account/security`),
+        `unlink-${link?.id}`,
+      );
+      assert.match(page.html, /id="provider-problem"/);
+      assert.equal((await linksOf('jan'))?.length, 1);
+      const { who, browser: thief } = await newPerson(server, 'kim');
+      await thief.submit(await thief.get(`${server.url}/account`), who);
+      const request = await press(
+        thief,
+        await thief.get(`${server.url}/account/security`),
+        'connect-company',
+      );
+      isProblem(
+        await thief.get(company.answer(request.url, { sub: 'jan-1' }).href),
+        409,
+        /connected already/,
+      );
+      assert.deepEqual(await linksOf('kim'), []);
+    });
+
+    test('the answer to another browser, a second use of it, and an answer without a request are refused', async () => {
+      const [victim, attacker] = [new Browser(server.url), new Browser(server.url)];
+      const planted = company.answer(await toProvider(attacker, 'company'), {
+        sub: 'eve-1',
+        preferred_username: 'eve',
+      });
+      await victim.get(`${server.url}/account`);
+      isProblem(await victim.get(planted.href), 400, /not started here/);
+      const both = await Promise.all([attacker.get(planted.href), attacker.get(planted.href)]);
+      assert.deepEqual(both.map(({ status }) => status).sort(), [200, 400]);
+      isProblem(await attacker.get(planted.href), 400, /not started here/);
+      isProblem(
+        await victim.get(`${server.url}/upstream/company/callback?code=x&state=unknown-unknown-un`),
+        400,
+        /not started here/,
+      );
+    });
+
+    test('RFC 9207 mix-up: an answer of another provider, by its path or its iss, is refused', async () => {
+      const browser = new Browser(server.url);
+      const request = await toProvider(browser, 'company');
+      const before = other.tokenRequests.length + company.tokenRequests.length;
+      const foreign = other.answer(request, { sub: 'x' });
+      isProblem(await browser.get(foreign.href), 403, /did not succeed/);
+      const second = await toProvider(browser, 'company');
+      const moved = company.answer(second, { sub: 'x' });
+      moved.pathname = '/upstream/other/callback';
+      isProblem(await browser.get(moved.href), 400, /not started here/);
+      const third = company.answer(await toProvider(browser, 'company'), { sub: 'x' });
+      third.searchParams.delete('iss');
+      isProblem(await browser.get(third.href), 403, /did not succeed/);
+      assert.equal(
+        other.tokenRequests.length + company.tokenRequests.length,
+        before,
+        'no code left the server',
+      );
+    });
+
+    test('§3.1.3.7 an ID token with a wrong nonce, iss, aud, key or time signs nobody in', async () => {
+      const wrong: readonly Readonly<Record<string, unknown>>[] = [
+        { nonce: 'another' },
+        { nonce: undefined },
+        { iss: other.url },
+        { aud: 'another-client' },
+        { aud: ['login', 'another-client'], azp: 'another-client' },
+        { exp: 1 },
+        { isForeign: true },
+        { sub: undefined },
+      ];
+      for (const claims of wrong) {
+        const browser = new Browser(server.url);
+        const page = await signIn({ sub: 'leo-1', preferred_username: 'leo', ...claims }, { browser });
+        isProblem(page, 403, /did not succeed/);
+        assert.ok(isLogin(await browser.get(`${server.url}/account`)), JSON.stringify(claims));
+      }
+      assert.equal(await claimsOfPerson('leo'), undefined);
+    });
+
+    test('a code that was used before is a refusal', async () => {
+      const browser = new Browser(server.url);
+      const answer = company.answer(await toProvider(browser, 'company'), { sub: 'max-1' });
+      const next = new URL((await toProvider(browser, 'company')).href);
+      // The code of one request with the state of the next one.
+      answer.searchParams.set('state', next.searchParams.get('state') ?? '');
+      isProblem(await browser.get(answer.href), 403, /did not succeed/);
+    });
+
+    test('a user who declines at the provider gets a page with a way back to the same request', async () => {
+      const browser = new Browser(server.url);
+      const url = authorizationUrl(server.url, newPkce());
+      const callback = company.answer(await toProvider(browser, 'company', url), {});
+      callback.searchParams.delete('code');
+      callback.searchParams.set('error', 'access_denied');
+      const page = await browser.get(callback.href);
+      isProblem(page, 403, /You are not signed in/);
+      const [, back = ''] = /id="try-again" class="button" href="([^"]*)"/.exec(page.html) ?? [];
+      assert.match((await browser.get(new URL(unescaped(back), server.url).href)).html, /id="login-cancel"/);
+    });
+
+    test('an outage of the provider is a 503 page, before and after its page, and never a refusal', async () => {
+      const browser = new Browser(server.url);
+      const answer = company.answer(await toProvider(browser, 'company'), { sub: 'nia-1' });
+      company.outage = 502;
+      try {
+        const page = await browser.get(answer.href);
+        isProblem(page, 503, /does not answer/);
+        assert.equal(page.headers.get('retry-after'), '10');
+      } finally {
+        company.outage = undefined;
+      }
+      const again = company.answer(await toProvider(browser, 'company'), {});
+      again.searchParams.delete('code');
+      again.searchParams.set('error', 'temporarily_unavailable');
+      isProblem(await browser.get(again.href), 503, /does not answer/);
+    });
+
+    test('GitHub: the user comes from its API, with the verified primary address', async () => {
+      const user = {
+        id: 17,
+        login: 'octo',
+        name: 'Octo',
+        email: 'public@company.example',
+        avatar_url: 'https://a.example/1',
+      };
+      const emails = [
+        { email: 'second@company.example', verified: true, primary: false },
+        { email: 'octo@free.example', verified: true, primary: true },
+      ];
+      const browser = new Browser(server.url);
+      const callback = company.answer(await toProvider(browser, 'github'), { user, emails });
+      callback.searchParams.delete('iss');
+      isAt(await browser.get(callback.href), '/account');
+      assert.deepEqual(await claimsOfPerson('octo'), {
+        ...{ name: 'Octo', picture: 'https://a.example/1' },
+        ...{ email: 'octo@free.example', email_verified: false },
+      });
+      assert.equal((await linksOf('octo'))?.[0]?.upstreamSub, '17');
+      const login = await browser.get(authorizationUrl(server.url, newPkce(), { prompt: 'login' }));
+      assert.doesNotMatch(login.html, /provider-github/, 'GitHub cannot ask its users to sign in again');
+    });
+
+    test('a disabled user does not get in, and no token of a provider is stored or logged', async () => {
+      await signIn({ sub: 'oli-1', preferred_username: 'oli' });
+      await grantdPrints(server.folder, ['user', 'disable', 'oli']);
+      isProblem(await signIn({ sub: 'oli-1' }), 403, /is disabled/);
+      const { tokenRequests } = company;
+      const codes = tokenRequests.map(({ form }) => form.get('code') ?? '');
+      for (const secret of [...codes, SECRET, 'not-kept']) assert.ok(!server.stdout().includes(secret));
+    });
+
+    test('removing a user removes the links, and the identity is free again', async () => {
+      await signIn({ sub: 'pam-1', preferred_username: 'pam' });
+      await grantdPrints(server.folder, ['user', 'remove', 'pam', '--yes']);
+      isAt(await signIn({ sub: 'pam-1', preferred_username: 'pam' }), '/account');
+      assert.equal((await linksOf('pam'))?.length, 1);
+    });
+  });
+}
