@@ -131,6 +131,8 @@ export async function openAdminApi(
       const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
     } catch (error) {
+      // The caller disconnected during its request.
+      if (request.destroyed && !request.complete) return true;
       const problem = problemOf(error);
       requestLog.about({ ...about, reason: problem.code });
       if (problem.code === 'internal') requestLog.failure(requestId, 'unexpected', error);

@@ -1,5 +1,6 @@
 import { CommanderError } from 'commander';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { InvalidInput } from '../operations/operation.ts';
 
 /** Exit codes. Scripts rely on them. */
 export const EXIT = { done: 0, failed: 1, badUsage: 2 } as const;
@@ -12,11 +13,13 @@ export class BadUsage extends Error {
   override readonly name = 'BadUsage';
 }
 
+const BAD_USAGE = [BadUsage, ConfigurationRefused, InvalidInput];
+
 /** Prints a command’s error on stderr. @returns the exit code */
 export function exitCodeFor(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.badUsage;
   console.error(`grantd: ${error instanceof Error ? messageOf(error) : String(error)}`);
-  return error instanceof BadUsage || error instanceof ConfigurationRefused ? EXIT.badUsage : EXIT.failed;
+  return BAD_USAGE.some((kind) => error instanceof kind) ? EXIT.badUsage : EXIT.failed;
 }
 
 /** A storage fault has its reason in its cause. */

@@ -8,6 +8,7 @@ import {
   isText,
   removeScopeTexts,
   requireScopeTexts,
+  scopeProblem,
   TEXT_FORM,
 } from '../operations/scopes.ts';
 import {
@@ -69,6 +70,8 @@ function run(flags: ScopeFlags, work: (parts: CommandParts) => Promise<void>): P
 async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
   const texts = textsOf(flags);
   if (!texts.name) throw new BadUsage('--name: expected a text without a language tag');
+  const problem = scopeProblem(scope);
+  if (problem !== undefined) throw new BadUsage(`${scope}: ${problem}`);
   show(parts, await addScopeTexts(parts, { scope, api: flags.api }, texts));
 }
 

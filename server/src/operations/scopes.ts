@@ -22,9 +22,15 @@ export type TextMember = keyof typeof MAX_LENGTH;
 
 const TEXT_NAME = /^(name|description)(?:#[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)?$/;
 
+/** Why a text is no scope. @returns `undefined` if it is one */
+export function scopeProblem(scope: string): string | undefined {
+  return SCOPE.test(scope) ? undefined : 'expected a scope without spaces and quotes';
+}
+
 /** Why a scope cannot have these texts. @returns `undefined` if it can */
 export function textsProblem(scope: string, texts: Readonly<Record<string, unknown>>): string | undefined {
-  if (!SCOPE.test(scope)) return 'expected a scope without spaces and quotes';
+  const problem = scopeProblem(scope);
+  if (problem !== undefined) return problem;
   for (const [name, text] of Object.entries(texts)) {
     const [, member] = TEXT_NAME.exec(name) ?? [];
     if (member !== 'name' && member !== 'description')
@@ -112,7 +118,8 @@ export async function requireScopeTexts(
 
 function requireTexts(scope: string, texts: Texts): void {
   const problem = textsProblem(scope, texts);
-  if (problem !== undefined) throw new InvalidInput(scope, problem);
+  if (problem !== undefined)
+    throw new InvalidInput(scopeProblem(scope) === undefined ? 'texts' : 'scope', problem);
 }
 
 function withoutEmpty(texts: Texts): Texts {
