@@ -66,7 +66,8 @@ function nextVersionIn(folder: string): Program {
   linkPackages(join(CLONE, 'node_modules'), join(folder, 'node_modules'));
   linkPackages(join(CLONE, 'server', 'node_modules'), join(folder, 'server', 'node_modules'));
   mkdirSync(join(folder, 'node_modules', '@grantd'));
-  symlinkSync(join(folder, 'core'), join(folder, 'node_modules', '@grantd', 'core'));
+  for (const name of ['core', 'protect'])
+    symlinkSync(join(folder, name), join(folder, 'node_modules', '@grantd', name));
   return [SOURCES[0], join(folder, 'server', 'bin', 'grantd.mjs')];
 }
 

@@ -84,7 +84,7 @@ export async function namingFlags<T>(operation: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error;
     // Words with an underscore, and `jwks`, are member names or values.
-    const asFlags = error.problem.replaceAll(/\b(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
+    const asFlags = error.problem.replaceAll(/(?<![^\s(])(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
     throw new BadUsage(`${flagOfMember(error.member)}: ${asFlags}`);
   }
 }

@@ -291,10 +291,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/**
- * The tables to copy to another database. Sign-in attempts and the requests of the admin API are left out, because they
- * expire soon.
- */
+/** The tables to copy to another database. Sign-in attempts and API requests are left out, because they expire soon. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
