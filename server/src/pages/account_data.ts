@@ -78,10 +78,11 @@ async function remove(c: PageContext, parts: PageParts, session: BrowserSession)
 async function exportData(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, consents, grants] = await Promise.all([
+  const [sessions, consents, grants, links] = await Promise.all([
     parts.browserSessions.ofPerson(person),
     parts.consents.ofSubject(subject),
     parts.grants.grantsOf(subject),
+    parts.upstream?.upstream.identities.ofSubject(subject),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => parts.clients.get(clientId)));
   const time = (ms: number) => new Date(ms).toISOString();
@@ -90,6 +91,12 @@ async function exportData(c: PageContext, parts: PageParts, session: BrowserSess
     sub: subject,
     createdAt: time(person.createdAtMs),
     claims: claimsOf(person),
+    ...(links !== undefined && {
+      providers: links.map(({ provider, upstreamIssuer, upstreamSub, label, linkedAtMs }) => ({
+        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+        connectedAt: time(linkedAtMs),
+      })),
+    }),
     sessions: sessions.map(({ userAgent, signedInAtMs, lastSeenAtMs }) => ({
       userAgent,
       signedInAt: time(signedInAtMs),
