@@ -474,6 +474,23 @@ for (const database of ANY_DATABASE) {
       for (const secret of [...codes, SECRET, 'not-kept']) assert.ok(!server.stdout().includes(secret));
     });
 
+    test('a user without a password exports the links, and deletes the account after a recent sign-in', async () => {
+      const browser = new Browser(server.url);
+      await signIn({ sub: 'quy-1', preferred_username: 'quy' }, { browser });
+      const page = await browser.get(`${server.url}/account/data`);
+      assert.doesNotMatch(page.html, /current_password/);
+      const [link] = (await linksOf('quy')) ?? assert.fail();
+      const data = JSON.parse((await press(browser, page, 'export-data')).html);
+      assert.deepEqual(data.providers, [
+        {
+          ...{ provider: 'company', issuer: company.url, sub: 'quy-1', label: 'quy' },
+          connectedAt: new Date(link?.linkedAtMs ?? 0).toISOString(),
+        },
+      ]);
+      const gone = await press(browser, page, 'delete-account', { confirm: 'yes' });
+      assert.deepEqual([gone.status, await claimsOfPerson('quy')], [200, undefined]);
+    });
+
     test('removing a user removes the links, and the identity is free again', async () => {
       await signIn({ sub: 'pam-1', preferred_username: 'pam' });
       await grantdPrints(server.folder, ['user', 'remove', 'pam', '--yes']);

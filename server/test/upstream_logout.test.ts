@@ -1,4 +1,4 @@
-// § refers to OpenID Connect Back-Channel Logout.
+// § refers to Back-Channel Logout.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

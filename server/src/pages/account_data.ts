@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { claimsOf } from '../data/people.ts';
+import { claimsOf, NO_PASSWORD } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -17,6 +17,7 @@ import { problemBox, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { verifiedForm } from './pending_page.ts';
+import { isRecentSignIn, toNewSignIn } from './upstream_pages.ts';
 
 /** `GET /account/data`. */
 export function showData(parts: PageParts) {
@@ -41,6 +42,9 @@ export function submitData(parts: PageParts) {
       secondsToWait?: number,
     ) => renderPage(c, { ...(await dataOf(c, parts, session, problem, secondsToWait)), status });
     if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
+    // Without a password, a recent sign-in proves who the user is.
+    if (hasNoPassword(session))
+      return isRecentSignIn(parts, session) ? remove(c, parts, session) : toNewSignIn(c, parts, 'data');
     const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
     if ('refusal' in checked) {
       const { problem, status, secondsToWait } = checked.refusal;
@@ -48,6 +52,10 @@ export function submitData(parts: PageParts) {
     }
     return remove(c, parts, session);
   };
+}
+
+function hasNoPassword({ person: { passwordHash } }: BrowserSession): boolean {
+  return passwordHash === NO_PASSWORD;
 }
 
 async function remove(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
@@ -78,10 +86,11 @@ async function remove(c: PageContext, parts: PageParts, session: BrowserSession)
 async function exportData(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, consents, grants] = await Promise.all([
+  const [sessions, consents, grants, links] = await Promise.all([
     parts.browserSessions.ofPerson(person),
     parts.consents.ofSubject(subject),
     parts.grants.grantsOf(subject),
+    parts.upstream?.upstream.identities.ofSubject(subject),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => parts.clients.get(clientId)));
   const time = (ms: number) => new Date(ms).toISOString();
@@ -90,6 +99,12 @@ async function exportData(c: PageContext, parts: PageParts, session: BrowserSess
     sub: subject,
     createdAt: time(person.createdAtMs),
     claims: claimsOf(person),
+    ...(links !== undefined && {
+      providers: links.map(({ provider, upstreamIssuer, upstreamSub, label, linkedAtMs }) => ({
+        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+        connectedAt: time(linkedAtMs),
+      })),
+    }),
     sessions: sessions.map(({ userAgent, signedInAtMs, lastSeenAtMs }) => ({
       userAgent,
       signedInAt: time(signedInAtMs),
@@ -130,6 +145,7 @@ async function dataOf(
 ): Promise<Page> {
   const view = {
     ...(await accountView(c, parts, session, 'data')),
+    ...(hasNoPassword(session) && { hasNoPassword: true }),
     ...(problem !== undefined && { problem }),
     ...(secondsToWait !== undefined && { secondsToWait }),
   };
@@ -137,11 +153,13 @@ async function dataOf(
 }
 
 export interface DataView extends AccountView {
+  /** Whether the user signs in without a password here. */
+  readonly hasNoPassword?: boolean;
   readonly problem?: CurrentPasswordProblem | 'not_confirmed';
   readonly secondsToWait?: number;
 }
 
-/** `/account/data`: button `export-data`; fields `current_password` and `confirm`, button `delete-account`. */
+/** `/account/data`: button `export-data`; fields `current_password`, if there is one, and `confirm`, button `delete-account`. */
 export function dataPage(view: DataView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
@@ -172,7 +190,7 @@ ${problem === undefined ? '' : problemBox(text)}
 <div class="fields">
 <form method="post" action="${view.base}/data">
 <input type="hidden" name="form_token" value="${view.formToken}">
-${currentPasswordField(problem, texts)}
+${view.hasNoPassword === true ? '' : currentPasswordField(problem, texts)}
 <div class="check">
 <input id="confirm" name="confirm" type="checkbox" value="yes" required${isUnconfirmed}>
 <label for="confirm">${account.deleteConfirm}</label>

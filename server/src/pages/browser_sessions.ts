@@ -28,12 +28,12 @@ export interface BrowserSession {
   readonly amr: readonly string[];
 }
 
-/** How a user has signed in, if not by password. */
-export interface SignInManner {
-  /** RFC 8176 §2. */
+/** How a user has signed in. */
+export interface HowSignedIn {
+  /** RFC 8176. */
   readonly amr: readonly string[];
   /** Called with the session before the browser gets it. */
-  readonly begun: (sessionId: string) => Promise<void>;
+  readonly begun?: (sessionId: string) => Promise<void>;
 }
 
 export interface BegunSession {
@@ -81,12 +81,16 @@ export class BrowserSessions {
    * @param person the user at the time of the password check
    * @returns `undefined` if the password has changed since or the user is disabled
    */
-  async begin(c: Context, person: Person, manner?: SignInManner): Promise<BegunSession | undefined> {
+  async begin(
+    c: Context,
+    person: Person,
+    how: HowSignedIn = { amr: BY_PASSWORD },
+  ): Promise<BegunSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
-      amr: manner?.amr ?? BY_PASSWORD,
+      amr: how.amr,
       userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
       signedInAtMs: nowMs,
     };
@@ -122,7 +126,7 @@ export class BrowserSessions {
       await ending.end({ id, subject: person.subject });
       return undefined;
     }
-    await manner?.begun(id);
+    await how.begun?.(id);
     cookies.set(c, COOKIE, secret, lifetimes.absolute);
     return { session, ended };
   }

@@ -10,7 +10,7 @@ import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts
 import { openAccount, pathOfAccountPage, toAccount } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
-import { type PendingRequest, pendingOf } from './browser_state.ts';
+import { type AccountPageName, type PendingRequest, pendingOf } from './browser_state.ts';
 import { PageProblem, renderProblem } from './error_page.ts';
 import { pageSetting, renderPage } from './layout.ts';
 import { bodyOf, type PageContext, type PageParts, requestIdOf, type UpstreamParts } from './page_parts.ts';
@@ -46,7 +46,7 @@ const RETRY_AFTER_SECONDS = 10;
 /** Time to sign in at the provider, in milliseconds. */
 const MAX_FLOW_MS = 15 * 60 * 1000;
 
-/** Time after a sign-in in which a user may connect an account, in milliseconds. */
+/** Time after a sign-in in which a user may connect or delete accounts, in milliseconds. */
 const MAX_SIGN_IN_AGE_MS = 10 * 60 * 1000;
 
 const FLOW_COOKIE = 'grantd_upstream_';
@@ -311,14 +311,24 @@ export function showConnect(parts: PageParts, of: UpstreamParts) {
     const session = await parts.browserSessions.current(c);
     if (session !== undefined && session.signedInAtMs >= waiting.atMs)
       return toPending(c, parts, securityPage(parts));
-    return toSignIn(c, parts);
+    return toNewSignIn(c, parts);
   };
 }
 
-/** A new sign-in, whoever is signed in, and then the page for security. */
-async function toSignIn(c: PageContext, parts: PageParts): Promise<Response> {
-  const sealed = (await parts.pendingRequests.seal(securityPage(parts))) ?? '';
+/** A new sign-in, whoever is signed in, and then an account page. */
+export async function toNewSignIn(
+  c: PageContext,
+  parts: PageParts,
+  page: AccountPageName = 'security',
+): Promise<Response> {
+  const pending = { kind: 'account', page, begunAtMs: parts.clock() } as const;
+  const sealed = (await parts.pendingRequests.seal(pending)) ?? '';
   return c.redirect(`${parts.basePath}/login?pending=${sealed}&other`, 303);
+}
+
+/** Whether a sign-in is recent enough to connect or to delete accounts. */
+export function isRecentSignIn({ clock }: PageParts, { signedInAtMs }: BrowserSession): boolean {
+  return signedInAtMs + MAX_SIGN_IN_AGE_MS > clock();
 }
 
 function securityPage({ clock }: PageParts): PendingRequest {
@@ -344,16 +354,15 @@ export function submitConnect(parts: PageParts, of: UpstreamParts) {
     const session = await openAccount(c, parts, 'security');
     if (session instanceof Response) return session;
     const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
-    const isRecent = session.signedInAtMs + MAX_SIGN_IN_AGE_MS > parts.clock();
     if (form.get('decision') === 'start') {
-      if (!isRecent) return toSignIn(c, parts);
+      if (!isRecentSignIn(parts, session)) return toNewSignIn(c, parts);
       const pending = securityPage(parts);
       return begin(c, parts, connected, { pending, sessionId: session.id, again: false });
     }
     const waiting = await waitingIdentity(c, parts);
     if (waiting === undefined || waiting.identity.provider !== provider.id)
       return refuse(c, parts, provider, 'provider_answer_foreign');
-    if (session.signedInAtMs < waiting.atMs) return toSignIn(c, parts);
+    if (session.signedInAtMs < waiting.atMs) return toNewSignIn(c, parts);
     of.cookies.remove(c, LINK_COOKIE);
     if (form.get('decision') === 'yes') {
       const linked = await link(c, parts, provider, session, waiting.identity);

@@ -25,5 +25,5 @@ export function watch(person: BrowserContext): Watch {
 
 /** A page with an error has an error status, which Chromium reports on the console. */
 function isStatusOfPage(text: string, isPage: boolean): boolean {
-  return isPage && text.startsWith('Failed to load resource: the server responded with a status of 4');
+  return isPage && /^Failed to load resource: the server responded with a status of (?:4\d\d|503)/.test(text);
 }

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { type Browser, hiddenFields, type Page, unescaped } from './browser.ts';
 
 /** Presses a button of a page with several forms, and returns what the browser sees then. */
-export function press(browser: Browser, page: Page, id: string): Promise<Page> {
+export function press(
+  browser: Browser,
+  page: Page,
+  id: string,
+  fields: Readonly<Record<string, string>> = {},
+): Promise<Page> {
   const forms = [...page.html.matchAll(/<form method="post" action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)];
   const [, action = '', form = ''] = forms.find(([, , inner = '']) => inner.includes(`id="${id}"`)) ?? [];
   assert.notEqual(action, '', `the page has no button ${id}: ${page.html}`);
@@ -11,5 +16,6 @@ export function press(browser: Browser, page: Page, id: string): Promise<Page> {
   return browser.post(new URL(unescaped(action), page.url).href, {
     ...hiddenFields({ ...page, html: form }),
     ...(name !== undefined && { [name]: unescaped(value) }),
+    ...fields,
   });
 }

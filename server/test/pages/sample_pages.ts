@@ -400,6 +400,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...ACCOUNT, current: 'email', email: 'alice@example.com', confirm: 'alice@example.net' },
   }),
   sample('account_data', dataPage, { ...ACCOUNT, current: 'data' }),
+  sample('account_data_without_password', dataPage, { ...ACCOUNT, current: 'data', hasNoPassword: true }),
   sample('account_data_unconfirmed', dataPage, { ...ACCOUNT, current: 'data', problem: 'not_confirmed' }),
   sample('account_removed', accountRemovedPage, { home: '/' }),
   sample('forgot', forgotPage, { ...FORM, typed: '', back: '/account' }),
