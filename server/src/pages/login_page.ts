@@ -17,6 +17,7 @@ import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import { type BegunSession, signInName } from './browser_sessions.ts';
 import type { PendingAccount } from './browser_state.ts';
+import { revealButton, revealScript } from './fields.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -243,7 +244,9 @@ ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, h
 ${form(view, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
 ${otherWays(view, texts)}
-${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
+${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}
+${revealScript()}`,
+    runsReveal: true,
   };
 }
 
@@ -291,7 +294,10 @@ function form({ action, formToken, username, problem, again }: SignInView, texts
 <label for="username">${texts.signIn.username}</label>
 <input id="username" name="username" value="${username}" autocomplete="username" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
 <label for="password">${texts.signIn.password}</label>
+<div class="secret">
 <input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>
+${revealButton('password', texts)}
+</div>
 <button id="login-submit" type="submit" class="primary">${again === undefined ? texts.signIn.submit : texts.signIn.submitAgain}</button>
 </form>`;
 }
