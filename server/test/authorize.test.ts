@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { REVEAL_SCRIPT } from '../src/pages/fields.ts';
 import {
   ALICE,
   Browser,
@@ -13,6 +15,8 @@ import { ANY_DATABASE } from './harness/databases.ts';
 import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
+
+const REVEAL_HASH = createHash('sha256').update(REVEAL_SCRIPT).digest('base64');
 
 for (const database of ANY_DATABASE) {
   describe(`signing in and consenting on ${database.name}`, { skip: database.absence }, () => {
@@ -87,7 +91,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(page));
     });
 
-    test('pages are plain forms with labels, run no script, and are neither kept nor framed', async () => {
+    test('pages are plain forms with labels, run no script but their own, and are neither kept nor framed', async () => {
       const browser = new Browser(server.url);
       const login = await browser.get(urlWith({ login_hint: '<b>"alice"</b>', prompt: 'consent' }));
       assert.match(login.html, /<label for="username">/);
@@ -96,16 +100,17 @@ for (const database of ANY_DATABASE) {
       const consent = await browser.submit(login, { ...ALICE });
       assert.match(consent.html, /Demo web application/);
       const problem = await browser.get(`${server.url}/nothing`);
-      for (const [page, formAction] of [
-        [login, ''],
-        [consent, ''],
-        [problem, "form-action 'self'; "],
+      for (const [page, formAction, scripts] of [
+        [login, '', `script-src 'sha256-${REVEAL_HASH}'; `],
+        [consent, '', ''],
+        [problem, "form-action 'self'; ", ''],
       ] as const) {
         const policy = page.headers.get('content-security-policy') ?? '';
-        const [hash = ''] = /'sha256-[\w+/=]+'/.exec(policy) ?? [];
+        const [, hash = ''] = /style-src ('sha256-[\w+/=]+')/.exec(policy) ?? [];
+        assert.equal((page.html.match(/<script/g) ?? []).length, scripts === '' ? 0 : 1);
         assert.equal(
           policy,
-          `default-src 'none'; style-src ${hash}; img-src 'self' data:; ${formAction}` +
+          `default-src 'none'; ${scripts}style-src ${hash}; img-src 'self' data:; ${formAction}` +
             "frame-ancestors 'none'; base-uri 'none'",
         );
         assert.equal(page.headers.get('x-frame-options'), 'DENY');

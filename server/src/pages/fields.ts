@@ -30,9 +30,14 @@ export function passwordField(field: FieldShown, texts: Texts, minLength?: numbe
   return html`<label for="${id}">${label}</label>
 <div class="secret">
 <input id="${id}" name="${name}" type="password" autocomplete="${autocomplete}"${minLength === undefined ? '' : html` minlength="${minLength}"`} required${describedBy(field)}${isFocused ? html` autofocus` : ''}>
-<button id="${id}-reveal" type="button" class="reveal" aria-controls="${id}" aria-pressed="false" hidden>${texts.passwords.reveal}</button>
+${revealButton(id, texts)}
 </div>
 ${hintOf(field)}`;
+}
+
+/** Stands behind a password field, in an element of the class `secret`. Without scripts, it stays hidden. */
+export function revealButton(id: string, { passwords }: Texts): Html {
+  return html`<button id="${id}-reveal" type="button" class="reveal" aria-controls="${id}" aria-pressed="false" hidden>${passwords.reveal}</button>`;
 }
 
 function describedBy({ id, hint, isWrong }: FieldShown): Html | '' {

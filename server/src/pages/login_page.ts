@@ -17,6 +17,7 @@ import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import { type BegunSession, signInName } from './browser_sessions.ts';
 import type { PendingAccount } from './browser_state.ts';
+import { revealButton, revealScript } from './fields.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -262,7 +263,9 @@ ${form(view, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
 ${providerButtons(view.providers, view.formToken, texts)}
 ${otherWays(view, texts)}
-${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
+${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}
+${revealScript()}`,
+    runsReveal: true,
   };
 }
 
@@ -314,7 +317,10 @@ ${
   asksOnlyName
     ? ''
     : html`<label for="password">${texts.signIn.password}</label>
-<input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>`
+<div class="secret">
+<input id="password" name="password" type="password" autocomplete="current-password" required${describedBy}${isInvalid}${nameFirst ? '' : focus}>
+${revealButton('password', texts)}
+</div>`
 }
 <button id="login-submit" type="submit" class="primary">${again === undefined && !asksOnlyName ? texts.signIn.submit : texts.signIn.submitAgain}</button>
 </form>`;

@@ -58,6 +58,7 @@ h2 + .problem, .lead + .problem { margin-top: .75rem; }
   font-size: .875rem; font-weight: 400; border-color: transparent;
 }
 .reveal[aria-pressed=true] { text-decoration: underline; text-underline-offset: .2em; }
+.secret .reveal[hidden] { display: none; }
 .secret input { padding-right: 6rem; }
 .hint { margin: -.875rem 0 1.25rem; }
 input.unseen:not([type=hidden]) { width: 1px; min-height: 0; height: 1px; margin: 0; padding: 0; border: 0; }

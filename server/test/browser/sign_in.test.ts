@@ -64,6 +64,38 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     });
   }
 
+  test('a password can be shown, and is hidden again before it is sent', async () => {
+    const { visitor } = set();
+    const visit = await visitor();
+    await visit.authorize();
+    const typeOf = () => visit.page.getAttribute('#password', 'type');
+    await visit.page.fill('#username', ALICE.username);
+    await visit.page.fill('#password', ALICE.password);
+    await visit.page.click('#password-reveal');
+    assert.deepEqual(
+      [await typeOf(), await visit.page.getAttribute('#password-reveal', 'aria-pressed')],
+      ['text', 'true'],
+    );
+    await visit.page.click('#password-reveal');
+    assert.equal(await typeOf(), 'password');
+    await visit.page.click('#password-reveal');
+    const types = visit.page.evaluate(
+      () =>
+        new Promise((resolve) =>
+          document.forms[0]?.addEventListener('submit', (event) => {
+            resolve(document.querySelector('#password')?.getAttribute('type'));
+            event.preventDefault();
+          }),
+        ),
+    );
+    await visit.page.click('#login-submit');
+    assert.equal(await types, 'password');
+    // Without scripts, there is no button.
+    const plain = await visitor({ javaScriptEnabled: false });
+    await plain.authorize();
+    assert.equal(await plain.page.isVisible('#password-reveal'), false);
+  });
+
   test('the cursor is in the first field to fill in', async () => {
     const { visitor } = set();
     const visit = await visitor();

@@ -152,10 +152,17 @@ describe('ids by which users’ tools and tests find elements', () => {
   const idsOf = (html: string) =>
     all(html, /<(?:a|button|input) [^>]*?\bid="([^"]*)"|<(?:a|button|input) id="([^"]*)"/g);
   const cases: Readonly<Record<string, readonly string[]>> = {
-    sign_in: ['username', 'password', 'login-submit', 'login-cancel'],
-    sign_in_account: ['username', 'password', 'login-submit'],
-    sign_in_unchecked: ['username', 'password', 'login-submit', 'login-cancel'],
-    sign_in_again: ['change-person', 'username', 'password', 'login-submit', 'login-cancel'],
+    sign_in: ['username', 'password', 'password-reveal', 'login-submit', 'login-cancel'],
+    sign_in_account: ['username', 'password', 'password-reveal', 'login-submit'],
+    sign_in_unchecked: ['username', 'password', 'password-reveal', 'login-submit', 'login-cancel'],
+    sign_in_again: [
+      'change-person',
+      'username',
+      'password',
+      'password-reveal',
+      'login-submit',
+      'login-cancel',
+    ],
     choose_account: ['account-continue', 'account-other'],
     consent: ['change-person', 'consent-allow', 'consent-deny'],
     logout: ['logout-yes', 'logout-no'],
@@ -180,7 +187,15 @@ describe('ids by which users’ tools and tests find elements', () => {
       'end-other-sessions',
     ],
     account_empty: ['sign-out', 'end-session-s1'],
-    sign_in_all_ways: ['username', 'password', 'login-submit', 'login-cancel', 'forgot-password', 'sign-up'],
+    sign_in_all_ways: [
+      'username',
+      'password',
+      'password-reveal',
+      'login-submit',
+      'login-cancel',
+      'forgot-password',
+      'sign-up',
+    ],
     account_security: [
       'sign-out',
       'current-password',
