@@ -138,6 +138,11 @@ describe('requests on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     assert.deepEqual(outcomes, ['issued', ...Array(7).fill('superseded')]);
   });
 
+  costs('a refresh with scopes of the server alone', { roundTrips: 2, statements: 10 }, async (world) => {
+    const { refresh_token } = await world.grant('alice', 'web', 'openid profile');
+    return () => world.refresh(refresh_token);
+  });
+
   costs('a refresh', { roundTrips: 3, statements: 11 }, async (world) => {
     const { refresh_token } = await world.grant();
     return () => world.refresh(refresh_token);
