@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AdministrableStorage } from '@grantd/core';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
-import { basic, openWorld, type World, type WorldOptions } from './harness/world.ts';
+import { basic, CLIENTS, openWorld, VERIFIER, type World, type WorldOptions } from './harness/world.ts';
 
 /** Milliseconds that a lookup waits for the other one before the test fails. */
 const PATIENCE_MS = 2000;
@@ -48,38 +48,67 @@ function meeting(): readonly [Hold, Hold] {
 
 const OPAQUE = { accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true } as const;
 
+const OPERATIONS = {
+  '/token/introspect': 'introspection',
+  '/token/revoke': 'revocation',
+  '/token': 'token',
+} as const;
+
 /** Requests with something to look up, by the client `web`. */
 const REQUESTS: readonly {
   readonly what: string;
-  readonly path: '/token/introspect' | '/token/revoke';
+  readonly path: keyof typeof OPERATIONS;
   readonly options?: WorldOptions;
   form(world: World): Promise<Readonly<Record<string, string>>>;
-}[] = (['/token/introspect', '/token/revoke'] as const).flatMap((path) => [
-  { what: 'a JWT', path, form: async (world) => ({ token: (await world.grant()).access_token }) },
+}[] = [
   {
-    what: 'an opaque refresh token',
-    path,
+    what: 'the refresh token',
+    path: '/token',
     options: OPAQUE,
-    form: async (world) => ({ token: (await world.grant()).refresh_token }),
+    form: async (world) => {
+      const { refresh_token } = await world.grant();
+      return { grant_type: 'refresh_token', refresh_token };
+    },
   },
-  ...(path === '/token/revoke'
-    ? [
-        {
-          what: 'a code',
-          path,
-          form: async (world: World) => ({ token: await world.code(), token_type_hint: 'auth_code' }),
-        },
-      ]
-    : []),
-]);
+  {
+    what: 'the code',
+    path: '/token',
+    form: async (world) => ({
+      grant_type: 'authorization_code',
+      code: await world.code(),
+      redirect_uri: CLIENTS.web.redirectUris[0],
+      code_verifier: VERIFIER,
+    }),
+  },
+  ...(['/token/introspect', '/token/revoke'] as const).flatMap((path) => [
+    { what: 'a JWT', path, form: async (world: World) => ({ token: (await world.grant()).access_token }) },
+    {
+      what: 'an opaque refresh token',
+      path,
+      options: OPAQUE,
+      form: async (world: World) => ({ token: (await world.grant()).refresh_token }),
+    },
+    ...(path === '/token/revoke'
+      ? [
+          {
+            what: 'a code',
+            path,
+            form: async (world: World) => ({ token: await world.code(), token_type_hint: 'auth_code' }),
+          },
+        ]
+      : []),
+  ]),
+];
 
 for (const { what, path, options, form } of REQUESTS) {
   test(`at ${path}, the client and ${what} are looked up at the same time`, async (t) => {
     const world = await openWorld(t, options);
     const parameters = await form(world);
-    const expected = path === '/token/revoke' ? REVOKED : await world.post(path, parameters, 'web');
+    const expected = path === '/token/introspect' ? await world.post(path, parameters, 'web') : REVOKED;
     const server = await secondServer(world, options, held(world.storage, ...meeting()));
-    assert.deepEqual(await server.post(path, parameters, 'web'), expected);
+    const response = await server.post(path, parameters, 'web');
+    if (path === '/token') assert.equal(response.status, 200, response.body);
+    else assert.deepEqual(response, expected);
     if (path === '/token/revoke' && what !== 'a code') {
       assert.deepEqual(await world.introspect(parameters.token ?? ''), INACTIVE);
     }
@@ -96,7 +125,7 @@ for (const { what, path, options, form } of REQUESTS) {
       const parameters = await form(world);
       const server = await secondServer(world, options, held(world.storage, nextTurn, lookUp));
       const response = await server.post(path, parameters, null, { authorization: basic('web', 'wrong') });
-      const headers = { ...JSON_HEADERS, ...(path === '/token/revoke' && { vary: 'Origin' }) };
+      const headers = { ...JSON_HEADERS, ...(path !== '/token/introspect' && { vary: 'Origin' }) };
       assert.deepEqual(
         response,
         errorOf(401, 'invalid_client', 'client authentication failed', {
@@ -112,8 +141,7 @@ for (const { what, path, options, form } of REQUESTS) {
         status: 401,
         reason: 'client_secret_wrong',
       };
-      const operation = path === '/token/revoke' ? 'revocation' : 'introspection';
-      assert.deepEqual(server.events, [{ operation, clientId: 'web', ...refusal }]);
+      assert.deepEqual(server.events, [{ operation: OPERATIONS[path], clientId: 'web', ...refusal }]);
     });
   }
 }

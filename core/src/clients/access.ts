@@ -244,13 +244,12 @@ export function audienceOf(context: ClientContext, resources: readonly string[] 
 
 /** Looks up the APIs of the requested resources and scopes. */
 async function findAudiences(context: ClientContext, { scopes, resources = [] }: Access): Promise<Audiences> {
-  const { storage, oidc } = context;
   const defaults = [context.defaultAudience].flat();
-  const ownScopes = Object.keys(oidc?.claimsByScope ?? {});
+  const ownScopes = Object.keys(context.oidc?.claimsByScope ?? {});
   const isOwn = (scope: string) => isPersonalScope(scope) || ownScopes.includes(scope);
   const named = { resources, scopes: scopes.filter((scope) => !isOwn(scope)) };
   const isNeeded = named.scopes.length > 0 || resources.some((resource) => !defaults.includes(resource));
-  const apis = isNeeded ? await storage.clients.findApis?.(named) : [];
+  const apis = isNeeded ? await context.storage.clients.findApis?.(named) : [];
   return new Audiences(apis ?? [], defaults, isOwn);
 }
 

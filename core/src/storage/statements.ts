@@ -82,16 +82,22 @@ const IS_NOT_BEHIND = `t.client_generation >= c.generation
   AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
 
 /**
- * Counts live tokens, by the rules of `storedLife` and without superseded ones. Disabling needs no condition, because
- * it raises the generation and prevents issuance. This reads all rows that have not expired: it is too rare to pay for
- * an index at every issuance.
+ * The row `t` is alive, by the rules of `storedLife`. Disabling needs no condition, because it raises the generation and
+ * prevents issuance.
+ * @param now SQL for seconds since 1970
+ */
+export const isAlive = (now: string) => `t.expires_at > ${now} AND t.revoked_at_ms IS NULL
+    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
+    AND ${IS_NOT_BEHIND}`;
+
+/**
+ * Counts live tokens without superseded ones. This reads all rows that have not expired: it is too rare to pay for an
+ * index at every issuance.
  */
 const COUNT_ALIVE = `
   SELECT count(*) AS alive FROM grantd.tokens t ${STANDING_JOINS}
-  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
-    AND t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
-    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-    AND ${IS_NOT_BEHIND}`;
+  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.superseded_at_ms IS NULL
+    AND ${isAlive(':now')}`;
 
 export const COUNTS = {
   countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,

@@ -24,8 +24,10 @@ import { codeLife, confirmationOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
-export const authorizationCode: Grant = async (context, client, form, call, proven) => {
-  const record = await findCode(context, requireParameter(form, 'code'));
+export const authorizationCode: Grant = async (context, client, form, call, proven, presented) => {
+  requireParameter(form, 'code');
+  const record = presented.code;
+  if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
   await requireMatch(record, client, form);
   const bound = confirmationOf({ record, claims: record.claims });
   if (bound !== undefined) requireSameConfirmation(bound, proven);
@@ -70,13 +72,13 @@ export const authorizationCode: Grant = async (context, client, form, call, prov
   return { access, refreshToken: refresh?.token, idToken };
 };
 
-async function findCode({ storage }: TokenContext, code: string): Promise<AuthorizationCodeRecord> {
-  const record =
-    opaqueKindOf(code) === 'authorization_code'
-      ? await storage.authorizationCodes.get(await sha256(code))
-      : undefined;
-  if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
-  return record;
+export async function findCode(
+  { storage }: TokenContext,
+  code: string,
+): Promise<AuthorizationCodeRecord | undefined> {
+  return opaqueKindOf(code) === 'authorization_code'
+    ? await storage.authorizationCodes.get(await sha256(code))
+    : undefined;
 }
 
 const NO_CHALLENGE = 'the authorization request had no code_challenge';

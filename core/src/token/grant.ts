@@ -4,12 +4,14 @@ import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { Confirmation } from '../protocol/claims.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
+import type { FoundToken, NoToken } from '../tokens/context.ts';
 import type { MintedAccessToken } from '../tokens/mint.ts';
 
 /**
  * Issues tokens to a client that is authenticated and registered for the grant type.
  * @param proven what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
+ * @param presented the result of looking up the refresh token or code in the form, if the grant type needs one
  */
 export type Grant = (
   context: ClientContext,
@@ -17,7 +19,13 @@ export type Grant = (
   form: Form,
   call: Call,
   proven: Confirmation | undefined,
+  presented: Presented,
 ) => Promise<IssuedTokens>;
+
+export interface Presented {
+  readonly refreshToken?: FoundToken | NoToken;
+  readonly code?: AuthorizationCodeRecord | undefined;
+}
 
 export interface IssuedTokens {
   readonly access: MintedAccessToken;

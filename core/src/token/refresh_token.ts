@@ -38,9 +38,9 @@ interface Presented extends FoundToken {
 }
 
 /** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = async (context, client, form, call, proven) => {
+export const refreshToken: Grant = async (context, client, form, call, proven, presented) => {
   const token = requireParameter(form, 'refresh_token');
-  const found = await findToken(context, token);
+  const found = presented.refreshToken ?? (await findToken(context, token));
   if ('reason' in found) throw refused(found.reason);
   const { record, claims } = found;
   if (record.kind !== 'refresh_token') throw refused('wrong_type');
@@ -50,9 +50,9 @@ export const refreshToken: Grant = async (context, client, form, call, proven) =
   const life = await lifeOf(context, record, claims);
   if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
-  const presented = { ...found, token, client, bound, proven };
-  if (!life.alive) return retry(context, presented, form, call);
-  return rotates(client) ? rotate(context, presented, form, call) : keep(context, presented, form);
+  const accepted = { ...found, token, client, bound, proven };
+  if (!life.alive) return retry(context, accepted, form, call);
+  return rotates(client) ? rotate(context, accepted, form, call) : keep(context, accepted, form);
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
@@ -139,8 +139,7 @@ async function mintAccessAndIdToken(
   const { client, claims = {}, claimsRequest, person } = purpose;
   if (person !== undefined && !(await mayUse(context, client, person.subject)))
     throw refused('person_not_allowed');
-  const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
-  const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
+  const access = await mintAccessToken(context, { ...purpose, pairId: refresh.pairId }, refresh.expiresAt);
   const idToken = await mintIdTokenFor(context, { client, person, access, claims, claimsRequest });
   return { access, idToken };
 }

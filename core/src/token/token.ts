@@ -6,13 +6,14 @@ import { confirmationOfRequest } from '../confirmation/confirmation.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { readForm, requireParameter } from '../http/form.ts';
+import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { formatScope } from '../protocol/records.ts';
-import { authorizationCode } from './authorization_code.ts';
+import { findToken } from '../tokens/state.ts';
+import { authorizationCode, findCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
-import type { Grant, IssuedTokens } from './grant.ts';
+import type { Grant, IssuedTokens, Presented } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
 
 /** The function of each grant type. `GRANTS` says what a client needs for it. */
@@ -26,6 +27,8 @@ const GRANT_FUNCTIONS: Readonly<Record<GrantType, Grant>> = {
 export async function token(context: ClientContext, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §3.2 read the request and authenticate the client
   const form = readForm(request);
+  const presented = lookUpPresented(context, form);
+  presented.catch(() => undefined); // awaited below, unless the client is refused
   const client = await authenticateClient(context, request, form, call);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
@@ -56,10 +59,18 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const proven = needsProof || hasProof ? await confirmationOfRequest(context, request, client) : undefined;
 
   // §5.1 issue the tokens
-  const issued = await GRANT_FUNCTIONS[grantType](context, client, form, call, proven);
+  const issued = await GRANT_FUNCTIONS[grantType](context, client, form, call, proven, await presented);
   const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
   call.issued = { grantType, hasRefreshToken, hasIdToken: issued.idToken !== undefined };
   return tokenResponse(context, issued);
+}
+
+/** Runs while the client is authenticated, so that storage over a network looks up both in one round trip. */
+async function lookUpPresented(context: ClientContext, form: Form): Promise<Presented> {
+  const [type, token, code] = ['grant_type', 'refresh_token', 'code'].map((name) => form.get(name));
+  if (type === 'refresh_token' && token) return { refreshToken: await findToken(context, token) };
+  if (type === 'authorization_code' && code) return { code: await findCode(context, code) };
+  return {};
 }
 
 function isGrantType(value: string): value is GrantType {

@@ -182,10 +182,9 @@ const GRANT_CLAIMS = ['username', 'auth_time', 'acr', 'amr', 'sid'] as const;
  * do not get it.
  */
 export function grantClaimsOf(client: ClientRecord, claims: Claims): Claims {
-  const names = GRANT_CLAIMS.filter((name) => name !== 'username' || !hasPairwiseSubjects(client));
-  return Object.fromEntries(
-    names.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]),
-  );
+  const isHidden = (name: string) => name === 'username' && hasPairwiseSubjects(client);
+  const names = GRANT_CLAIMS.filter((name) => claims[name] !== undefined && !isHidden(name));
+  return Object.fromEntries(names.map((name) => [name, claims[name]]));
 }
 
 // ── Refresh tokens ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -302,11 +301,10 @@ export async function mintIdTokenFor(
   context: ClientTokenContext,
   occasion: IdTokenOccasion,
 ): Promise<string | undefined> {
-  const { oidc } = context;
   const { person, access } = occasion;
   const { clientId, subject, scopes, grantId, sessionId } = access.record;
-  if (oidc === undefined || person === undefined || !scopes.includes('openid')) return undefined;
-  const wanted = await wantedClaims(oidc, person, occasion);
+  if (context.oidc === undefined || person === undefined || !scopes.includes('openid')) return undefined;
+  const wanted = await wantedClaims(context.oidc, person, occasion);
   const added = await context.applicationClaims?.ofIdToken({
     ...{ clientId, subject, scopes, audience: [access.audience].flat(), grantId, sessionId },
   });
@@ -341,11 +339,10 @@ async function wantedClaims(
   { client, access, claimsRequest }: IdTokenOccasion,
 ): Promise<Claims> {
   const isRegistered = client.metadata?.id_token_user_claims === true;
-  const requests = claimsRequest?.id_token;
-  if (!isRegistered && requests === undefined) return {};
-  const { scopes } = access.record;
-  const names = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
-  const wanted = permittedRequests(requests ?? {}, names);
+  const requests = claimsRequest?.id_token ?? {};
+  if (!isRegistered && Object.keys(requests).length === 0) return {};
+  const names = permittedNames(access.record.scopes, claimsByScope, PROTOCOL_CLAIMS);
+  const wanted = permittedRequests(requests, names);
   if (!isRegistered && Object.keys(wanted).length === 0) return {};
   const attributes = (await getUserClaims(subject)) ?? {};
   return {

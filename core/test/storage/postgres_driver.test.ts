@@ -182,10 +182,7 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'keys.list',
     'tokens.getByAccessToken',
     'tokens.getByRefreshToken',
-    'tokens.rotate',
-    'tokens.issueFrom',
     'authorizationCodes.get',
-    'authorizationCodes.redeem',
     'pushedRequests.get',
   ];
 
@@ -221,6 +218,21 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     });
     for (const name of UNDERSTANDING)
       await assert.rejects(async () => attempts[name]?.(), faultBy(/^SyntaxError: /), name);
+  });
+
+  test('a statement that stores nothing upon a token that is alive is a StorageFault, not a refusal', async (t) => {
+    driver.fail = async (answer) => {
+      const { rows, ...result } = await answer();
+      const isOutcome = rows?.some((row) => Object.hasOwn(row as object, 'stored'));
+      return { ...result, rows: isOutcome ? [{ stored: 0 }] : rows };
+    };
+    t.after(() => {
+      driver.fail = undefined;
+    });
+    await assert.rejects(
+      async () => storage.tokens.issueFrom(token, [newToken('client', { grantId: 'grant' })]),
+      faultBy(/^Error: PostgreSQL refused tokens upon .+, which is alive$/),
+    );
   });
 
   test('a broken contract is no StorageFault, before and in a transaction', async () => {

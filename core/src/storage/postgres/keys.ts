@@ -1,5 +1,6 @@
 // Signing keys, one-time identifiers and pushed requests in PostgreSQL.
 
+import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { KeyRecord } from '../../protocol/records.ts';
 import {
   insertedNames,
@@ -15,7 +16,17 @@ import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forPostgres, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
-import { type Found, underLease } from './primary.ts';
+import { type Found, msLeftOf, type Term, termFromNow, underLease } from './primary.ts';
+
+/**
+ * Milliseconds for which a process remembers which key is current. A rotation waits for as long, so that no process
+ * signs with the previous key afterwards. The same in every process of a cluster.
+ */
+const CURRENT_KEY_MS = 500;
+
+interface CurrentKey extends Term {
+  readonly kid: Promise<string | undefined>;
+}
 
 export const KEYS_SQL = {
   list: forPostgres(KEYS.list, 'issuerId'),
@@ -54,6 +65,22 @@ export async function postgresKeys({
   const sql = await namedStatements(KEYS_SQL);
   const asParameter = (keys: readonly KeyRecord[]) =>
     JSON.stringify(keys.map((key) => insertedRow(SIGNING_KEYS, key)));
+  const current = new Map<SigningAlgorithm, CurrentKey>();
+
+  const readCurrent = (algorithm: SigningAlgorithm): CurrentKey => {
+    const term = termFromNow(CURRENT_KEY_MS);
+    const kid = primary.read(
+      [sql.currentKeyId, issuerId, algorithm],
+      (found) => rowsOf<{ readonly kid: string }>(found)[0]?.kid,
+    );
+    const read = { ...term, kid };
+    current.set(algorithm, read);
+    // Neither a failure nor the lack of a key is remembered.
+    const forget = () => current.get(algorithm) === read && current.delete(algorithm);
+    kid.then((found) => found ?? forget(), forget);
+    return read;
+  };
+
   return {
     async get(kid) {
       if (!isStorable(kid)) return undefined;
@@ -65,18 +92,16 @@ export async function postgresKeys({
       return primary.read([sql.list, issuerId], (found) => rowsOf<RowObject>(found).map(toKeyRecord));
     },
     async currentKeyId(algorithm) {
-      return primary.read(
-        [sql.currentKeyId, issuerId, algorithm],
-        (found) => rowsOf<{ readonly kid: string }>(found)[0]?.kid,
-      );
+      const known = current.get(algorithm);
+      return (known !== undefined && msLeftOf(known) > 0 ? known : readCurrent(algorithm)).kid;
     },
     async initialize(keys) {
       await primary.write([[sql.add, issuerId, asParameter(keys)]]);
     },
-    rotate(currentKid, next) {
+    async rotate(currentKid, next) {
       const nowMs = clock();
       const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
-      return primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
+      const rotating = primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
         const [current] = rowsOf<{ readonly algorithm: string }>(found[0]);
         if (current === undefined) return ended(false);
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
@@ -98,6 +123,10 @@ export async function postgresKeys({
           },
         };
       });
+      const isRotated = await rotating.finally(() => current.clear());
+      // Also if another process was faster, which may still be waiting.
+      await new Promise((resolve) => setTimeout(resolve, CURRENT_KEY_MS));
+      return isRotated;
     },
     async reseal(kid, sealed, resealed) {
       return primary.write(

@@ -37,12 +37,12 @@ export function underLease(select: string): string {
 }
 
 const PRIMARY_SQL = {
-  // If commits wait for a standby, this one waits as well, and a replaced primary cannot complete it.
-  show: `
-    SELECT pg_logical_emit_message(true, 'grantd', '') WHERE current_setting('synchronous_standby_names') <> ''`,
-
+  // If commits wait for a standby, the message makes this one wait as well, even if it changes nothing: what was done
+  // before may not have reached the standby yet. A replaced primary cannot complete it.
   stamp: `
-    SELECT epoch, epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
+    SELECT
+      CASE WHEN current_setting('synchronous_standby_names') <> '' THEN pg_logical_emit_message(true, 'grantd', '') END,
+      epoch, epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
       (extract(epoch FROM clock_timestamp() - epoch_since) * 1000)::bigint AS age_ms,
       v.version, coalesce(v.floor, v.version) AS floor
     FROM grantd.issuers, (SELECT * FROM ${STORE_TABLES.versions} ORDER BY version DESC LIMIT 1) v
@@ -65,10 +65,21 @@ class NotThePrimary extends Error {
 }
 
 /** Ends as soon as one of two clocks says so: the first stops while the machine sleeps, the second can be set. */
-interface Lease {
-  readonly epoch: number;
+export interface Term {
   readonly untilMs: number;
   readonly untilByCalendarMs: number;
+}
+
+export function termFromNow(ms: number): Term {
+  return { untilMs: performance.now() + ms, untilByCalendarMs: Date.now() + ms };
+}
+
+export function msLeftOf({ untilMs, untilByCalendarMs }: Term): number {
+  return Math.min(untilMs - performance.now(), untilByCalendarMs - Date.now());
+}
+
+interface Lease extends Term {
+  readonly epoch: number;
 }
 
 type StampRow = SchemaState & {
@@ -164,7 +175,7 @@ export class Primary {
     outcome: (results: readonly PostgresResult[]) => unknown = () => undefined,
   ): Promise<unknown> {
     return reportingFaults(async () => {
-      const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
+      const [stamp, ...results] = await this.#connections.write([this.#stamp, ...calls]);
       await this.#outlastOldPrimary(stamp);
       return outcome(results);
     });
@@ -180,20 +191,12 @@ export class Primary {
         [this.#stamp, ...first],
         ([stamp, ...found]) => {
           const { calls, outcome } = next(found);
-          return {
-            calls: [this.#show, ...calls],
-            outcome: ([, ...results]) => ({ stamp, result: outcome(results) }),
-          };
+          return { calls, outcome: (results) => ({ stamp, result: outcome(results) }) };
         },
       );
       await this.#outlastOldPrimary(stamp);
       return result;
     });
-  }
-
-  /** Also if nothing changes: what was done before may not have reached the standby yet. */
-  get #show(): PostgresCall {
-    return [this.#sql.show];
   }
 
   get #stamp(): PostgresCall {
@@ -231,9 +234,7 @@ export class Primary {
 
   /** Milliseconds; 0 for another epoch. */
   #leaseMsLeft(epoch: number): number {
-    if (this.#lease?.epoch !== epoch) return 0;
-    const { untilMs, untilByCalendarMs } = this.#lease;
-    return Math.min(untilMs - performance.now(), untilByCalendarMs - Date.now());
+    return this.#lease?.epoch === epoch ? msLeftOf(this.#lease) : 0;
   }
 
   /** Callers that need it at the same time share one renewal. */
@@ -246,11 +247,11 @@ export class Primary {
 
   async #renewOnce(): Promise<void> {
     // The lease counts from before the proof began, since the server was the primary at some moment after that.
-    let lease = leaseFromNow();
+    let lease = termFromNow(LEASE_MS);
     let stamp = await this.#proof();
     if (!stamp.is_known) {
       await this.#connections.write([[this.#sql.begin, this.#issuerId]]);
-      lease = leaseFromNow();
+      lease = termFromNow(LEASE_MS);
       stamp = await this.#proof();
     }
     if (!stamp.is_known) throw new Error('PostgreSQL changes its primary at this moment');
@@ -258,7 +259,7 @@ export class Primary {
   }
 
   async #proof(): Promise<StampRow> {
-    const [stamp] = await this.#connections.write([this.#stamp, this.#show]);
+    const [stamp] = await this.#connections.write([this.#stamp]);
     return stampOf(stamp);
   }
 
@@ -290,8 +291,4 @@ function stampOf(result: PostgresResult | undefined): StampRow {
     );
   }
   return row;
-}
-
-function leaseFromNow(): Omit<Lease, 'epoch'> {
-  return { untilMs: performance.now() + LEASE_MS, untilByCalendarMs: Date.now() + LEASE_MS };
 }

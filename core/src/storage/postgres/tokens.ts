@@ -1,5 +1,6 @@
 // Tokens, grants and codes in PostgreSQL.
-import type { NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
+import { StorageFault } from '../../http/errors.ts';
+import type { AuthorizationCodeRecord, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   insertedNames,
@@ -29,16 +30,14 @@ import {
   GENERATIONS,
   GRANT_DESCRIPTION,
   GRANTS_OF_SUBJECT,
+  isAlive,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
-  TOKEN_COLUMNS,
   toCodeRecord,
   toGrantRecord,
-  toTokenRecord,
 } from '../statements.ts';
 import {
   changesOf,
-  ended,
   isStorable,
   namedStatements,
   type PostgresCall,
@@ -53,7 +52,7 @@ const COLUMNS = insertedNames(TOKENS).join(', ');
 
 /** The tokens to be stored, `$2`: one parameter however many there are. */
 const FRESH = `fresh AS (
-    SELECT * FROM json_to_recordset($2) AS n (${postgresDefinitions(TOKENS)}, key_needed_until bigint))`;
+    SELECT * FROM json_to_recordset($2) AS n (${postgresDefinitions(TOKENS)}, end_of_day bigint))`;
 
 /** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
 const STORE = `stored AS (
@@ -62,13 +61,10 @@ const STORE = `stored AS (
     FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
     RETURNING *),
   extended AS (
-    UPDATE grantd.signing_keys k SET needed_until = s.key_needed_until
-    FROM (SELECT n.key_id, max(n.keep_until) AS keep_until, max(n.key_needed_until) AS key_needed_until
+    UPDATE grantd.signing_keys k SET needed_until = s.end_of_day
+    FROM (SELECT n.key_id, max(n.keep_until) AS keep_until, max(n.end_of_day) AS end_of_day
           FROM fresh n JOIN stored USING (id) GROUP BY n.key_id) s
     WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)`;
-
-const OUTCOME = `
-  SELECT count(*) AS stored FROM stored`;
 
 const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => `
       (SELECT p.generation FROM grantd.principals p
@@ -97,26 +93,54 @@ const STORE_UPON_CLIENT = `
       AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
   ${STORE},
   begun AS (${beginGrants('stored')})
-  ${OUTCOME}`;
+  SELECT count(*) AS stored FROM stored`;
 
 /**
- * Stores tokens on the basis of a refresh token or a code. They name no other principals than their basis
- * (`outcomeUpon`) and copy its generations: one that was raised since is ahead of them as well.
- * @param basis a statement that returns the row of the basis if it is still valid; its parameters begin with `$3`
+ * Stores tokens on the basis of the refresh token or code `$3`, if it is alive at `$4`, in milliseconds. They name no
+ * other principals than their basis and copy its generations: one that was raised since is ahead of them as well. Their
+ * session and grant outlive them as by `principalsBehind`. The rules are those of `outcomeUpon`.
+ * @param from the table of the basis, `t`
+ * @param isUnused whether `t` may still be used
+ * @param use sets columns of the basis; without it the basis stays as it is
  */
-function storeUpon(basis: string): string {
+function storeUpon(from: 'tokens' | 'authorization_codes', isUnused: string, use?: string): string {
   const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
     `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
   return `
   WITH ${FRESH},
-  basis AS (${basis}),
+  basis AS (
+    SELECT t.* FROM grantd.${from} t ${STANDING_JOINS}
+    WHERE t.issuer_id = $1 AND t.id = $3 AND ${isUnused} AND ${isAlive('$4::bigint / 1000')}
+      AND NOT EXISTS (
+        SELECT 1 FROM fresh n WHERE n.issued_at_ms < coalesce(i.not_before_ms, 0) OR NOT (${SAME_PRINCIPALS}))
+    FOR UPDATE OF t),
+  ${use === undefined ? '' : `used AS (UPDATE grantd.${from} t SET ${use} FROM basis b WHERE t.issuer_id = $1 AND t.id = b.id),`}
   admitted AS (
     SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
       ${copied('grant', 'grant_id')}
     FROM fresh n CROSS JOIN basis b),
+  kept_grant AS (${kept('grant', 'grant_id', 'keep_until')}),
+  kept_session AS (${kept('session', 'session_id', 'end_of_day')}),
   ${STORE}
-  ${OUTCOME}`;
+  -- Sessions are locked before signing keys: what the statement reads here runs before the rest.
+  SELECT count(*) AS stored, (SELECT count(*) FROM kept_session) AS kept FROM basis`;
 }
+
+/** Whether a token `n` names no other principals than its basis `t`. */
+const SAME_PRINCIPALS = ['client_id', 'subject', 'session_id', 'grant_id']
+  .map((column) => `coalesce(n.${column} = t.${column}, n.${column} IS NULL)`)
+  .join(' AND ');
+
+/** Keeps the row of the principal, of which the admitted tokens have one at most, for as long as `until` says. */
+const kept = (kind: 'session' | 'grant', column: string, until: string) => {
+  const latest = `(SELECT max(${until}) FROM admitted WHERE ${column} IS NOT NULL)`;
+  return `
+    UPDATE grantd.principals SET keep_until = ${latest}
+    WHERE issuer_id = $1 AND kind = '${kind}' AND id = (SELECT max(${column}) FROM admitted) AND keep_until < ${latest}
+    RETURNING 1`;
+};
+
+const IS_CURRENT_REFRESH_TOKEN = "t.kind = 'refresh_token' AND t.superseded_at_ms IS NULL";
 
 /**
  * Tokens as the parameter `$2`.
@@ -127,7 +151,7 @@ export function asParameter(tokens: readonly NewToken[]): string {
   return JSON.stringify(
     tokens.map((token) => ({
       ...insertedRow(TOKENS, token),
-      key_needed_until: endOfDay(token.keepUntil),
+      end_of_day: endOfDay(token.keepUntil),
     })),
   );
 }
@@ -162,24 +186,11 @@ const ITSELF_AND_PAIR = `
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
 export const TOKENS_SQL = {
-  lockRefreshToken: `
-    SELECT json_build_array(${TOKEN_COLUMNS}) AS found
-    FROM grantd.tokens t ${STANDING_JOINS}
-    WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
-    FOR UPDATE OF t`,
-
   issue: STORE_UPON_CLIENT,
 
-  rotate: storeUpon(`
-    UPDATE grantd.tokens SET superseded_at_ms = $4, successor_id = $5
-    WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
-      AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL
-    RETURNING *`),
+  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, 'superseded_at_ms = $4, successor_id = $5'),
 
-  issueFrom: storeUpon(`
-    SELECT * FROM grantd.tokens
-    WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
-      AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`),
+  issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN),
 
   // Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
   revokeAccessToken: revocationOf(
@@ -209,6 +220,16 @@ export const TOKENS_SQL = {
   ),
 };
 
+/**
+ * Why a statement has stored nothing. What it found cannot come alive again, so a lookup afterwards finds the reason.
+ * @param outcome by the rules of all stores, of what is stored now
+ * @throws {StorageFault} by these rules the statement should have stored the tokens
+ */
+function reasonToRefuse<T>(outcome: T | 'issued', id: string): T {
+  if (outcome !== 'issued') return outcome;
+  throw new StorageFault(new Error(`PostgreSQL refused tokens upon ${id}, which is alive`));
+}
+
 export async function postgresTokens(
   { primary, lookUps, issuerId, clock }: PostgresHandle,
   principals: Principals,
@@ -220,25 +241,18 @@ export async function postgresTokens(
     return found?.kind === kind ? found : undefined;
   };
 
-  /** The common part of `rotate` and `issueFrom`: the refresh token is locked and then checked. */
-  const continueFrom = (
+  /** The common part of `rotate` and `issueFrom`. */
+  const continueFrom = async (
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
     store: PostgresCall,
-  ): Promise<IssueOutcome | 'superseded'> =>
-    primary.transaction<IssueOutcome | 'superseded'>(
-      [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
-      (found) => {
-        const [row] = rowsOf<{ found: string }>(found.at(-1));
-        const presented = row && toTokenRecord(JSON.parse(row.found));
-        const outcome = outcomeUpon(presented, tokens, clock());
-        if (outcome !== 'issued') return ended(outcome);
-        return {
-          calls: [...principals.keep(tokens), store],
-          outcome: (results) => outcomeOf(results.at(-1)),
-        };
-      },
+  ): Promise<IssueOutcome | 'superseded'> => {
+    const outcome = await primary.write([...principals.lockGrant(grantId), store], (results) =>
+      outcomeOf(results.at(-1)),
     );
+    if (outcome === 'issued') return outcome;
+    return reasonToRefuse(outcomeUpon(await find('refresh_token', id), tokens, clock()), id);
+  };
 
   return {
     getByAccessToken: (id) => find('access_token', id),
@@ -286,7 +300,8 @@ export async function postgresTokens(
     },
 
     async issueFrom(record, tokens) {
-      return continueFrom(record, tokens, [sql.issueFrom, issuerId, asParameter(tokens), record.id]);
+      const store: PostgresCall = [sql.issueFrom, issuerId, asParameter(tokens), record.id, clock()];
+      return continueFrom(record, tokens, store);
     },
   };
 }
@@ -354,14 +369,11 @@ export async function postgresGrants({
   };
 }
 
-const LOOK_UP = `
-  SELECT json_build_array(${CODE_COLUMNS}) AS found
-  FROM grantd.authorization_codes t ${STANDING_JOINS}
-  WHERE t.issuer_id = $1 AND t.id = $2`;
-
 export const AUTHORIZATION_CODES_SQL = {
-  get: underLease(LOOK_UP),
-  lock: `${LOOK_UP} FOR UPDATE OF t`,
+  get: underLease(`
+    SELECT json_build_array(${CODE_COLUMNS}) AS found
+    FROM grantd.authorization_codes t ${STANDING_JOINS}
+    WHERE t.issuer_id = $1 AND t.id = $2`),
 
   issue: `
     WITH issued AS (
@@ -380,10 +392,11 @@ export const AUTHORIZATION_CODES_SQL = {
     begun AS (${beginGrants('issued')})
     SELECT 1 FROM issued`,
 
-  redeem: storeUpon(`
-    UPDATE grantd.authorization_codes SET redeemed_at_ms = $4, keep_until = greatest(keep_until, $5)
-    WHERE issuer_id = $1 AND id = $3 AND redeemed_at_ms IS NULL AND revoked_at_ms IS NULL
-    RETURNING *`),
+  redeem: storeUpon(
+    'authorization_codes',
+    't.redeemed_at_ms IS NULL',
+    'redeemed_at_ms = $4, keep_until = greatest(t.keep_until, $5)',
+  ),
 
   revoke: `
     WITH code AS (
@@ -405,15 +418,15 @@ export async function postgresAuthorizationCodes(
   principals: Principals,
 ): Promise<AuthorizationCodeRepository> {
   const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
+  const get = async (id: string): Promise<AuthorizationCodeRecord | undefined> => {
+    if (!isStorable(id)) return undefined;
+    return primary.readUnderLease([sql.get, issuerId, id], ({ found }: Found<{ found: string }, 'found'>) =>
+      found === null ? undefined : toCodeRecord(JSON.parse(found)),
+    );
+  };
+
   return {
-    async get(id) {
-      if (!isStorable(id)) return undefined;
-      return primary.readUnderLease(
-        [sql.get, issuerId, id],
-        ({ found }: Found<{ found: string }, 'found'>) =>
-          found === null ? undefined : toCodeRecord(JSON.parse(found)),
-      );
-    },
+    get,
 
     async issue(code, { clientGeneration = 0 }) {
       const stored = JSON.stringify(insertedRow(AUTHORIZATION_CODES, keptCode(code)));
@@ -426,23 +439,13 @@ export async function postgresAuthorizationCodes(
       );
     },
 
-    redeem({ id, grantId }, tokens) {
-      return primary.transaction<IssueOutcome | 'already_redeemed'>(
-        [...principals.lockGrant(grantId), [sql.lock, issuerId, id]],
-        (found) => {
-          const [row] = rowsOf<{ found: string }>(found.at(-1));
-          const stored = row && toCodeRecord(JSON.parse(row.found));
-          const outcome = outcomeUponCode(stored, tokens, clock());
-          if (outcome !== 'issued') return ended(outcome);
-          return {
-            calls: [
-              ...principals.keep(tokens),
-              [sql.redeem, issuerId, asParameter(tokens), id, clock(), latest(tokens)],
-            ],
-            outcome: (results) => outcomeOf(results.at(-1)),
-          };
-        },
+    async redeem({ id, grantId }, tokens) {
+      const redeem: PostgresCall = [sql.redeem, issuerId, asParameter(tokens), id, clock(), latest(tokens)];
+      const outcome = await primary.write([...principals.lockGrant(grantId), redeem], (results) =>
+        outcomeOf(results.at(-1)),
       );
+      if (outcome === 'issued') return outcome;
+      return reasonToRefuse(outcomeUponCode(await get(id), tokens, clock()), id);
     },
 
     async revoke({ id, grantId }) {
