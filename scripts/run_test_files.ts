@@ -99,7 +99,7 @@ function runsAlone(file: string): boolean {
 
 function failedResult(file: string, why: string): FileResult {
   const text = `\n✖ ${file}\n    ${why}\n`;
-  return { file, passed: 0, failed: 1, skipped: 0, ms: 0, text, titles: {} };
+  return { file, passed: 0, failed: 1, skipped: 0, ms: 0, processorMs: 0, text, titles: {} };
 }
 
 /** A title that several files share has failed if it failed in one of them. */
@@ -111,9 +111,9 @@ function titlesOf(results: readonly FileResult[]): Record<string, 'passed' | 'fa
   return titles;
 }
 
-function lineOf({ file, passed, failed, skipped, ms }: FileResult): string {
+function lineOf({ file, passed, failed, skipped, ms, processorMs }: FileResult): string {
   const mark = failed === 0 ? '✔' : '✖';
-  return `  ${mark} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds(ms)} s)`;
+  return `  ${mark} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds(ms)} s, ${seconds(processorMs)} s CPU)`;
 }
 
 function slowest(results: readonly FileResult[]): string {

@@ -29,7 +29,7 @@ function runs(...contents: readonly string[]): {
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const { stdout } = spawnSync(process.execPath, ['run.mjs'], { cwd: folder, encoding: 'utf8', env });
     const titles: unknown = JSON.parse(readFileSync(join(folder, '.test-results', 'titles.json'), 'utf8'));
-    const lines = stdout.split('\n').map((line) => line.replace(/ \([\d.]+ s\)$/, '').trim());
+    const lines = stdout.split('\n').map((line) => line.replace(/ \([\d.]+ s, [\d.]+ s CPU\)$/, '').trim());
     return { lines, titles };
   } finally {
     rmSync(folder, { recursive: true, force: true });
