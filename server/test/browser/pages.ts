@@ -42,7 +42,7 @@ const STRANGER = {
   scope: 'openid',
 };
 
-/** Every page. `pages.test.ts` checks each line in every view. */
+/** Every page. `pages.test.ts` checks each line in each width and colour scheme. */
 export const PAGES: readonly PageCase[] = [
   { name: 'home', as: 'nobody', open: (visit) => visit.open('/'), shows: 'a[href$=configuration]' },
   { name: 'sign-in', as: 'nobody', open: (visit) => visit.authorize(), shows: '#login-submit' },

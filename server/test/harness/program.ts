@@ -32,7 +32,9 @@ export type Environment = Readonly<Record<string, string>>;
 const BARE_ENVIRONMENT: Environment = {
   PATH: process.env.PATH ?? '',
   GRANTD_SHUTDOWN_DELAY: '0',
-  NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'cheap_passwords.mjs'))}`,
+  NODE_OPTIONS: ['cheap_passwords.mjs', 'cheap_keys.mjs']
+    .map((file) => `--import ${pathToFileURL(join(import.meta.dirname, file))}`)
+    .join(' '),
 };
 
 /** For tests of what waits for password checks: each takes about as long as at full cost. */
