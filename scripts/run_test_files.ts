@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly running?: Set<ChildProcess>;
   /** Once it returns true, no other file begins. */
   readonly isInterrupted?: () => boolean;
-  /** Default: one more than there are cores, because files sometimes wait. */
+  /** Default: two more than there are cores, because files often wait. */
   readonly processes?: number;
   /** A file that takes longer fails. Default: 300,000 milliseconds. */
   readonly longestFileMs?: number;
@@ -28,12 +28,13 @@ export async function runTestFiles(
   {
     running = new Set(),
     isInterrupted = () => false,
-    processes = availableParallelism() + 1,
+    processes = availableParallelism() + 2,
     longestFileMs = 300_000,
   }: RunOptions = {},
 ): Promise<boolean> {
   const startedAt = performance.now();
-  const waiting = [...files];
+  const { early = [], later = [] } = Object.groupBy(files, (file) => (beginsEarly(file) ? 'early' : 'later'));
+  const waiting = [...early, ...later];
   const alone = new Set(files.filter(runsAlone));
   const results: FileResult[] = [];
   const inOneProcess = async () => {
@@ -95,6 +96,11 @@ export async function runTestFiles(
 /** A file that changes its process, for example how modules are loaded, says so in its first lines. */
 function runsAlone(file: string): boolean {
   return /^\/\/ Runs alone:/m.test(readFileSync(file, 'utf8'));
+}
+
+/** A long file says so in its first lines, so that it is not the last one, which runs while the other cores rest. */
+function beginsEarly(file: string): boolean {
+  return /^\/\/ Begins early:/m.test(readFileSync(file, 'utf8'));
 }
 
 function failedResult(file: string, why: string): FileResult {

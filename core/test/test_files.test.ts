@@ -99,3 +99,15 @@ test('a process that dies after its last file fails the run, and one whose tests
   const wrong = runs("test('one', () => { throw new Error('wrong'); });");
   assert.ok(wrong.lines.includes('0 passed, 1 failed, 0 skipped'), wrong.lines.join('\n'));
 });
+
+test('a long file begins before the others', () => {
+  const { lines } = runs(
+    "test('one', () => {});",
+    "// Begins early: it takes long.\ntest('two', () => {});",
+    "test('three', () => {});",
+  );
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('✔')),
+    ['2.test.mjs', '1.test.mjs', '3.test.mjs'].map((file) => `✔ ${file}: 1 passed`),
+  );
+});

@@ -1,3 +1,4 @@
+// Begins early: it runs many commands.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

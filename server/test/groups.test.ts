@@ -1,3 +1,4 @@
+// Begins early: it runs hundreds of commands.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

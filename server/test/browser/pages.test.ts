@@ -1,5 +1,5 @@
+// Begins early: it opens every page.
 import assert from 'node:assert/strict';
-
 import { before, describe, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';

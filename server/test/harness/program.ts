@@ -21,7 +21,7 @@ export const SOURCES: Program = [
 ];
 
 /** A test file that runs alone runs the sources. */
-const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
+export const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
 
 /** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';
