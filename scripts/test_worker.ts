@@ -10,7 +10,7 @@ export interface FileResult {
   readonly failed: number;
   readonly skipped: number;
   readonly ms: number;
-  /** Processor time of the file and of the processes that it started. */
+  /** Processor time of the file, with the processes that it started. */
   readonly processorMs: number;
   /** Failed and skipped tests, for a reader. */
   readonly text: string;
@@ -75,17 +75,25 @@ async function results(file: string): Promise<FileResult> {
   return { file, ...counts, ms, processorMs, text, titles };
 }
 
-/** Includes processes that have ended, if the platform tells: Node reports only its own time. */
+/** Includes other processes if the platform tells: Node reports only its own time. */
 function processorTimeMs(): number {
+  if (process.platform === 'linux') return processorTimeOfFamilyMs(process.pid);
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1000 + endedProcessesMs();
+  return (user + system) / 1000;
 }
 
-function endedProcessesMs(): number {
-  if (process.platform !== 'linux') return 0;
-  // The name, in parentheses, may contain spaces. proc(5) counts fields from 1: cutime is 16, cstime is 17.
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[13]) + Number(fields[14])) * MS_PER_TICK;
+/** The time of a Linux process, of those that it started, and of those that these started. */
+function processorTimeOfFamilyMs(pid: number): number {
+  try {
+    // The name, in parentheses, may contain spaces. Fields 14 to 17 of proc(5) are its own times and those of ended ones.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+    const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    return children.reduce((sum, child) => sum + processorTimeOfFamilyMs(Number(child)), ticks * MS_PER_TICK);
+  } catch {
+    // It has ended in the meantime, and is counted as such.
+    return 0;
+  }
 }
 
 function isOfSubtests(error: Error): boolean {
