@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ask } from '../../core/test/harness/postgres_server.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { environmentOf, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench(POSTGRESQL);
 after(() => workbench.clear());

@@ -1,5 +1,6 @@
 import { addClient } from '../harness/clients.ts';
-import { grantdPrints, type RunningServer } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import type { RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
 
 /** Long words without a space, like some names of users and applications. */

@@ -7,6 +7,7 @@ import {
   type CommandOptions,
   type Environment,
   environmentIn,
+  grantd as inNewProcess,
   LONGEST_MS,
   type Outcome,
   outputOf,
@@ -30,6 +31,7 @@ export function grantd(
   args: readonly string[],
   options: CommandOptions = {},
 ): Promise<Outcome> {
+  if (args[0] === 'serve') return inNewProcess(folder, args, options);
   const outcome = last.then(() => inProcess(folder, args, options));
   last = outcome.catch(() => {});
   return outcome;
