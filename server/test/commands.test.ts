@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createProgram } from '../src/cli/program.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
@@ -336,6 +337,43 @@ test('bad usage ends with 2 and changes nothing', async () => {
     usages.map(() => ''),
   );
   assert.equal(existsSync(join(other, 'grantd-data')), false);
+});
+
+test('commands of every kind end by themselves as processes, with their exit codes', async () => {
+  const folder = files.folder();
+  await grantdPrints(folder, ['client', 'add', 'x']);
+  // Most other tests run commands in a process that goes on.
+  const ends: Readonly<Record<string, readonly [number, ...string[]]>> = {
+    health: [1, '--port', '1'],
+    client: [0, 'list'],
+    scope: [0, 'list'],
+    user: [0, 'list'],
+    apply: [2],
+    export: [0],
+    group: [0, 'list'],
+    mail: [0, 'list'],
+    token: [0, 'explain', 'nonsense'],
+    keys: [0, 'list'],
+    secrets: [0, 'status'],
+    events: [0, 'list'],
+    config: [0, 'show'],
+    gc: [0],
+    copy: [2],
+    backup: [0, 'new-key', 'backup.key'],
+    restore: [2],
+    migrate: [0, 'status'],
+  };
+  const { commands } = await createProgram();
+  const names = commands.map((command) => command.name()).filter((name) => name !== 'serve');
+  assert.deepEqual(Object.keys(ends).sort(), names.sort());
+  const codes = Object.entries(ends).map(async ([name, [, ...args]]) => {
+    const { code } = await grantd(folder, [name, ...args]);
+    return [name, code];
+  });
+  assert.deepEqual(
+    Object.fromEntries(await Promise.all(codes)),
+    Object.fromEntries(Object.entries(ends).map(([name, [code]]) => [name, code])),
+  );
 });
 
 test('every command prints its options and the exit codes with --help', async () => {

@@ -2,6 +2,8 @@
 import { Readable } from 'node:stream';
 
 const { run } = await import(process.argv[2]);
+/** The channel to `commands.ts`, and a read of a file, which Node goes on to list after its end. */
+const REMAINING = new Set(['PipeWrap', 'FileHandleReadWrap']);
 const ownEnvironment = { ...process.env };
 
 process.on('message', async ({ args, folder, environment, input }) => {
@@ -11,7 +13,7 @@ process.on('message', async ({ args, folder, environment, input }) => {
   const [stdout, stderr] = [process.stdout, process.stderr].map(captured);
   await run([process.execPath, 'grantd', ...args]);
   // A process ends when nothing keeps it running, so a command that leaves something open does not end here either.
-  while (process.getActiveResourcesInfo().some((resource) => resource !== 'PipeWrap'))
+  while (process.getActiveResourcesInfo().some((resource) => !REMAINING.has(resource)))
     await new Promise((resolve) => setTimeout(resolve, 1));
   const { exitCode = 0 } = process;
   process.exitCode = undefined;
