@@ -31,7 +31,7 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
 
   const url = new URL(environmentOf(folder).GRANTD_DATABASE ?? '');
   url.searchParams.set('application_name', 'grantd');
-  const asleep = ask({ url: url.href }, 'SELECT pg_sleep(20)').catch(() => undefined);
+  const asleep = ask({ url: url.href }, 'SELECT pg_sleep(300)').catch(() => undefined);
   for (const command of [
     ['migrate', 'up'],
     ['serve', ...flags],

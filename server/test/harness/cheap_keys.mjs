@@ -33,7 +33,7 @@ prototype.generateKey = async function (algorithm, extractable, usages) {
   return { privateKey, publicKey };
 };
 
-/** A JWK (RFC 7518 §6.3). */
+/** A key pair as a JWK: the public members, and the private ones apart. */
 function newKey() {
   const e = BigInt(randomInt(SHORTEST, LONGEST)) | 1n;
   const inverse = inverseOf(TOTIENT % e, e);
