@@ -4,14 +4,15 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createProgram } from '../src/cli/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd as grantdProcess, Workbench } from './harness/program.ts';
 
 const files = new Workbench();
 after(() => files.clear());
 
 test('a configuration file that cannot be read is reported with one reason', async () => {
-  const { code, stderr } = await grantd(files.folder(), ['client', 'list', '--config', 'none.json']);
+  const { code, stderr } = await grantdProcess(files.folder(), ['client', 'list', '--config', 'none.json']);
   assert.equal(code, 2);
   assert.match(stderr, /none\.json: expected a readable JSON file \(ENOENT: [^()]+\)\n$/);
 });
@@ -26,13 +27,13 @@ for (const database of DATABASES) {
     test('the first user or client makes the database, for the default issuer unless another is given', async () => {
       const other = await workbench.home();
       const args = ['client', 'add', 'x', '--issuer', 'https://id.example', '--public'];
-      const { code, stderr } = await grantd(other, args);
+      const { code, stderr } = await grantdProcess(other, args);
       assert.equal(code, 0);
       const making = new RegExp(
         `creating the database ${database.calledAs} for the issuer https://id\\.example`,
       );
       assert.match(stderr, making);
-      const refused = await grantd(other, ['client', 'list', '--issuer', 'https://other.example']);
+      const refused = await grantdProcess(other, ['client', 'list', '--issuer', 'https://other.example']);
       assert.equal(refused.code, 1);
       assert.match(
         refused.stderr,
@@ -42,7 +43,7 @@ for (const database of DATABASES) {
 
     test('a database that does not exist is not made by a command that only looks', async () => {
       const other = await workbench.home();
-      const { code, stderr } = await grantd(other, ['client', 'list']);
+      const { code, stderr } = await grantdProcess(other, ['client', 'list']);
       assert.equal(code, 1);
       assert.match(
         stderr,
@@ -55,9 +56,9 @@ for (const database of DATABASES) {
 
     test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
       const other = await workbench.home();
-      assert.equal((await grantd(other, ['client', 'add', 'x'])).code, 0);
+      assert.equal((await grantdProcess(other, ['client', 'add', 'x'])).code, 0);
       const environment = { GRANTD_SECRET: 'x'.repeat(32) };
-      const { code, stderr } = await grantd(other, ['client', 'add', 'y'], { environment });
+      const { code, stderr } = await grantdProcess(other, ['client', 'add', 'y'], { environment });
       assert.equal(code, 1);
       assert.match(stderr, /encrypted with another server secret/);
     });
@@ -310,8 +311,8 @@ for (const database of ANY_DATABASE) {
 test('a database whose secret is missing is refused instead of being given a new one', async () => {
   const other = files.folder();
   const environment = { GRANTD_SECRET: 's'.repeat(32) };
-  assert.equal((await grantd(other, ['client', 'add', 'y'], { environment })).code, 0);
-  const { code, stderr } = await grantd(other, ['client', 'add', 'z']);
+  assert.equal((await grantdProcess(other, ['client', 'add', 'y'], { environment })).code, 0);
+  const { code, stderr } = await grantdProcess(other, ['client', 'add', 'z']);
   assert.equal(code, 1);
   assert.match(stderr, /the secret of the database .* is missing: set GRANTD_SECRET/);
 });
@@ -327,7 +328,7 @@ test('bad usage ends with 2 and changes nothing', async () => {
     ['token', 'issue'],
     ['nothing'],
   ];
-  const outcomes = await Promise.all(usages.map((args) => grantd(other, args)));
+  const outcomes = await Promise.all(usages.map((args) => grantdProcess(other, args)));
   assert.deepEqual(
     outcomes.map(({ code }) => code),
     usages.map(() => 2),
@@ -367,7 +368,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
   const names = commands.map((command) => command.name()).filter((name) => name !== 'serve');
   assert.deepEqual(Object.keys(ends).sort(), names.sort());
   const codes = Object.entries(ends).map(async ([name, [, ...args]]) => {
-    const { code } = await grantd(folder, [name, ...args]);
+    const { code } = await grantdProcess(folder, [name, ...args]);
     return [name, code];
   });
   assert.deepEqual(
