@@ -11,7 +11,7 @@ export interface RunOptions {
   readonly running?: Set<ChildProcess>;
   /** Once it returns true, no other file begins. */
   readonly isInterrupted?: () => boolean;
-  /** Default: one more than there are cores, because files sometimes wait. */
+  /** Default: two more than there are cores, because files often wait. */
   readonly processes?: number;
   /** A file that takes longer fails. Default: 300,000 milliseconds. */
   readonly longestFileMs?: number;
@@ -28,12 +28,13 @@ export async function runTestFiles(
   {
     running = new Set(),
     isInterrupted = () => false,
-    processes = availableParallelism() + 1,
+    processes = availableParallelism() + 2,
     longestFileMs = 300_000,
   }: RunOptions = {},
 ): Promise<boolean> {
   const startedAt = performance.now();
-  const waiting = [...files];
+  const { early = [], later = [] } = Object.groupBy(files, (file) => (beginsEarly(file) ? 'early' : 'later'));
+  const waiting = [...early, ...later];
   const alone = new Set(files.filter(runsAlone));
   const results: FileResult[] = [];
   const inOneProcess = async () => {
@@ -97,9 +98,14 @@ function runsAlone(file: string): boolean {
   return /^\/\/ Runs alone:/m.test(readFileSync(file, 'utf8'));
 }
 
+/** A long file says so in its first lines, so that it is not the last one, which runs while the other cores rest. */
+function beginsEarly(file: string): boolean {
+  return /^\/\/ Begins early:/m.test(readFileSync(file, 'utf8'));
+}
+
 function failedResult(file: string, why: string): FileResult {
   const text = `\n✖ ${file}\n    ${why}\n`;
-  return { file, passed: 0, failed: 1, skipped: 0, ms: 0, text, titles: {} };
+  return { file, passed: 0, failed: 1, skipped: 0, ms: 0, processorMs: 0, text, titles: {} };
 }
 
 /** A title that several files share has failed if it failed in one of them. */
@@ -111,9 +117,9 @@ function titlesOf(results: readonly FileResult[]): Record<string, 'passed' | 'fa
   return titles;
 }
 
-function lineOf({ file, passed, failed, skipped, ms }: FileResult): string {
+function lineOf({ file, passed, failed, skipped, ms, processorMs }: FileResult): string {
   const mark = failed === 0 ? '✔' : '✖';
-  return `  ${mark} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds(ms)} s)`;
+  return `  ${mark} ${file}: ${passed} passed${note(failed, 'failed')}${note(skipped, 'skipped')} (${seconds(ms)} s, ${seconds(processorMs)} s CPU)`;
 }
 
 function slowest(results: readonly FileResult[]): string {

@@ -2,7 +2,7 @@
 //
 //     npm test -- PATTERN…      only these test files; a folder stands for its files
 //     npm test -- --every-pair  the rules only, through every adapter on every store and runtime;
-//                               those of the program on every database
+//                               those of the program on every database, and every page in every view
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -127,7 +127,7 @@ function usesProgram(file: string): boolean {
 function hasPairs(file: string): boolean {
   return (
     /(?:^|\/)runtimes\/[^/]+\.test\.ts$/.test(file) ||
-    /^specification\(|\bANY_DATABASE\b/m.test(readFileSync(file, 'utf8'))
+    /^specification\(|\bANY_DATABASE\b|\bTEST_EVERY_PAIR\b/m.test(readFileSync(file, 'utf8'))
   );
 }
 

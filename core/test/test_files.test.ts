@@ -29,7 +29,7 @@ function runs(...contents: readonly string[]): {
     const { NODE_TEST_CONTEXT: _, ...env } = process.env;
     const { stdout } = spawnSync(process.execPath, ['run.mjs'], { cwd: folder, encoding: 'utf8', env });
     const titles: unknown = JSON.parse(readFileSync(join(folder, '.test-results', 'titles.json'), 'utf8'));
-    const lines = stdout.split('\n').map((line) => line.replace(/ \([\d.]+ s\)$/, '').trim());
+    const lines = stdout.split('\n').map((line) => line.replace(/ \([\d.]+ s, [\d.]+ s CPU\)$/, '').trim());
     return { lines, titles };
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -98,4 +98,16 @@ test('a process that dies after its last file fails the run, and one whose tests
   assert.ok(lines.includes('all passed: false'));
   const wrong = runs("test('one', () => { throw new Error('wrong'); });");
   assert.ok(wrong.lines.includes('0 passed, 1 failed, 0 skipped'), wrong.lines.join('\n'));
+});
+
+test('a long file begins before the others', () => {
+  const { lines } = runs(
+    "test('one', () => {});",
+    "// Begins early: it takes long.\ntest('two', () => {});",
+    "test('three', () => {});",
+  );
+  assert.deepEqual(
+    lines.filter((line) => line.startsWith('✔')),
+    ['2.test.mjs', '1.test.mjs', '3.test.mjs'].map((file) => `✔ ${file}: 1 passed`),
+  );
 });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 import { basic, payloadOf, postForm } from './harness/protocol.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'application_claims.md'), 'utf8');

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Validator } from '@cfworker/json-schema';
 import { parse } from 'yaml';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 
 const FILE = `# Our clients
 clients:

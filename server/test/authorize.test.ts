@@ -11,8 +11,9 @@ import {
   isLogin,
   signInAndConsent,
 } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type BackedUpHome, backedUpHome, databaseOf, issue, restored } from './harness/backups.ts';
 import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
 const workbench = new Workbench();

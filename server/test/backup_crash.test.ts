@@ -1,4 +1,5 @@
 // Backups and restores that are killed, and backups under load.
+// Begins early: backups are killed and repeated.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
@@ -6,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { grantd, grantdPrints, SOURCES, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, PROGRAM, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -25,7 +26,7 @@ async function killedAtMoments(
   args: readonly string[],
   check: (isDone: boolean) => Promise<void>,
 ): Promise<void> {
-  const [node, main] = SOURCES;
+  const [node, main] = PROGRAM;
   const start = () =>
     spawn(node, [main, ...args], { cwd: folder, env: { PATH: process.env.PATH ?? '' }, stdio: 'ignore' });
   const ended = (child: ReturnType<typeof start>) =>
@@ -48,7 +49,7 @@ async function killedAtMoments(
 test('a killed backup leaves a complete backup or none, and the next one clears up', async () => {
   const folder = workbench.folder();
   const server = await workbench.start(folder, ['--demo']);
-  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000']);
+  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000', '--opaque']);
   const recipient = await grantdPrints(folder, ['backup', 'new-key', 'backup.key']);
   const file = join(folder, 'b.age');
   await killedAtMoments(folder, ['backup', 'b.age', '--recipient', recipient], async (isDone) => {
@@ -67,7 +68,7 @@ test('a killed backup leaves a complete backup or none, and the next one clears 
 test('a killed restore leaves the whole database or none, and can be repeated', async () => {
   const folder = workbench.folder();
   const server = await workbench.start(folder, ['--demo']);
-  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000']);
+  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000', '--opaque']);
   const recipient = await grantdPrints(folder, ['backup', 'new-key', 'backup.key']);
   await grantdPrints(folder, ['backup', 'b.age', '--recipient', recipient]);
   await server.stop();
@@ -97,7 +98,7 @@ test('a backup under load has every token that was issued before it, and no revo
   const folder = workbench.folder();
   const server = await workbench.start(folder, ['--demo']);
   const recipient = await grantdPrints(folder, ['backup', 'new-key', 'backup.key']);
-  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000']);
+  await grantdPrints(folder, ['token', 'issue', '--client', 'demo-machine', '--count', '3000', '--opaque']);
   const machine = basic('demo-machine', 'demo-machine-secret');
   const issued: { readonly token: string; readonly issuedAt: number; revokedAt?: number }[] = [];
   let isOver = false;

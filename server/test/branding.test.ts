@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openRemoteSite } from '../../core/test/harness/remote_site.ts';
 import { ALICE, Browser } from './harness/browser.ts';
-import { ENVIRONMENT_FILE, grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { ENVIRONMENT_FILE, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"><rect width="1" height="1"/></svg>';

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isConsent, isLogin, leavingLink, type Page, signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 
 const CALLBACK = 'https://stranger.example/cb';

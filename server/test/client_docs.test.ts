@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { grantdPrints, Workbench } from './harness/program.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/clients.md'), 'utf8');
 const COMMANDS = [...PAGE.matchAll(/^npx grantd (client add .*)$/gm)].map(([, words = '']) =>

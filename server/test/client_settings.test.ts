@@ -8,7 +8,8 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { scriptOf } from '../../core/src/storage/migrations.ts';
 import { SQLITE_STORE_TABLES } from '../../core/src/storage/sqlite/schema.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());

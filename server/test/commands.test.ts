@@ -1,15 +1,18 @@
+// Begins early: it runs many commands.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createProgram } from '../src/cli/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd as grantdProcess, Workbench } from './harness/program.ts';
 
 const files = new Workbench();
 after(() => files.clear());
 
 test('a configuration file that cannot be read is reported with one reason', async () => {
-  const { code, stderr } = await grantd(files.folder(), ['client', 'list', '--config', 'none.json']);
+  const { code, stderr } = await grantdProcess(files.folder(), ['client', 'list', '--config', 'none.json']);
   assert.equal(code, 2);
   assert.match(stderr, /none\.json: expected a readable JSON file \(ENOENT: [^()]+\)\n$/);
 });
@@ -24,13 +27,13 @@ for (const database of DATABASES) {
     test('the first user or client makes the database, for the default issuer unless another is given', async () => {
       const other = await workbench.home();
       const args = ['client', 'add', 'x', '--issuer', 'https://id.example', '--public'];
-      const { code, stderr } = await grantd(other, args);
+      const { code, stderr } = await grantdProcess(other, args);
       assert.equal(code, 0);
       const making = new RegExp(
         `creating the database ${database.calledAs} for the issuer https://id\\.example`,
       );
       assert.match(stderr, making);
-      const refused = await grantd(other, ['client', 'list', '--issuer', 'https://other.example']);
+      const refused = await grantdProcess(other, ['client', 'list', '--issuer', 'https://other.example']);
       assert.equal(refused.code, 1);
       assert.match(
         refused.stderr,
@@ -40,7 +43,7 @@ for (const database of DATABASES) {
 
     test('a database that does not exist is not made by a command that only looks', async () => {
       const other = await workbench.home();
-      const { code, stderr } = await grantd(other, ['client', 'list']);
+      const { code, stderr } = await grantdProcess(other, ['client', 'list']);
       assert.equal(code, 1);
       assert.match(
         stderr,
@@ -53,9 +56,9 @@ for (const database of DATABASES) {
 
     test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
       const other = await workbench.home();
-      assert.equal((await grantd(other, ['client', 'add', 'x'])).code, 0);
+      assert.equal((await grantdProcess(other, ['client', 'add', 'x'])).code, 0);
       const environment = { GRANTD_SECRET: 'x'.repeat(32) };
-      const { code, stderr } = await grantd(other, ['client', 'add', 'y'], { environment });
+      const { code, stderr } = await grantdProcess(other, ['client', 'add', 'y'], { environment });
       assert.equal(code, 1);
       assert.match(stderr, /encrypted with another server secret/);
     });
@@ -308,8 +311,8 @@ for (const database of ANY_DATABASE) {
 test('a database whose secret is missing is refused instead of being given a new one', async () => {
   const other = files.folder();
   const environment = { GRANTD_SECRET: 's'.repeat(32) };
-  assert.equal((await grantd(other, ['client', 'add', 'y'], { environment })).code, 0);
-  const { code, stderr } = await grantd(other, ['client', 'add', 'z']);
+  assert.equal((await grantdProcess(other, ['client', 'add', 'y'], { environment })).code, 0);
+  const { code, stderr } = await grantdProcess(other, ['client', 'add', 'z']);
   assert.equal(code, 1);
   assert.match(stderr, /the secret of the database .* is missing: set GRANTD_SECRET/);
 });
@@ -325,7 +328,7 @@ test('bad usage ends with 2 and changes nothing', async () => {
     ['token', 'issue'],
     ['nothing'],
   ];
-  const outcomes = await Promise.all(usages.map((args) => grantd(other, args)));
+  const outcomes = await Promise.all(usages.map((args) => grantdProcess(other, args)));
   assert.deepEqual(
     outcomes.map(({ code }) => code),
     usages.map(() => 2),
@@ -335,6 +338,43 @@ test('bad usage ends with 2 and changes nothing', async () => {
     usages.map(() => ''),
   );
   assert.equal(existsSync(join(other, 'grantd-data')), false);
+});
+
+test('commands of every kind end by themselves as processes, with their exit codes', async () => {
+  const folder = files.folder();
+  await grantdPrints(folder, ['client', 'add', 'x']);
+  // Most other tests run commands in a process that goes on.
+  const ends: Readonly<Record<string, readonly [number, ...string[]]>> = {
+    health: [1, '--port', '1'],
+    client: [0, 'list'],
+    scope: [0, 'list'],
+    user: [0, 'list'],
+    apply: [2],
+    export: [0],
+    group: [0, 'list'],
+    mail: [0, 'list'],
+    token: [0, 'explain', 'nonsense'],
+    keys: [0, 'list'],
+    secrets: [0, 'status'],
+    events: [0, 'list'],
+    config: [0, 'show'],
+    gc: [0],
+    copy: [2],
+    backup: [0, 'new-key', 'backup.key'],
+    restore: [2],
+    migrate: [0, 'status'],
+  };
+  const { commands } = await createProgram();
+  const names = commands.map((command) => command.name()).filter((name) => name !== 'serve');
+  assert.deepEqual(Object.keys(ends).sort(), names.sort());
+  const codes = Object.entries(ends).map(async ([name, [, ...args]]) => {
+    const { code } = await grantdProcess(folder, [name, ...args]);
+    return [name, code];
+  });
+  assert.deepEqual(
+    Object.fromEntries(await Promise.all(codes)),
+    Object.fromEntries(Object.entries(ends).map(([name, [code]]) => [name, code])),
+  );
 });
 
 test('every command prints its options and the exit codes with --help', async () => {

@@ -9,9 +9,10 @@ import {
   type Page,
   signInAndConsent,
 } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,

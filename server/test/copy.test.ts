@@ -1,3 +1,4 @@
+// Begins early: it runs many commands.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,9 +12,10 @@ import { disposableDatabase, sharedPostgres } from '../../core/test/harness/post
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PostgresStores } from '../../core/test/harness/postgres_store.ts';
 import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
 
 const DEMO_WEB = basic('demo-web', 'demo-web-secret');

@@ -1,3 +1,4 @@
+// Begins early: servers are killed and start again.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { crashes } from '../../reliability/chaos/crashes.ts';

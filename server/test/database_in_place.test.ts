@@ -13,7 +13,8 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { grantd } from './harness/commands.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 import { begin } from './harness/wire.ts';
 

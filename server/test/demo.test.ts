@@ -4,9 +4,10 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantd, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { describe, type TestContext, test } from 'node:test';
+import { before, describe, type TestContext, test } from 'node:test';
 import {
   type AdministrableStorage,
   type AuthorizationCodeRepository,
   AuthorizationServer,
+  type KeyRecord,
   ServerSecret,
 } from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { readConfiguration } from '../src/config/configuration.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
@@ -24,6 +26,13 @@ import { authorizationUrl, newPkce } from './harness/protocol.ts';
 const SECRET = 's'.repeat(32);
 const ALICE = { username: 'alice', password: 'wonderland' };
 const WEB = { client_id: 'web', redirect_uri: 'https://web.example/callback' };
+
+/** Signing keys for the database of every test, because new ones would take most of the time. */
+async function signingKeys(): Promise<readonly KeyRecord[]> {
+  const storage = memoryStorage();
+  await new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage }).prepare();
+  return storage.keys.list();
+}
 
 /** The moment of the interruption: before or after a code is stored. */
 type Moment = 'before' | 'after';
@@ -80,6 +89,11 @@ function interruptedSignIn({ people, sessions }: Pick<OpenDatabase, 'people' | '
   };
 }
 
+let keys: readonly KeyRecord[];
+before(async () => {
+  keys = await signingKeys();
+});
+
 for (const database of DATABASES) {
   describe(`ending in the middle of an authorization on ${database.name}`, { skip: database.absence }, () => {
     /** The pages over a store that can be interrupted, and another process's handles of the same database. */
@@ -94,6 +108,7 @@ for (const database of DATABASES) {
         oidc: { getUserClaims: () => ({}) },
         onEvent: () => {},
       });
+      await storage.keys.initialize(keys);
       await server.prepare();
       await storage.clients.add({
         id: 'web',

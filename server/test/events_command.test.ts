@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
-import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { environmentOf, Workbench } from './harness/program.ts';
 
 interface Event {
   readonly number: number;

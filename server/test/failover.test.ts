@@ -1,3 +1,4 @@
+// Begins early: it waits for a database to be replaced.
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';

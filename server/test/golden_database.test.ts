@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { ALICE, Browser, isConsent, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from './harness/protocol.ts';
 
 const GOLDEN = join(import.meta.dirname, 'golden');

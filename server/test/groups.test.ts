@@ -1,12 +1,14 @@
+// Begins early: it runs hundreds of commands.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { AccessEnding } from '../src/people/groups.ts';
 import { Browser, isConsent, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { openDatabase } from './harness/program_data.ts';
 import {
   authorizationUrl,

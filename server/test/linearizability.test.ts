@@ -1,3 +1,4 @@
+// Begins early: it runs thousands of histories.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { deployments } from '../../reliability/deployments/deployments.ts';

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem, type Tokens } from './harness/protocol.ts';
 
 const BYE = 'http://localhost:4005/bye';

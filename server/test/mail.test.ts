@@ -12,9 +12,10 @@ import { renderMail } from '../src/mail/message.ts';
 import { MailFailure, openSmtp, type Smtp, transportOptions } from '../src/mail/smtp.ts';
 import { LinkBook, MailQueue } from '../src/people/mailing.ts';
 import { LANGUAGES, textsIn } from '../src/texts/texts.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 import { ISSUER, openDatabases } from './harness/program_data.ts';
 
 interface Received {

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import * as oauth from 'oauth4webapi';
 import { newSigningKey } from './harness/client_key.ts';
 import { addClient } from './harness/clients.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const;
 

@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import * as client from 'openid-client';
 import { newSigningKey } from './harness/client_key.ts';
 import { addClient } from './harness/clients.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
 const REDIRECT_URI = 'http://localhost:4001/callback';

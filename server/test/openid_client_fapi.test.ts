@@ -7,7 +7,8 @@ import { decodeJwt, decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { newSigningKey } from './harness/client_key.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
 const REDIRECT_URI = 'http://localhost:4001/callback';

@@ -8,7 +8,8 @@ import { decodeJwt, exportJWK } from 'jose';
 import * as client from 'openid-client';
 import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 import { fetchOverTls, serverCertificate } from './harness/tls.ts';
 

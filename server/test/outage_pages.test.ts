@@ -3,8 +3,9 @@ import { after, before, describe, test } from 'node:test';
 import { openRemoteSite } from '../../core/test/harness/remote_site.ts';
 import { Browser, type Page } from './harness/browser.ts';
 import { newSigningKey } from './harness/client_key.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 /** The text for users. It does not send them to the application's operators. */

@@ -1,4 +1,5 @@
 // Installs the program in an empty folder, as npm would publish it. Takes about 20 seconds of one core.
+// Begins early: npm installs the program.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

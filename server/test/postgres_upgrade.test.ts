@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { ask } from '../../core/test/harness/postgres_server.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { environmentOf, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench(POSTGRESQL);
 after(() => workbench.clear());
@@ -30,7 +31,7 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
 
   const url = new URL(environmentOf(folder).GRANTD_DATABASE ?? '');
   url.searchParams.set('application_name', 'grantd');
-  const asleep = ask({ url: url.href }, 'SELECT pg_sleep(20)').catch(() => undefined);
+  const asleep = ask({ url: url.href }, 'SELECT pg_sleep(300)').catch(() => undefined);
   for (const command of [
     ['migrate', 'up'],
     ['serve', ...flags],

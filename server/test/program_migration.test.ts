@@ -4,8 +4,9 @@ import { scriptOf } from '@grantd/core/sqlite';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { SQLITE_MIGRATIONS } from '../src/data/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { databaseIn } from './harness/stored.ts';
 

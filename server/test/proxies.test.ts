@@ -13,9 +13,10 @@ import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
 import { listenOnLoopback } from './harness/listening.ts';
-import { grantdPrints, until, Workbench } from './harness/program.ts';
+import { until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 
 const workbench = new Workbench();

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 
 const ISSUER = ['--issuer', 'http://localhost:4000'];

@@ -3,7 +3,8 @@ import { createServer } from 'node:http';
 import { after, describe, test } from 'node:test';
 import * as openid from 'openid-client';
 import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());

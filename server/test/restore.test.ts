@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { backedUpHome, databaseOf, issue, restored } from './harness/backups.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from './harness/protocol.ts';
 
 const workbench = new Workbench();

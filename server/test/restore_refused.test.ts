@@ -13,7 +13,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { type BackedUpHome, backedUpHome, databaseOf, issue, restored } from './harness/backups.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());

@@ -4,9 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Browser, isConsent, isLogin, signInAndConsent, unescaped } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, newPkce, payloadOf, postForm } from './harness/protocol.ts';
 
 const PAGE = readFileSync(

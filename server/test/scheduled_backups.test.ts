@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type BackupPlan, backUpIfDue } from '../src/serve/scheduled_backups.ts';
-import { grantd, grantdPrints, until, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { until, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());

@@ -7,8 +7,9 @@ import { Refused } from '../src/config/refused.ts';
 import { databaseOf } from '../src/data/database_of.ts';
 import { changeSecretFile, createSecretFile, readSecretFile } from '../src/data/secrets.ts';
 import { openInstance } from '../src/instance/instance.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { type Environment, environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { type Environment, environmentOf, Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
 const ISSUER = 'https://id.example';

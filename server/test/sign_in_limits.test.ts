@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ALICE, Browser, type Page } from './harness/browser.ts';
-import { grantdPrints, type RunningServer, SLOW_PASSWORDS, until, Workbench } from './harness/program.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { type RunningServer, SLOW_PASSWORDS, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 const workbench = new Workbench();

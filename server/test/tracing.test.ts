@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { listenOnLoopback } from './harness/listening.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, newPkce, redeem, type Tokens } from './harness/protocol.ts';
 
 const workbench = new Workbench();

@@ -8,16 +8,9 @@ import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { Browser, isConsent } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import {
-  environmentOf,
-  grantd,
-  grantdPrints,
-  type RunningServer,
-  SOURCES,
-  until,
-  Workbench,
-} from './harness/program.ts';
+import { environmentOf, type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 

@@ -1,3 +1,4 @@
+// Begins early: it runs every suite.
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,3 +1,4 @@
+// Begins early: it runs every suite.
 import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { DENO } from './executables.ts';

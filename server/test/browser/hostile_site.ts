@@ -1,7 +1,7 @@
 import { after, before } from 'node:test';
 import { type Application, startApplication } from '../harness/application.ts';
 import { Browser, formAction, hiddenFields, type Page } from '../harness/browser.ts';
-import { grantdPrints } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
 import { authorizationUrl, newPkce } from '../harness/protocol.ts';
 import type { Scene } from './scene.ts';
 import type { Visit } from './visit.ts';

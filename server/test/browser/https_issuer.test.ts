@@ -3,7 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { type Application, startApplication } from '../harness/application.ts';
 import { Chromium } from '../harness/chromium.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { grantdPrints, Workbench } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import { Workbench } from '../harness/program.ts';
 import { startTlsProxy, type TlsProxy } from '../harness/tls_proxy.ts';
 import { Visit } from './visit.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { grantdPrints, type RunningServer } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import type { RunningServer } from '../harness/program.ts';
 import { scene } from './scene.ts';
 
 /** A picture of one pixel (PNG). */

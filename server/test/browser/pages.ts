@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { addClient } from '../harness/clients.ts';
-import { grantdPrints, type RunningServer } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import type { RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
 
 /** Long words without a space, like some names of users and applications. */
@@ -45,7 +46,7 @@ const STRANGER = {
   scope: 'openid',
 };
 
-/** Every page. `pages.test.ts` checks each line in every view. */
+/** Every page. `pages.test.ts` checks each line in each width and colour scheme. */
 export const PAGES: readonly PageCase[] = [
   { name: 'home', as: 'nobody', open: (visit) => visit.open('/'), shows: 'a[href$=configuration]' },
   { name: 'sign-in', as: 'nobody', open: (visit) => visit.authorize(), shows: '#login-submit' },

@@ -2,7 +2,8 @@ import { after, before } from 'node:test';
 import type { BrowserContextOptions } from 'playwright-core';
 import { type Application, startApplication } from '../harness/application.ts';
 import { Chromium } from '../harness/chromium.ts';
-import { grantdPrints, type RunningServer, Workbench } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import { type RunningServer, Workbench } from '../harness/program.ts';
 import { Visit } from './visit.ts';
 
 /** A server with the demo's users, an application registered as `shop`, and a browser. */

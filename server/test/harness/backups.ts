@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { grantd, grantdPrints, type RunningServer, type Workbench } from './program.ts';
+import { grantd, grantdPrints } from './commands.ts';
+import type { RunningServer, Workbench } from './program.ts';
 
 export const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 

@@ -10,7 +10,7 @@ import type { TestDatabase } from './databases.ts';
 /** Names the main file of a bundled program, which starts faster than the sources. */
 export const PROGRAM_VARIABLE = 'GRANTD_TEST_PROGRAM';
 
-const LONGEST_MS = 20_000;
+export const LONGEST_MS = 20_000;
 
 /** A Node, and the program to run. */
 export type Program = readonly [node: string, main: string];
@@ -21,7 +21,7 @@ export const SOURCES: Program = [
 ];
 
 /** A test file that runs alone runs the sources. */
-const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
+export const PROGRAM: Program = [process.execPath, process.env[PROGRAM_VARIABLE] ?? SOURCES[1]];
 
 /** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';
@@ -32,7 +32,9 @@ export type Environment = Readonly<Record<string, string>>;
 const BARE_ENVIRONMENT: Environment = {
   PATH: process.env.PATH ?? '',
   GRANTD_SHUTDOWN_DELAY: '0',
-  NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'cheap_passwords.mjs'))}`,
+  NODE_OPTIONS: ['cheap_passwords.mjs', 'cheap_keys.mjs']
+    .map((file) => `--import ${pathToFileURL(join(import.meta.dirname, file))}`)
+    .join(' '),
 };
 
 /** For tests of what waits for password checks: each takes about as long as at full cost. */
@@ -90,16 +92,22 @@ export class Workbench {
   }
 }
 
+/** What a command gets besides its arguments. */
+export interface CommandOptions {
+  /** On standard input. */
+  readonly input?: string;
+  readonly environment?: Environment;
+  /** It is killed after this time. */
+  readonly longestMs?: number;
+  /** Default: the bundled program, or the sources if one file runs alone. */
+  readonly program?: Program;
+}
+
 /** Runs a command of the real program. */
 export async function grantd(
   folder: string,
   args: readonly string[],
-  {
-    input = '',
-    environment = {},
-    longestMs = LONGEST_MS,
-    program = PROGRAM,
-  }: { input?: string; environment?: Environment; longestMs?: number; program?: Program } = {},
+  { input = '', environment = {}, longestMs = LONGEST_MS, program = PROGRAM }: CommandOptions = {},
 ): Promise<Outcome> {
   const child = start(folder, args, environment, program);
   child.stdin.end(input);
@@ -114,7 +122,11 @@ export async function grantdPrints(
   input = '',
   environment: Environment = {},
 ): Promise<string> {
-  const { code, stdout, stderr } = await grantd(folder, args, { input, environment });
+  return outputOf(args, await grantd(folder, args, { input, environment }));
+}
+
+/** @throws AssertionError if the command has failed */
+export function outputOf(args: readonly string[], { code, stdout, stderr }: Outcome): string {
   assert.equal(code, 0, `grantd ${args.join(' ')}: ${stderr}`);
   return stdout.trim();
 }
@@ -200,7 +212,7 @@ function start(folder: string, args: readonly string[], environment: Environment
   const [node, main] = program;
   const child = spawn(node, [main, ...args], {
     cwd: folder,
-    env: { ...BARE_ENVIRONMENT, ...environmentOf(folder), ...environment },
+    env: environmentIn(folder, environment),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   child.stdout.setEncoding('utf8');
@@ -208,6 +220,11 @@ function start(folder: string, args: readonly string[], environment: Environment
   // A command may end without reading its input.
   child.stdin.on('error', () => {});
   return child;
+}
+
+/** All variables of a process that runs in this folder. */
+export function environmentIn(folder: string, environment: Environment = {}): Environment {
+  return { ...BARE_ENVIRONMENT, ...environmentOf(folder), ...environment };
 }
 
 export function environmentOf(folder: string): Environment {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
 import {
-  archivesOf,
+  copiesOf,
   dependenciesOf,
   install,
   PACKED_VARIABLE,
@@ -38,24 +38,19 @@ export function installedProgram({ core, protect, program }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   const libraries = { '@grantd/core': core.file, '@grantd/protect': protect.file };
   const names = [...dependenciesOf('grantd')].filter((name) => !Object.hasOwn(libraries, name));
-  const sources = Object.fromEntries(names.map((name) => [name, join(ROOT, 'node_modules', name)]));
-  const files = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
-  const archives = { ...libraries, grantd: program.file, ...Object.fromEntries(files) };
-  install(folder, archives, nestedArchives(names));
+  const copies = disposable(mkdtempSync(join(tmpdir(), 'grantd-copies-')));
+  const archives = { ...libraries, grantd: program.file, ...copiesOf(copies, names) };
+  install(folder, archives, nestedCopies(copies, names));
   return folder;
 }
 
 /** Nested dependencies with another version, by package. */
-function nestedArchives(parents: readonly string[]): Record<string, Record<string, string>> {
-  const nested: Record<string, Record<string, string>> = {};
+function nestedCopies(folder: string, parents: readonly string[]) {
+  const nested: Record<string, Readonly<Record<string, string>>> = {};
   for (const parent of parents) {
     const own = join(ROOT, 'node_modules', parent, 'node_modules');
     const names = existsSync(own) ? readdirSync(own).filter((name) => !/^[.@]/.test(name)) : [];
-    if (names.length === 0) continue;
-    const sources = Object.fromEntries(names.map((name) => [name, join(own, name)]));
-    const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-nested-')));
-    const packed = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
-    nested[parent] = Object.fromEntries(packed);
+    if (names.length > 0) nested[parent] = copiesOf(folder, names, own);
   }
   return nested;
 }

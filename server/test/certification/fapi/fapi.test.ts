@@ -1,3 +1,4 @@
+// Begins early: some modules wait for seconds.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { longestFirst } from '../plans.ts';
