@@ -2,7 +2,7 @@
 // other servers are errors.
 //
 //     npm run site
-//     npm run site -- --serve    then serves it at http://localhost:4173
+//     npm run site -- --serve    then serves it at http://127.0.0.1:4173
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -29,11 +29,15 @@ const RESULT = join(HERE, 'dist');
 
 installPackages();
 writePages();
-run('build', HERE);
+run('vitepress/bin/vitepress.js', 'build', HERE);
 const requests = globSync('**/*.{html,css}', { cwd: RESULT }).flatMap(requestsElsewhere);
 if (requests.length > 0) throw new Error(`requests to other servers:\n${requests.join('\n')}`);
 console.log(`${globSync('**/*.html', { cwd: RESULT }).length} pages in site/dist`);
-if (values.serve) run('preview', HERE, '--port', values.port);
+// VitePress's own preview would listen on every address.
+if (values.serve) {
+  const flags = ['--outDir', 'dist', '--host', '127.0.0.1', '--port', values.port, '--strictPort'];
+  run('vite/bin/vite.js', 'preview', ...flags);
+}
 
 /** VitePress and its packages are not among the packages of the repository, so `npm ci` for tests stays small. */
 function installPackages(): void {
@@ -76,8 +80,10 @@ function requestsElsewhere(file: string): readonly string[] {
   return [...loaded].map(([, address]) => `${file}: ${address}`);
 }
 
-function run(...args: readonly string[]): void {
-  const vitepress = join(HERE, 'node_modules', 'vitepress', 'bin', 'vitepress.js');
-  const { status } = spawnSync(process.execPath, [vitepress, ...args], { cwd: HERE, stdio: 'inherit' });
+function run(script: string, ...args: readonly string[]): void {
+  const { status } = spawnSync(process.execPath, [join(HERE, 'node_modules', script), ...args], {
+    cwd: HERE,
+    stdio: 'inherit',
+  });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -21,6 +21,8 @@ export default defineConfig({
     ['link', { rel: 'icon', href: 'data:,' }],
   ],
   markdown: { anchor: { slugify: slugOf }, toc: { slugify: slugOf } },
+  // The index of the search is one file.
+  vite: { build: { chunkSizeWarningLimit: 4000 } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
