@@ -11,6 +11,7 @@ import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/htt
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/log.ts';
+import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
@@ -34,6 +35,7 @@ for (const [path, text] of [
   ['docs/migration.md', migrationPage()],
   ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],
+  ['docs/README.md', mapOfPages()],
   ['docs/runtimes.md', runtimesPage()],
   ['CONTRIBUTING.md', await pageWithWalk()],
 ] as const) {

@@ -17,7 +17,7 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 mkdirSync('.test-results', { recursive: true });
 
-const TESTS = ['core', 'protect', 'server', 'reliability', 'bench', 'examples'].map(
+const TESTS = ['core', 'protect', 'server', 'reliability', 'bench', 'examples', 'site'].map(
   (folder) => `${folder}/test/**/*.test.ts`,
 );
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);

@@ -1,0 +1,86 @@
+// Every page of the website. docs/README.md and the website's sidebar are made from this table.
+
+export interface Page {
+  /** In the repository. */
+  readonly path: string;
+  /** What a reader finds there, as a continuation of "to". Pages of the reference have none. */
+  readonly to?: string;
+  /** In the sidebar. Default: the page's heading. */
+  readonly title?: string;
+}
+
+export interface Part {
+  readonly title: string;
+  readonly pages: readonly Page[];
+}
+
+/** The four kinds of documentation: to learn, to do, to look up, to understand. */
+export const PARTS: readonly Part[] = [
+  {
+    title: 'Tutorials',
+    pages: [
+      { path: 'README.md', title: 'Try grantd', to: 'start it and end a token in one minute' },
+      { path: 'docs/tutorials/web_application.md', to: 'let users of your web application sign in' },
+      { path: 'docs/tutorials/protected_api.md', to: 'let an API of yours check tokens' },
+      { path: 'docs/tutorials/machine.md', to: 'call an API from a program without a user' },
+      { path: 'docs/library.md', to: 'put the endpoints into your own application' },
+      { path: 'examples/README.md', to: 'copy a host or an API that runs unchanged' },
+    ],
+  },
+  {
+    title: 'How-to guides',
+    pages: [
+      { path: 'docs/production.md', to: 'serve at an https address, on SQLite or PostgreSQL' },
+      { path: 'docs/deployment.md', to: 'run it as a service, in a container or on Kubernetes' },
+      { path: 'docs/monitoring.md', to: 'watch it' },
+      { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and others' },
+      { path: 'docs/resource_servers.md', to: 'give APIs scopes, and clients APIs' },
+      { path: 'docs/backup.md', to: 'back up and restore an SQLite database' },
+      { path: 'docs/upgrades.md', to: 'upgrade, and go back' },
+      { path: 'docs/secrets.md', to: 'rotate the server’s secrets' },
+      { path: 'docs/sign_in.md', to: 'change what users see, and how long they stay signed in' },
+      { path: 'docs/self_service.md', to: 'let users sign up and reset their passwords' },
+      { path: 'docs/users.md', to: 'add, import and group users' },
+      { path: 'docs/application_claims.md', to: 'put roles, groups or a tenant into tokens' },
+      { path: 'docs/apply.md', to: 'keep clients and APIs in a file' },
+      { path: 'docs/registration.md', to: 'let clients register themselves, as MCP clients do' },
+      { path: 'docs/dpop.md', to: 'bind tokens to a client’s key' },
+      { path: 'docs/mtls.md', to: 'authenticate clients by certificates' },
+      { path: 'docs/fapi.md', to: 'require FAPI 2.0' },
+      { path: 'docs/rich_authorization_requests.md', to: 'grant single rights, such as one payment' },
+      { path: 'docs/hosts.md', to: 'mount the endpoints in Express, NestJS, Next.js and others' },
+      { path: 'docs/migration.md', to: 'replace another server and keep its tokens' },
+    ],
+  },
+  {
+    title: 'Reference',
+    pages: [
+      { path: 'docs/configuration.md' },
+      { path: 'docs/client_metadata.md' },
+      { path: 'docs/reason_codes.md' },
+      { path: 'docs/events.md' },
+      { path: 'docs/public_names.md' },
+      { path: 'protect/README.md' },
+      { path: 'docs/specification.md' },
+      { path: 'docs/standards.md' },
+      { path: 'docs/certification.md' },
+      { path: 'docs/documents.md' },
+      { path: 'docs/runtimes.md' },
+      { path: 'CHANGELOG.md' },
+    ],
+  },
+  {
+    title: 'Explanations',
+    pages: [
+      { path: 'SECURITY.md', to: 'see who the attackers are and what stops them' },
+      { path: 'docs/reliability.md', to: 'see what holds through crashes and failovers, and how we know' },
+      { path: 'docs/performance.md', to: 'see what one core does, and what to tune' },
+      { path: 'docs/scale.md', to: 'plan for millions of users' },
+      { path: 'GLOSSARY.md', to: 'look up a term' },
+      { path: 'docs/adr/README.md', to: 'read why something is as it is' },
+    ],
+  },
+];
+
+/** Folders whose pages are reached from another page. The sidebar leaves them out. */
+export const FOLDERS = ['docs/adr', 'docs/specs'] as const;

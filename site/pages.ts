@@ -1,0 +1,130 @@
+// Turns the repository's Markdown into the pages of the website: their addresses, links and pictures.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, normalize } from 'node:path';
+import { FOLDERS, PARTS } from './navigation.ts';
+
+const ROOT = dirname(import.meta.dirname);
+
+/** `[text](target)`, `[name]: target`, `src="target"`, with the text before the target. */
+const LINK = /(\]\(<?|^\[[^\]]+\]: <?|\b(?:src|href)=")(?![a-z][a-z\d+.-]*:|\/\/|#)([^)\s>"]+)/gim;
+/** A fenced block or code in a line. */
+const CODE = /(^```.*?^ *```$|`[^`\n]+`)/gms;
+/** The website's pages are Vue components, for which every other element must be closed. */
+const NO_ELEMENT = /<(?!\/?(?:img|a|br|sub|sup)\b|!--|https?:)/g;
+const LINK_TO_SOURCE = /\[([^\]]+)\]\(source:([^)]+)\)/g;
+
+/** The paths of all pages in the repository. */
+export function pagePaths(): readonly string[] {
+  const listed = PARTS.flatMap(({ pages }) => pages.map(({ path }) => path));
+  const inFolders = FOLDERS.flatMap((folder) => globSync(`${folder}/*.md`, { cwd: ROOT }));
+  return [...new Set([...listed, ...inFolders])].sort();
+}
+
+/** The file of a page on the website. */
+export function siteFileOf(path: string): string {
+  if (path === 'README.md') return 'start.md';
+  if (path.startsWith('docs/')) return path.slice('docs/'.length).replace(/README\.md$/, 'index.md');
+  return path.replace(/\/README\.md$/, '.md').toLowerCase();
+}
+
+/** The address of a page on the website. */
+export function addressOf(path: string): string {
+  return `/${siteFileOf(path)}`.replace(/(index)?\.md$/, '');
+}
+
+/** The heading of a page. */
+export function headingOf(text: string): string {
+  const heading = /^# (.+)$/m.exec(text)?.[1];
+  if (heading === undefined) throw new Error('a page needs a heading');
+  return heading;
+}
+
+export interface SitePage {
+  readonly text: string;
+  /** Paths in the repository of files that the page shows or offers, such as pictures. */
+  readonly files: readonly string[];
+}
+
+/**
+ * The Markdown of a page for the website. Links to other pages lead to their addresses, and links to sources, which the
+ * website does not have, become the path of the source.
+ * @throws Error if a link leads to no file
+ */
+export function sitePage(path: string, text: string, pages: ReadonlySet<string>): SitePage {
+  const files: string[] = [];
+  const withTargets = outsideCode(text, (part) =>
+    part.replaceAll(LINK, (_, before: string, link: string) => {
+      const [target = '', anchor] = decodeURIComponent(link).split('#', 2);
+      const file = normalize(join(dirname(path), target)).replace(/\/$/, '');
+      const after = anchor === undefined ? '' : `#${anchor}`;
+      const page = pages.has(file) ? file : `${file}/README.md`;
+      if (pages.has(page)) return `${before}${addressOf(page)}${after}`;
+      if (!existsSync(join(ROOT, file))) throw new Error(`${path}: ${link} leads to no file`);
+      if (isPublic(file)) {
+        files.push(file);
+        return `${before}${publicAddressOf(file)}`;
+      }
+      return `${before}source:${file}`;
+    }),
+  );
+  const shown = outsideFences(withTargets, (part) =>
+    part.replaceAll(LINK_TO_SOURCE, (_, label: string, file: string) =>
+      label.replaceAll('`', '') === basename(file) || file.endsWith(label.replaceAll('`', ''))
+        ? `\`${file}\``
+        : `${label} (\`${file}\`)`,
+    ),
+  );
+  const escaped = outsideCode(shown, (part) => part.replaceAll(NO_ELEMENT, '&lt;'));
+  return { text: escaped.replaceAll(/^```mermaid$/gm, '```text'), files };
+}
+
+/** The address of a file that is no page. */
+export function publicAddressOf(file: string): string {
+  return `/files/${file}`;
+}
+
+/** As GitHub makes them from headings, so that links with an anchor work in both places. */
+export function slugOf(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+/** The map of the documentation: docs/README.md. */
+export function mapOfPages(): string {
+  const parts = PARTS.map(({ title, pages }) => {
+    const rows = pages.map(({ path, to, title: given }) => {
+      const text = readFileSync(join(ROOT, path), 'utf8');
+      const target = path.startsWith('docs/') ? path.slice('docs/'.length) : `../${path}`;
+      const link = `[${given ?? headingOf(text)}](${target})`;
+      return to === undefined ? `- ${link}` : `| ${to} | ${link} |`;
+    });
+    const isTable = pages.some(({ to }) => to !== undefined);
+    return `## ${title}\n\n${isTable ? '| to | read |\n| --- | --- |\n' : ''}${rows.join('\n')}\n`;
+  });
+  return `# Documentation
+
+Find the page for what you want to do. \`npm run site -- --serve\` shows all pages as a website with a search.
+
+${parts.join('\n')}`;
+}
+
+/** Sources are not on the website. Pictures, and files that an operator installs, are. */
+function isPublic(file: string): boolean {
+  return /\.(?:png|svg)$/.test(file) || /^docs\/monitoring\//.test(file);
+}
+
+function outsideCode(text: string, change: (part: string) => string): string {
+  return text
+    .split(CODE)
+    .map((part, index) => (index % 2 === 0 ? change(part) : part))
+    .join('');
+}
+
+function outsideFences(text: string, change: (part: string) => string): string {
+  return text
+    .split(/(^```.*?^ *```$)/gms)
+    .map((part, index) => (index % 2 === 0 ? change(part) : part))
+    .join('');
+}
