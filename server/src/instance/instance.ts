@@ -90,7 +90,11 @@ export async function openInstance(
   } else await requireCurrentTables(database, actor);
   const bare = await database.open(issuer);
   const { storage: stored } = bare;
-  const withApis = { ...bare, storage: { ...stored, clients: withAdminApi(stored.clients, issuer) } };
+  // Commands prepare clients before the API is on. A server issues tokens for it only while it is on.
+  const hasAdminApi = settings.adminApi || actor === 'cli';
+  const withApis = hasAdminApi
+    ? { ...bare, storage: { ...stored, clients: withAdminApi(stored.clients, issuer) } }
+    : bare;
   // Another process may have created it in the meantime.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const fetchDocument = traced(documentsFromOutside(settings));
