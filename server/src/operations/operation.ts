@@ -8,7 +8,16 @@ import type { Instance } from '../instance/instance.ts';
 export interface OperationParts
   extends Pick<
     Instance,
-    'issuer' | 'storage' | 'people' | 'groups' | 'scopeTexts' | 'sessions' | 'consents' | 'mails' | 'secret'
+    | 'issuer'
+    | 'storage'
+    | 'people'
+    | 'groups'
+    | 'scopeTexts'
+    | 'sessions'
+    | 'consents'
+    | 'mails'
+    | 'secret'
+    | 'upstreamIdentities'
   > {
   readonly configuration: Configuration;
   server(): Promise<AuthorizationServer>;

@@ -338,6 +338,37 @@ export async function setPassword(
   return ended;
 }
 
+/**
+ * Removes a link to an identity at a provider, also if it is the only way to sign in, and ends the sessions that came
+ * through it.
+ * @throws {OperationRefused} there is no such user or link
+ */
+export async function unlinkPerson(
+  parts: OperationParts,
+  name: string,
+  id: string,
+): Promise<{
+  readonly person: Person;
+  readonly provider: string;
+  readonly label: string;
+  readonly endedSessions: number;
+}> {
+  const { upstreamIdentities, sessions, storage } = parts;
+  const person = await requirePerson(parts, name);
+  const through = await upstreamIdentities.sessionsOf({ id });
+  const unlinked = await upstreamIdentities.unlink(id, person.subject, true);
+  if (unlinked === undefined)
+    throw new OperationRefused(
+      'not_found',
+      `${name} has no link ${id}`,
+      `grantd user show ${name} shows all links.`,
+    );
+  const ending = new SessionEnding({ sessions, storage });
+  for (const session of through) await ending.end(session);
+  const { provider, label } = unlinked;
+  return { person, provider, label, endedSessions: through.length };
+}
+
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
 export function removePerson(
   { people, consents, storage, sessions }: OperationParts,
