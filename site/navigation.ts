@@ -19,12 +19,12 @@ export const PARTS: readonly Part[] = [
   {
     title: 'Tutorials',
     pages: [
-      { path: 'README.md', title: 'Try grantd', to: 'start it and end a token in one minute' },
+      { path: 'README.md', title: 'Try grantd', to: 'start grantd and revoke a token in one minute' },
       { path: 'docs/tutorials/web_application.md', to: 'let users of your web application sign in' },
       { path: 'docs/tutorials/protected_api.md', to: 'let an API of yours check tokens' },
       { path: 'docs/tutorials/machine.md', to: 'call an API from a program without a user' },
       { path: 'docs/library.md', to: 'put the endpoints into your own application' },
-      { path: 'examples/README.md', to: 'copy a host or an API that runs unchanged' },
+      { path: 'examples/README.md', to: 'copy an example of a host or an API that runs without changes' },
     ],
   },
   {
@@ -34,7 +34,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/deployment.md', to: 'run it as a service, in a container or on Kubernetes' },
       { path: 'docs/monitoring.md', to: 'watch it' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and others' },
-      { path: 'docs/resource_servers.md', to: 'give APIs scopes, and clients APIs' },
+      { path: 'docs/resource_servers.md', to: 'define the scopes of an API, and the clients that may use it' },
       { path: 'docs/backup.md', to: 'back up and restore an SQLite database' },
       { path: 'docs/upgrades.md', to: 'upgrade, and go back' },
       { path: 'docs/secrets.md', to: 'rotate the server’s secrets' },
