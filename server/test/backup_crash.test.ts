@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { grantd, grantdPrints, PROGRAM, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, PROGRAM, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -117,7 +117,7 @@ test('a backup under load has every token that was issued before it, and no revo
     }
   };
   const writers = Promise.all([writer(), writer(), writer()]);
-  await pause(500);
+  await until(() => issued.length >= 12, 'twelve tokens were issued');
   const startedAt = performance.now();
   await grantdPrints(folder, ['backup', 'b.age', '--recipient', recipient]);
   isOver = true;

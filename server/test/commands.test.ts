@@ -349,6 +349,8 @@ test('commands of every kind end by themselves as processes, with their exit cod
     client: [0, 'list'],
     scope: [0, 'list'],
     user: [0, 'list'],
+    admin: [0, 'openapi'],
+    directory: [2, 'test', 'bob'],
     apply: [2],
     export: [0],
     group: [0, 'list'],
