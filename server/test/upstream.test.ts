@@ -491,6 +491,33 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual([gone.status, await claimsOfPerson('quy')], [200, undefined]);
     });
 
+    test('of concurrent first sign-ins and removals of links, one succeeds, and no user is left without a link', async () => {
+      await withDatabaseOf(server, async ({ people, upstreamIdentities }) => {
+        const identity = {
+          provider: 'company',
+          upstreamIssuer: company.url,
+          upstreamSub: 'ron-1',
+          label: 'ron',
+        };
+        const add = (name: string) =>
+          upstreamIdentities.addPerson(identity, { name, passwordHash: '', claims: {} }, 1);
+        const names = ['ron-a', 'ron-b', 'ron-c', 'ron-d'];
+        const added = (await Promise.all(names.map(add))).filter((one) => one !== undefined);
+        const found = await people.list({ search: 'ron-' });
+        assert.deepEqual([added.length, found.map(({ name }) => name)], [1, [added[0]?.person.name]]);
+        const { subject } = found[0] ?? assert.fail();
+        const second = await upstreamIdentities.link({ ...identity, upstreamSub: 'ron-2' }, subject, 2);
+        const ids = [added[0]?.identity.id ?? '', second?.id ?? ''];
+        const removed = await Promise.all(ids.map((id) => upstreamIdentities.unlink(id, subject)));
+        assert.equal(removed.filter((one) => one !== undefined).length, 1);
+        assert.equal((await upstreamIdentities.ofSubject(subject)).length, 1);
+        assert.equal(
+          await upstreamIdentities.link({ ...identity, upstreamSub: 'ron-3' }, 'nobody', 3),
+          undefined,
+        );
+      });
+    });
+
     test('removing a user removes the links, and the identity is free again', async () => {
       await signIn({ sub: 'pam-1', preferred_username: 'pam' });
       await grantdPrints(server.folder, ['user', 'remove', 'pam', '--yes']);
