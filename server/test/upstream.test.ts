@@ -8,7 +8,7 @@ import { ANY_DATABASE } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import { IdentityProvider } from './harness/identity_provider.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantdPrints, grantd as grantdRuns, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 import { press } from './harness/upstream.ts';
@@ -516,6 +516,20 @@ for (const database of ANY_DATABASE) {
           undefined,
         );
       });
+    });
+
+    test('an operator sees and removes a link, which ends the sessions that came through it', async () => {
+      const browser = new Browser(server.url);
+      await signIn({ sub: 'sia-1', preferred_username: 'sia' }, { browser });
+      const [link] = (await linksOf('sia')) ?? assert.fail();
+      const id = link?.id ?? '';
+      const shown = await grantdPrints(server.folder, ['user', 'show', 'sia']);
+      assert.match(shown, new RegExp(`^link ${id}: sia at company, since `, 'm'));
+      const none = await grantdRuns(server.folder, ['user', 'unlink', 'alice', id]);
+      assert.deepEqual([none.code, none.stderr.includes('alice has no link')], [1, true]);
+      const done = await grantdPrints(server.folder, ['user', 'unlink', 'sia', id]);
+      assert.equal(done, 'removed the link of sia to sia at company, and ended 1 session');
+      assert.ok(isLogin(await browser.get(`${server.url}/account`)));
     });
 
     test('removing a user removes the links, and the identity is free again', async () => {

@@ -123,6 +123,14 @@ export function userCommands(): Command {
   );
   databaseFlags(
     group
+      .command('unlink <NAME> <LINK>')
+      .description('remove a user’s link to an identity provider, and end the sessions that came through it')
+      .addHelpText('after', '\ngrantd user show prints the links:\n\n  grantd user unlink alice xT2kq0…'),
+  ).action((name: string, link: string, flags: GivenFlags) =>
+    withInstance(flags, 'needs_database', (parts) => unlink(parts, name, link)),
+  );
+  databaseFlags(
+    group
       .command('set-password <NAME>')
       .description('set a user’s password, end their sessions and revoke all their tokens'),
   )
@@ -335,13 +343,22 @@ async function removePerson(parts: CommandParts, name: string): Promise<void> {
   ]);
 }
 
+async function unlink(parts: CommandParts, name: string, id: string): Promise<void> {
+  const person = await people.requirePerson(parts, name);
+  const { provider, label, ended } = await people.unlinkPerson(parts, person, id);
+  printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
+    `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
+  ]);
+}
+
 async function showPerson(parts: CommandParts, name: string): Promise<void> {
   const person = await people.requirePerson(parts, name);
   const { subject } = person;
-  const [state, sessions, consents] = await Promise.all([
+  const [state, sessions, consents, links] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
     people.consentsOf(parts, subject),
+    parts.upstreamIdentities.ofSubject(subject),
   ]);
   const shown = {
     name: person.name,
@@ -352,6 +369,12 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     disabledAt: timeOf(state?.disabledAtMs),
     ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
     ...(person.directoryId !== undefined && { directoryId: person.directoryId }),
+    ...(links.length > 0 && {
+      links: links.map(({ id, provider, upstreamIssuer, upstreamSub, label, linkedAtMs }) => ({
+        ...{ id, provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+        linkedAt: timeOf(linkedAtMs),
+      })),
+    }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -378,6 +401,9 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       directory: person.directoryId,
     }),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
+    ...(shown.links ?? []).map(
+      ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
+    ),
     ...shown.sessions.map(
       (one) =>
         `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,

@@ -48,9 +48,10 @@ export interface UpstreamIdentities {
   ): Promise<{ readonly person: Person; readonly identity: UpstreamIdentity } | undefined>;
   /**
    * Removes a link, unless it is the user’s only way to sign in.
+   * @param evenLast whether it may be the only way
    * @returns `undefined` if it was not removed
    */
-  unlink(id: string, subject: string): Promise<UpstreamIdentity | undefined>;
+  unlink(id: string, subject: string, evenLast?: boolean): Promise<UpstreamIdentity | undefined>;
   /** Records that a session depends on an identity. @param upstreamSid the session at the provider, if known */
   noteSession(sessionId: string, identityId: string, upstreamSid: string | undefined): Promise<void>;
   /** The identities that a session depends on. */
@@ -91,7 +92,8 @@ const SQL = {
   holdPerson: 'UPDATE grantd.people SET revision = revision WHERE issuer = $1 AND subject = $2',
   unlink: `
     DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
-      AND (EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
+      AND (CAST($4 AS bigint) = 1
+        OR EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
         OR EXISTS (SELECT 1 FROM grantd.upstream_identities AS o WHERE o.issuer = $1 AND o.subject = $3 AND o.id <> $2))
     RETURNING ${COLUMNS}`,
   noteSession: `
@@ -134,10 +136,10 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       );
       return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
     },
-    async unlink(id, subject) {
+    async unlink(id, subject, evenLast = false) {
       const [, [row] = []] = await tables.write(
         [SQL.holdPerson, issuer, subject],
-        [SQL.unlink, issuer, id, subject],
+        [SQL.unlink, issuer, id, subject, evenLast ? 1 : 0],
       );
       return row && identityOf(row);
     },

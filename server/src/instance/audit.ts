@@ -134,9 +134,10 @@ export function audited(
         await record('person_added', added.person.subject, 'user');
         return recorded(added, true, 'person_linked', linkTarget(added.identity), 'user');
       },
-      async unlink(id, subject) {
-        const unlinked = await upstreamIdentities.unlink(id, subject);
-        return recorded(unlinked, unlinked !== undefined, 'person_unlinked', linkTarget(unlinked), 'user');
+      async unlink(id, subject, evenLast) {
+        const unlinked = await upstreamIdentities.unlink(id, subject, evenLast);
+        const actor = kind === 'cli' ? kind : 'user';
+        return recorded(unlinked, unlinked !== undefined, 'person_unlinked', linkTarget(unlinked), actor);
       },
     },
   };

@@ -10,6 +10,7 @@ import {
   type Person,
 } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
+import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { counts } from '../people/consents.ts';
 import { CLAIM_TYPES } from '../people/import_lines.ts';
 import { isAddress, MailQueue } from '../people/mailing.ts';
@@ -317,6 +318,25 @@ export async function endSessionsOf(
   { subject }: Pick<Person, 'subject'>,
 ): Promise<number> {
   return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+}
+
+/**
+ * Removes a link to an identity provider, and ends the sessions that came through it. Unlike users, operators can remove
+ * the only way to sign in.
+ * @returns the link, with the number of sessions
+ * @throws {OperationRefused} the user has no such link
+ */
+export async function unlinkPerson(
+  { upstreamIdentities, sessions, storage }: OperationParts,
+  { subject, name }: Person,
+  id: string,
+): Promise<UpstreamIdentity & { readonly ended: number }> {
+  const through = await upstreamIdentities.sessionsOf({ id });
+  const unlinked = await upstreamIdentities.unlink(id, subject, true);
+  if (unlinked === undefined) throw new OperationRefused('not_found', `${name} has no link ${id}`);
+  const ending = new SessionEnding({ sessions, storage });
+  for (const session of through) await ending.end(session);
+  return { ...unlinked, ended: through.length };
 }
 
 /**
