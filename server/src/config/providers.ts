@@ -59,7 +59,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     ...OPENID,
     name: 'Microsoft',
     issuer: (tenant) => `https://login.microsoftonline.com/${tenant}/v2.0`,
-    // Users of a tenant can have addresses that nobody has verified. Entra says so in a claim of its own.
+    // Users of a tenant can have unverified addresses. Entra has a claim of its own for verified ones.
     claims: { email_verified: 'xms_edov' },
   },
   github: {
@@ -134,7 +134,7 @@ export function readProviders(
   return providers;
 }
 
-/** Where a value comes from, for messages and references. */
+/** The source of a value, for messages and references. */
 interface Origin {
   readonly place: string;
   readonly folder: string;

@@ -169,7 +169,7 @@ async function begin(
   try {
     const { url, request } = await client.begin({
       ...{ redirectUri, language, again, loginHint },
-      // Nobody can sign in within zero seconds. `prompt=login` asks for the same.
+      // No user can sign in within zero seconds. `prompt=login` asks for the same.
       ...(maxAge !== undefined && maxAge > 0 && { maxAge }),
     });
     const flow: Flow = {
@@ -282,7 +282,7 @@ async function refusalOf(
   return isExpected ? undefined : 'person_not_expected';
 }
 
-/** Nobody is linked with the identity. Its user can sign in here, and connect the two. */
+/** No user is linked with the identity. Its owner can sign in here, and connect the two. */
 async function askToConnect(
   c: PageContext,
   parts: PageParts,
@@ -315,7 +315,7 @@ export function showConnect(parts: PageParts, of: UpstreamParts) {
   };
 }
 
-/** A new sign-in, whoever is signed in, and then an account page. */
+/** A new sign-in, also for a signed-in user, and then an account page. */
 export async function toNewSignIn(
   c: PageContext,
   parts: PageParts,
@@ -575,7 +575,7 @@ interface RefusalDetails {
   readonly cause?: unknown;
 }
 
-/** Shows why the provider signed nobody in, with a way back to where the user came from. */
+/** Shows why the user is not signed in, with a way back to where the user came from. */
 async function refuse(
   c: PageContext,
   parts: PageParts,

@@ -37,7 +37,7 @@ export interface ConnectedProvider {
 /** Who signed in at a provider. */
 export type Resolved =
   | { readonly person: Person; readonly identity: UpstreamIdentity }
-  /** Nobody is linked yet, and nobody may be linked or created without a sign-in here. */
+  /** No user is linked yet, and none may be linked or created without a sign-in here. */
   | { readonly unlinked: NewIdentity };
 
 /** Why a provider did not sign a user in. Only `provider_unavailable` is an outage. */
@@ -96,8 +96,8 @@ export class Upstream {
 
   /**
    * Finds the user, links the user whose verified address the operator trusts the provider to know, or creates one. An
-   * address never leads to a user unless both sides have verified it: else whoever enters the address of another person
-   * first, here or at the provider, could share the account of that person later.
+   * address never leads to a user unless both sides have verified it. Otherwise an attacker could enter the address of
+   * another person first, here or at the provider, and share the account of that person later.
    */
   async resolve({ provider }: ConnectedProvider, user: UpstreamUser): Promise<Resolved> {
     const { identities, people, clock } = this.#parts;

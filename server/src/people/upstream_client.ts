@@ -10,7 +10,7 @@ export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
 }
 
-/** Why an answer of a provider signs nobody in. */
+/** Why an answer of a provider is not a sign-in. */
 export type ProviderRefusalReason = 'provider_denied' | 'provider_code_refused' | 'provider_answer_invalid';
 
 export class ProviderRefusal extends Error {

@@ -13,7 +13,7 @@ interface Issued {
 }
 
 /**
- * An identity provider on loopback whose users sign in at once, as whoever the test says. It also gives wrong answers,
+ * An identity provider on loopback whose users sign in at once, as the test says. It also gives wrong answers,
  * which no real provider does on request.
  */
 export class IdentityProvider {
