@@ -27,6 +27,8 @@ export class IdentityProvider {
   url = '';
   /** Status of every response, until it is `undefined` again. */
   outage: number | undefined;
+  /** The user of every browser that comes here. */
+  user: Claims = {};
   /** Members that replace those of the metadata. */
   metadata: Claims = {};
   /** Requests at the token endpoint: header and form. */
@@ -102,7 +104,16 @@ export class IdentityProvider {
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     if (this.outage !== undefined) return void json({}, this.outage);
     const bearer = this.#tokens.get((request.headers.authorization ?? '').replace(/^Bearer /, ''));
-    switch (request.url) {
+    const asked = new URL(request.url ?? '/', this.url);
+    const redirect = (to: URL) => response.writeHead(302, { location: to.href }).end();
+    switch (asked.pathname) {
+      case '/authorize':
+        return void redirect(this.answer(asked, this.user));
+      case '/logout': {
+        const back = new URL(asked.searchParams.get('post_logout_redirect_uri') ?? '');
+        back.search = String(new URLSearchParams({ state: asked.searchParams.get('state') ?? '' }));
+        return void redirect(back);
+      }
       case '/.well-known/openid-configuration':
         return void json({ ...this.#metadata(), ...this.metadata });
       case '/keys':
