@@ -11,6 +11,7 @@ import {
 } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
+import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
 import { CLAIM_TYPES } from '../people/import_lines.ts';
 import { isAddress, MailQueue } from '../people/mailing.ts';
@@ -327,13 +328,18 @@ export async function endSessionsOf(
  * @throws {OperationRefused} the user has no such link
  */
 export async function unlinkPerson(
-  { upstreamIdentities, sessions, storage }: OperationParts,
+  { upstreamIdentities, sessions, storage }: Pick<Instance, 'upstreamIdentities' | 'sessions' | 'storage'>,
   { subject, name }: Person,
   id: string,
 ): Promise<UpstreamIdentity & { readonly ended: number }> {
   const through = await upstreamIdentities.sessionsOf({ id });
   const unlinked = await upstreamIdentities.unlink(id, subject, true);
-  if (unlinked === undefined) throw new OperationRefused('not_found', `${name} has no link ${id}`);
+  if (unlinked === undefined)
+    throw new OperationRefused(
+      'not_found',
+      `${name} has no link ${id}`,
+      `grantd user show ${name} shows all links`,
+    );
   const ending = new SessionEnding({ sessions, storage });
   for (const session of through) await ending.end(session);
   return { ...unlinked, ended: through.length };
