@@ -13,9 +13,10 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'http://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** The pictures in docs/sign_in.md and docs/self_service.md. */
+/** The pictures in docs/sign_in.md, docs/self_service.md and docs/providers.md. */
 const DOCUMENTED = [
   'sign_in',
+  'sign_in_providers',
   'choose_account',
   'consent',
   'account',

@@ -343,11 +343,11 @@ async function removePerson(parts: CommandParts, name: string): Promise<void> {
   ]);
 }
 
-/** Unlike users, operators can remove the only way to sign in. */
 async function unlink(parts: CommandParts, name: string, id: string): Promise<void> {
-  const { person, provider, label, endedSessions } = await people.unlinkPerson(parts, name, id);
-  printOne(parts, { name, sub: person.subject, provider, label, endedSessions }, [
-    `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(endedSessions)}`,
+  const person = await people.requirePerson(parts, name);
+  const { provider, label, ended } = await people.unlinkPerson(parts, person, id);
+  printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
+    `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
   ]);
 }
 

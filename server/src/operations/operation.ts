@@ -8,16 +8,7 @@ import type { Instance } from '../instance/instance.ts';
 export interface OperationParts
   extends Pick<
     Instance,
-    | 'issuer'
-    | 'storage'
-    | 'people'
-    | 'groups'
-    | 'scopeTexts'
-    | 'sessions'
-    | 'consents'
-    | 'mails'
-    | 'secret'
-    | 'upstreamIdentities'
+    'issuer' | 'storage' | 'people' | 'groups' | 'scopeTexts' | 'sessions' | 'consents' | 'mails' | 'secret'
   > {
   readonly configuration: Configuration;
   server(): Promise<AuthorizationServer>;

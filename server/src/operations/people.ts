@@ -10,6 +10,8 @@ import {
   type Person,
 } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
+import type { UpstreamIdentity } from '../data/upstream_identities.ts';
+import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
 import { CLAIM_TYPES } from '../people/import_lines.ts';
 import { isAddress, MailQueue } from '../people/mailing.ts';
@@ -320,6 +322,30 @@ export async function endSessionsOf(
 }
 
 /**
+ * Removes a link to an identity provider, and ends the sessions that came through it. Unlike users, operators can remove
+ * the only way to sign in.
+ * @returns the link, with the number of sessions
+ * @throws {OperationRefused} the user has no such link
+ */
+export async function unlinkPerson(
+  { upstreamIdentities, sessions, storage }: Pick<Instance, 'upstreamIdentities' | 'sessions' | 'storage'>,
+  { subject, name }: Person,
+  id: string,
+): Promise<UpstreamIdentity & { readonly ended: number }> {
+  const through = await upstreamIdentities.sessionsOf({ id });
+  const unlinked = await upstreamIdentities.unlink(id, subject, true);
+  if (unlinked === undefined)
+    throw new OperationRefused(
+      'not_found',
+      `${name} has no link ${id}`,
+      `grantd user show ${name} shows all links`,
+    );
+  const ending = new SessionEnding({ sessions, storage });
+  for (const session of through) await ending.end(session);
+  return { ...unlinked, ended: through.length };
+}
+
+/**
  * Sets a password, ends the user’s sessions and revokes all their tokens.
  * @returns the number of sessions
  * @throws {OperationRefused} the user was removed in the meantime
@@ -336,37 +362,6 @@ export async function setPassword(
   // Someone with the old password may have granted access that outlives sessions.
   await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
   return ended;
-}
-
-/**
- * Removes a link to an identity at a provider, also if it is the only way to sign in, and ends the sessions that came
- * through it.
- * @throws {OperationRefused} there is no such user or link
- */
-export async function unlinkPerson(
-  parts: OperationParts,
-  name: string,
-  id: string,
-): Promise<{
-  readonly person: Person;
-  readonly provider: string;
-  readonly label: string;
-  readonly endedSessions: number;
-}> {
-  const { upstreamIdentities, sessions, storage } = parts;
-  const person = await requirePerson(parts, name);
-  const through = await upstreamIdentities.sessionsOf({ id });
-  const unlinked = await upstreamIdentities.unlink(id, person.subject, true);
-  if (unlinked === undefined)
-    throw new OperationRefused(
-      'not_found',
-      `${name} has no link ${id}`,
-      `grantd user show ${name} shows all links.`,
-    );
-  const ending = new SessionEnding({ sessions, storage });
-  for (const session of through) await ending.end(session);
-  const { provider, label } = unlinked;
-  return { person, provider, label, endedSessions: through.length };
 }
 
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
