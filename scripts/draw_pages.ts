@@ -10,10 +10,11 @@ import { LANGUAGES } from '../server/src/texts/texts.ts';
 import { Chromium } from '../server/test/harness/chromium.ts';
 import { samplePages } from '../server/test/pages/sample_pages.ts';
 
-const SITE = 'http://pages.test';
+/** Browsers offer passkeys only at https. */
+const SITE = 'https://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** The pictures in docs/sign_in.md, docs/self_service.md and docs/providers.md. */
+/** The pictures in docs/sign_in.md, docs/self_service.md, docs/passkeys.md and docs/providers.md. */
 const DOCUMENTED = [
   'sign_in',
   'sign_in_providers',
@@ -21,6 +22,8 @@ const DOCUMENTED = [
   'consent',
   'account',
   'account_security',
+  'account_security_factors',
+  'second_all',
   'link_reset',
   'logout',
   'signed_out',
@@ -48,7 +51,7 @@ try {
       await tab.route(`${SITE}/*`, async (route) => {
         const page = pages.get(new URL(route.request().url()).pathname.slice(1));
         if (page === undefined) return route.abort();
-        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave, page.runsReveal);
+        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave, page.scripts);
         return route.fulfill({
           body: String(await documentOf(page)),
           contentType: 'text/html; charset=utf-8',

@@ -48,6 +48,9 @@ const TABLES = [
   'mails',
   'mailed_links',
   'pairwise_secrets',
+  'passkeys',
+  'totp_secrets',
+  'recovery_codes',
 ];
 
 /** A new PostgreSQL database: its URL without the password, and the variable with it. */

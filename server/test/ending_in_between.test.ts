@@ -130,6 +130,7 @@ for (const database of DATABASES) {
         {
           ...opened,
           ownPeople: opened.people,
+          ownFactors: opened.factors,
           issuer: 'http://localhost',
           fetchDocument: documentFetcher(),
           secret: () => new ServerSecret(SECRET),

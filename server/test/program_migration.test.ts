@@ -29,6 +29,10 @@ const NEW_TABLES = [
   'mails',
   'mailed_links',
   'api_requests',
+  'passkeys',
+  'totp_secrets',
+  'recovery_codes',
+  'used_challenges',
 ];
 
 /** Added to users since the first version. */

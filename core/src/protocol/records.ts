@@ -295,6 +295,11 @@ const ACT_TYPES = [
   'group_removed',
   'group_member_added',
   'group_member_removed',
+  'person_factor_added',
+  'person_factor_removed',
+  'person_factors_reset',
+  'person_recovery_codes_made',
+  'person_recovery_code_used',
   'scope_texts_changed',
 ] as const;
 

@@ -48,23 +48,34 @@ interface StatusRow extends DependentsOfSecret {
   readonly secret: string;
   readonly use: 'used for new values' | 'accepted' | 'not known' | 'missing';
   readonly pairwiseSecret: boolean;
+  /** Number of their secrets. */
+  readonly authenticatorApps: number;
 }
 
 async function statusOf(parts: CommandParts): Promise<readonly StatusRow[]> {
-  const { secrets, unknown, lost, keptPairwiseSecret: pairwise } = await parts.secretDependents();
+  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets } = await parts.secretDependents();
+  const ofProgram = (index: number) => ({
+    pairwiseSecret: keptPairwiseSecret === index,
+    authenticatorApps: totpSecrets.get(index) ?? 0,
+  });
   const listed = secrets.map(({ fingerprint, clients, signingKeys }, index): StatusRow => {
     const use = index === 0 ? 'used for new values' : 'accepted';
-    return { secret: fingerprint, use, clients, signingKeys, pairwiseSecret: pairwise === index };
+    return { secret: fingerprint, use, clients, signingKeys, ...ofProgram(index) };
   });
   const others: readonly StatusRow[] = [
-    { secret: 'unknown', use: 'not known', ...unknown, pairwiseSecret: false },
-    { secret: 'lost', use: 'missing', ...lost, pairwiseSecret: pairwise === -1 },
+    { secret: 'unknown', use: 'not known', ...unknown, pairwiseSecret: false, authenticatorApps: 0 },
+    { secret: 'lost', use: 'missing', ...lost, ...ofProgram(-1) },
   ];
   return [...listed, ...others.filter(hasDependents)];
 }
 
-function hasDependents({ clients, signingKeys, pairwiseSecret }: Omit<StatusRow, 'secret' | 'use'>): boolean {
-  return clients.length + signingKeys.length > 0 || pairwiseSecret;
+function hasDependents({
+  clients,
+  signingKeys,
+  pairwiseSecret,
+  authenticatorApps,
+}: Omit<StatusRow, 'secret' | 'use'>): boolean {
+  return clients.length + signingKeys.length + authenticatorApps > 0 || pairwiseSecret;
 }
 
 /** What would stop working without the accepted secrets. */
@@ -80,6 +91,7 @@ async function showStatus(parts: CommandParts): Promise<void> {
     CLIENTS: ({ clients }) => String(clients.length),
     'SIGNING KEYS': ({ signingKeys }) => String(signingKeys.length),
     'PAIRWISE SECRET': ({ pairwiseSecret }) => (pairwiseSecret ? 'yes' : ''),
+    'AUTHENTICATOR APPS': ({ authenticatorApps }) => String(authenticatorApps),
   });
   if (parts.isJson) return;
   const accepted = rows.filter(({ use }) => use === 'accepted');
@@ -97,12 +109,14 @@ async function showStatus(parts: CommandParts): Promise<void> {
 
 const MAX_NAMED = 10;
 
-function inWords({ secret, clients, signingKeys, pairwiseSecret }: StatusRow): string {
+function inWords({ secret, clients, signingKeys, pairwiseSecret, authenticatorApps }: StatusRow): string {
   const more = clients.length > MAX_NAMED ? ` and ${clients.length - MAX_NAMED} more` : '';
   const parts = [
     clients.length > 0 && `the secrets of ${clients.slice(0, MAX_NAMED).join(', ')}${more}`,
     signingKeys.length > 0 && `${signingKeys.length} signing keys`,
     pairwiseSecret && 'the secret of pairwise subject identifiers',
+    authenticatorApps > 0 &&
+      `${authenticatorApps} ${authenticatorApps === 1 ? 'authenticator app' : 'authenticator apps'}`,
   ].filter((part) => part !== false);
   const where = secret === 'unknown' ? 'may depend on any of them' : `depend on ${secret}`;
   return `${parts.join(', ')} ${where}`;
@@ -165,7 +179,7 @@ async function drop(parts: CommandParts, force: boolean): Promise<void> {
   const dependents = dependentsOfAccepted(rows);
   if (dependents.length > 0 && !force)
     throw new Refused(
-      `${dependents.map(inWords).join('; ')}. Clients move to the new secret when they authenticate, keys when the server starts. ` +
+      `${dependents.map(inWords).join('; ')}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. ` +
         'For the others, run grantd client rotate-secret, or use --force, which stops them from working.',
     );
   if (settings.secret !== undefined) {

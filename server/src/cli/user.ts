@@ -156,6 +156,20 @@ export function userCommands(): Command {
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, false)),
   );
+  databaseFlags(
+    group
+      .command('reset-factors <NAME>')
+      .description(
+        'remove a user’s passkeys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Then the password is enough to sign in and add new ones',
+      ),
+  )
+    .addHelpText(
+      'after',
+      '\n  grantd user reset-factors bob   # bob has lost his phone and his recovery codes',
+    )
+    .action((name: string, flags: GivenFlags) =>
+      withInstance(flags, 'needs_database', (parts) => resetFactors(parts, name)),
+    );
   addImportCommands(group);
   return group;
 }
@@ -334,6 +348,20 @@ export async function setPassword(parts: CommandParts, name: string, passwordHas
 }
 
 /** @throws {Refused} there is no such person */
+async function resetFactors(parts: CommandParts, name: string): Promise<void> {
+  const person = await people.requirePerson(parts, name);
+  const { name: kept, subject } = person;
+  const wereThere = await parts.factors.reset(subject);
+  // After the reset, no session can start with the old factors. A thief may have used them.
+  const ended = await people.endSessionsOf(parts, person);
+  await parts.storage.revokeAll({ principal: 'subject', id: subject });
+  const done = wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors';
+  printOne(parts, { name: kept, sub: subject, factorsRemoved: wereThere, sessionsEnded: ended }, [
+    `${done} of ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
+  ]);
+}
+
+/** @throws {Refused} there is no such person */
 async function removePerson(parts: CommandParts, name: string): Promise<void> {
   const person = await people.requirePerson(parts, name);
   const { name: kept, subject } = person;
@@ -354,11 +382,12 @@ async function unlink(parts: CommandParts, name: string, id: string): Promise<vo
 async function showPerson(parts: CommandParts, name: string): Promise<void> {
   const person = await people.requirePerson(parts, name);
   const { subject } = person;
-  const [state, sessions, consents, links] = await Promise.all([
+  const [state, sessions, consents, links, factors] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
     people.consentsOf(parts, subject),
     parts.upstreamIdentities.ofSubject(subject),
+    factorsOf(parts, subject),
   ]);
   const shown = {
     name: person.name,
@@ -375,6 +404,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
         linkedAt: timeOf(linkedAtMs),
       })),
     }),
+    ...(factors !== undefined && { factors }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -400,6 +430,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
       directory: person.directoryId,
     }),
+    ...(factors === undefined ? [] : factorLines(factors)),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...(shown.links ?? []).map(
       ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
@@ -415,6 +446,44 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       }),
     ),
   ]);
+}
+
+interface FactorsShown {
+  readonly passkeys: readonly {
+    readonly name: string;
+    readonly addedAt: string | undefined;
+    readonly lastUsedAt: string | undefined;
+    readonly backedUp: boolean;
+  }[];
+  readonly authenticatorAppAddedAt: string | undefined;
+  readonly recoveryCodes: number;
+}
+
+/** What a user signs in with besides the password; `undefined` for nothing. */
+async function factorsOf({ factors }: CommandParts, subject: string): Promise<FactorsShown | undefined> {
+  const [list, totp, { recoveryCodes }] = await Promise.all([
+    factors.passkeysOf(subject),
+    factors.totpOf(subject),
+    factors.of(subject),
+  ]);
+  if (list.length === 0 && totp === undefined) return undefined;
+  return {
+    passkeys: list.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
+      ...{ name, addedAt: timeOf(createdAtMs), lastUsedAt: timeOf(lastUsedAtMs), backedUp: isBackedUp },
+    })),
+    authenticatorAppAddedAt: timeOf(totp?.createdAtMs),
+    recoveryCodes,
+  };
+}
+
+function factorLines({ passkeys, authenticatorAppAddedAt, recoveryCodes }: FactorsShown): readonly string[] {
+  const lines = passkeys.map(
+    ({ name, addedAt, lastUsedAt }) =>
+      `passkey ${JSON.stringify(name)}: added ${addedAt}, ${lastUsedAt === undefined ? 'never used' : `last used ${lastUsedAt}`}`,
+  );
+  if (authenticatorAppAddedAt !== undefined)
+    lines.push(`authenticator app: added ${authenticatorAppAddedAt}`);
+  return [...lines, `recovery codes: ${recoveryCodes} unused`];
 }
 
 function sessionsInWords(count: number): string {

@@ -280,6 +280,18 @@ export const OPTIONS = {
     'Seconds for which events, such as revocations, are kept.',
     30 * 24 * 60 * 60,
   ),
+  passkeys: option(
+    'Server',
+    trueOrFalse,
+    'Whether users can sign in with passkeys. Browsers offer them only if the issuer is https, or localhost, and no IP address.',
+    true,
+  ),
+  signInPolicy: option(
+    'Server',
+    oneOf('second_factor_if_enrolled', 'second_factor', 'phishing_resistant', 'password'),
+    'What a sign-in needs: a second factor if the user has added one, a second factor from everyone, a passkey, or only the password (docs/passkeys.md).',
+    'second_factor_if_enrolled',
+  ),
   sessionLifetime: option(
     'Server',
     seconds(1),

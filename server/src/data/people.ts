@@ -98,7 +98,7 @@ export interface People {
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
   beginRemoval(subject: string, nowMs: number): Promise<void>;
-  /** Deletes the user. The name can be reused, the subject identifier cannot. Idempotent. */
+  /** Deletes the user and their factors. The name can be reused, the subject identifier cannot. Idempotent. */
   erase(subject: string): Promise<void>;
   /** Last step of a removal. */
   finishRemoval(subject: string, nowMs: number): Promise<void>;
@@ -313,6 +313,11 @@ const PEOPLE_SQL = {
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
   forgetMails: 'DELETE FROM grantd.mails WHERE issuer = $1 AND subject = $2',
   forgetLinks: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
+  eraseFactors: ['passkeys', 'totp_secrets', 'recovery_codes'].map(
+    (table) => `
+    DELETE FROM grantd.${table} WHERE issuer = $1 AND subject = $2 AND subject IN (
+      SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
+  ),
   finishRemoval: `
     UPDATE grantd.removed_people SET finished_at_ms = $3
     WHERE issuer = $1 AND subject = $2 AND finished_at_ms IS NULL`,
@@ -456,6 +461,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         [PEOPLE_SQL.erase, issuer, subject],
         [PEOPLE_SQL.forgetMails, issuer, subject],
         [PEOPLE_SQL.forgetLinks, issuer, subject],
+        ...PEOPLE_SQL.eraseFactors.map((sql) => [sql, issuer, subject] as const),
       );
     },
     async finishRemoval(subject, nowMs) {

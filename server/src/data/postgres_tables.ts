@@ -272,5 +272,50 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP TABLE grantd.upstream_sessions; DROP TABLE grantd.upstream_identities',
     },
+    // Passkeys, authenticator apps and recovery codes. An earlier program would ask for none of them.
+    `
+    -- The id is a WebAuthn credential ID; public_key is a COSE key.
+    CREATE TABLE grantd.passkeys (
+      issuer          text COLLATE "C" NOT NULL,
+      id              text COLLATE "C" NOT NULL,
+      subject         text COLLATE "C" NOT NULL,
+      public_key      text NOT NULL,
+      counter         bigint NOT NULL,
+      transports      text NOT NULL,
+      is_backed_up    bigint NOT NULL,
+      name            text NOT NULL,
+      created_at_ms   bigint NOT NULL,
+      last_used_at_ms bigint,
+      PRIMARY KEY (issuer, id)
+    );
+    CREATE INDEX passkeys_by_subject ON grantd.passkeys (issuer, subject);
+
+    -- A code counts once: last_step is the time step of the last accepted one.
+    CREATE TABLE grantd.totp_secrets (
+      issuer        text COLLATE "C" NOT NULL,
+      subject       text COLLATE "C" NOT NULL,
+      sealed        text NOT NULL,
+      last_step     bigint NOT NULL,
+      created_at_ms bigint NOT NULL,
+      PRIMARY KEY (issuer, subject)
+    );
+
+    CREATE TABLE grantd.recovery_codes (
+      issuer        text COLLATE "C" NOT NULL,
+      subject       text COLLATE "C" NOT NULL,
+      code_digest   text COLLATE "C" NOT NULL,
+      created_at_ms bigint NOT NULL,
+      PRIMARY KEY (issuer, subject, code_digest)
+    );
+
+    -- Challenges that were answered, until they expire.
+    CREATE TABLE grantd.used_challenges (
+      issuer           text COLLATE "C" NOT NULL,
+      challenge_digest text COLLATE "C" NOT NULL,
+      expires_at_ms    bigint NOT NULL,
+      PRIMARY KEY (issuer, challenge_digest)
+    );
+    CREATE INDEX used_challenges_by_expiry ON grantd.used_challenges (issuer, expires_at_ms);
+    `,
   ],
 };

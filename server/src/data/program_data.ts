@@ -1,6 +1,7 @@
 import type { ClientRepository } from '@grantd/core';
 import { type ApiRequests, apiRequestsTable } from './api_requests.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
+import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
 import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
@@ -18,6 +19,7 @@ export interface ProgramData {
   readonly consents: Consents;
   readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
+  readonly factors: Factors;
   readonly logoutDeliveries: LogoutDeliveries;
   readonly mails: Mails;
   readonly mailedLinks: MailedLinks;
@@ -50,6 +52,7 @@ export function programData(
     consents,
     scopeTexts: scopeTextsTable(tables, issuer),
     attempts: attemptsTable(tables, issuer),
+    factors: factorsTable(tables, issuer),
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     mails: mailsTable(tables, issuer),
     mailedLinks: mailedLinksTable(tables, issuer),
@@ -88,6 +91,11 @@ const SWEEP_SQL = [
     SELECT key_digest FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2
     ORDER BY expires_at_ms LIMIT $3)
   RETURNING key_digest`,
+  `
+  DELETE FROM grantd.used_challenges WHERE issuer = $1 AND expires_at_ms <= $2 AND challenge_digest IN (
+    SELECT challenge_digest FROM grantd.used_challenges WHERE issuer = $1 AND expires_at_ms <= $2
+    ORDER BY expires_at_ms LIMIT $3)
+  RETURNING challenge_digest`,
 ];
 
 /**

@@ -26,8 +26,11 @@ export type ProgramSecretUse =
   | 'mail'
   | 'notice'
   | 'pairwise_secret'
+  | 'passkey_challenge'
   | 'pending_request'
+  | 'second_step'
   | 'sign_in_attempt'
+  | 'totp_secret'
   | 'upstream';
 
 /** The server’s secret with the program’s uses. */

@@ -16,7 +16,10 @@ export interface StoredSession {
 }
 
 /** What changes when the user signs in again. */
-type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'>;
+type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'> & {
+  /** Default: the time of the sign-in. */
+  readonly lastSeenAtMs?: number;
+};
 
 /** The user and the password that start a session. */
 type ShownPassword = Pick<Person, 'subject' | 'passwordHash'>;
@@ -131,7 +134,7 @@ const SESSIONS_SQL = {
 
   renew: `
     UPDATE grantd.sessions
-    SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $7, expires_at_ms = $8
+    SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $11, expires_at_ms = $8
     WHERE issuer = $1 AND id = $2 AND secret_digest = $3 AND ${OPEN}
       AND subject IN (SELECT subject FROM grantd.people WHERE issuer = $1 AND subject = $9 AND password_hash = $10)
     RETURNING id`,
@@ -195,11 +198,12 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       return row && sessionOf(row);
     },
     ofSubject: async (subject) => (await tables.read(SESSIONS_SQL.ofSubject, issuer, subject)).map(sessionOf),
-    async renew(id, { from, to }, { amr, userAgent, signedInAtMs }, expiresAtMs, { subject, passwordHash }) {
+    async renew(id, { from, to }, signIn, expiresAtMs, { subject, passwordHash }) {
+      const { amr, userAgent, signedInAtMs, lastSeenAtMs = signedInAtMs } = signIn;
       const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];
       const [, renewed] = await tables.write(
         [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
-        [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash],
+        [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs],
       );
       return renewed?.length === 1;
     },

@@ -289,9 +289,54 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP TABLE upstream_sessions; DROP TABLE upstream_identities',
   },
+  // Passkeys, authenticator apps and recovery codes. An earlier program would ask for none of them.
+  `
+  -- The id is a WebAuthn credential ID; public_key is a COSE key.
+  CREATE TABLE passkeys (
+    issuer          TEXT NOT NULL,
+    id              TEXT NOT NULL,
+    subject         TEXT NOT NULL,
+    public_key      TEXT NOT NULL,
+    counter         INTEGER NOT NULL,
+    transports      TEXT NOT NULL,
+    is_backed_up    INTEGER NOT NULL,
+    name            TEXT NOT NULL,
+    created_at_ms   INTEGER NOT NULL,
+    last_used_at_ms INTEGER,
+    PRIMARY KEY (issuer, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX passkeys_by_subject ON passkeys (issuer, subject);
+
+  -- A code counts once: last_step is the time step of the last accepted one.
+  CREATE TABLE totp_secrets (
+    issuer        TEXT NOT NULL,
+    subject       TEXT NOT NULL,
+    sealed        TEXT NOT NULL,
+    last_step     INTEGER NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE recovery_codes (
+    issuer        TEXT NOT NULL,
+    subject       TEXT NOT NULL,
+    code_digest   TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, subject, code_digest)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Challenges that were answered, until they expire.
+  CREATE TABLE used_challenges (
+    issuer           TEXT NOT NULL,
+    challenge_digest TEXT NOT NULL,
+    expires_at_ms    INTEGER NOT NULL,
+    PRIMARY KEY (issuer, challenge_digest)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX used_challenges_by_expiry ON used_challenges (issuer, expires_at_ms);
+  `,
 ];
 
-/** The tables to copy to another database. Sign-in attempts and API requests are left out, because they expire soon. */
+/** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
@@ -308,6 +353,9 @@ export const SQLITE_TABLES_TO_COPY = [
   'mails',
   'mailed_links',
   'pairwise_secrets',
+  'passkeys',
+  'totp_secrets',
+  'recovery_codes',
 ];
 
 /**

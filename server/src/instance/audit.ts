@@ -1,5 +1,6 @@
 import { type Act, type AdministrableStorage, type ClientRegistry, unguarded } from '@grantd/core';
 import type { ScopeTexts } from '../data/consents.ts';
+import type { Factors } from '../data/factors.ts';
 import type { Groups, Membership } from '../data/groups.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -12,6 +13,8 @@ export type ActorKind = 'cli' | 'server' | `api:${string}`;
 export interface Audited extends Recorded {
   /** The same people, for changes that users make to themselves: the actor is `user`. */
   readonly ownPeople: People;
+  /** The same factors, likewise. */
+  readonly ownFactors: Factors;
 }
 
 interface Recorded {
@@ -20,6 +23,7 @@ interface Recorded {
   readonly groups: Groups;
   readonly scopeTexts: ScopeTexts;
   readonly upstreamIdentities: UpstreamIdentities;
+  readonly factors: Factors;
 }
 
 /**
@@ -27,7 +31,7 @@ interface Recorded {
  * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
 export function audited(
-  { storage, people, groups, scopeTexts, upstreamIdentities }: Recorded,
+  { storage, people, groups, scopeTexts, upstreamIdentities, factors }: Recorded,
   kind: ActorKind,
 ): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
@@ -64,6 +68,38 @@ export function audited(
     async beginRemoval(subject, nowMs) {
       await people.beginRemoval(subject, nowMs);
       await record('person_removed', subject, actor);
+    },
+  });
+
+  const factorsAs = (actor: string): Factors => ({
+    ...factors,
+    async addPasskey(passkey) {
+      const isDone = await factors.addPasskey(passkey);
+      return recorded(isDone, isDone, 'person_factor_added', passkey.subject, actor);
+    },
+    async removePasskey(subject, id) {
+      const isDone = await factors.removePasskey(subject, id);
+      return recorded(isDone, isDone, 'person_factor_removed', subject, actor);
+    },
+    async addTotp(subject, totp, step) {
+      const isDone = await factors.addTotp(subject, totp, step);
+      return recorded(isDone, isDone, 'person_factor_added', subject, actor);
+    },
+    async removeTotp(subject) {
+      const isDone = await factors.removeTotp(subject);
+      return recorded(isDone, isDone, 'person_factor_removed', subject, actor);
+    },
+    async setRecoveryCodes(subject, digests, nowMs) {
+      const isDone = await factors.setRecoveryCodes(subject, digests, nowMs);
+      return recorded(isDone, isDone, 'person_recovery_codes_made', subject, actor);
+    },
+    async useRecoveryCode(subject, digest) {
+      const isDone = await factors.useRecoveryCode(subject, digest);
+      return recorded(isDone, isDone, 'person_recovery_code_used', subject, actor);
+    },
+    async reset(subject) {
+      const isDone = await factors.reset(subject);
+      return recorded(isDone, isDone, 'person_factors_reset', subject, actor);
     },
   });
 
@@ -140,6 +176,8 @@ export function audited(
         return recorded(unlinked, unlinked !== undefined, 'person_unlinked', linkTarget(unlinked), actor);
       },
     },
+    factors: factorsAs(kind),
+    ownFactors: factorsAs('user'),
   };
 }
 

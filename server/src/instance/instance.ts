@@ -13,12 +13,14 @@ import type { CertificateReader } from '@grantd/core/client_certificates';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
 import { SHARED_OPTIONS } from '@grantd/core/options';
+import { acrValues, refuseUnreachablePolicy } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { flagOf, isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
+import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
 import { clientAccess } from '../data/groups.ts';
 import { applicationClaims, type People, userClaims } from '../data/people.ts';
 import {
@@ -39,6 +41,8 @@ interface InstanceDependents extends SecretDependents {
    * that secret is lost.
    */
   readonly keptPairwiseSecret: number | undefined;
+  /** Number of secrets of authenticator apps, by the index of the secret that encrypts them; -1 if that is lost. */
+  readonly totpSecrets: ReadonlyMap<number, number>;
 }
 
 /** An open database of one issuer, with its secret. The caller closes the database. */
@@ -48,6 +52,8 @@ export interface Instance extends OpenDatabase {
   readonly storage: AdministrableStorage;
   /** The users, for changes that users make to themselves. */
   readonly ownPeople: People;
+  /** Their factors, likewise. */
+  readonly ownFactors: Factors;
   /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} the secret is not set */
@@ -129,6 +135,7 @@ export async function openInstance(
       return {
         ...(await server.operator.secretDependents(await parts.storage.clients.list())),
         keptPairwiseSecret,
+        totpSecrets: await sealsOfTotps(withApis.factors, new ServerSecret<ProgramSecretUse>(secret), issuer),
       };
     },
     async server(onEvent) {
@@ -147,6 +154,7 @@ export async function openInstance(
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();
+        await resealTotps(withApis.factors, new ServerSecret<ProgramSecretUse>(secret), issuer);
         return server;
       } catch (error) {
         return rethrowAsWritten(configuration, error);
@@ -180,17 +188,19 @@ function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument 
 /** Options for which modules are loaded, if the configuration needs them. */
 type LoadedOptions = Pick<
   AuthorizationServerOptions,
-  'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
+  'acrValues' | 'authorizationDetails' | 'clientCertificates' | 'mtlsOrigin'
 >;
 
-/** @throws {ConfigurationRefused} a type of authorization details is invalid */
+/** @throws {ConfigurationRefused} a type of authorization details is invalid, or a server cannot meet its sign-in policy */
 async function loadedOptions(
   configuration: Configuration,
   issuer: string,
   actor: ActorKind,
 ): Promise<LoadedOptions> {
+  if (actor === 'server') refuseUnreachablePolicy(configuration, issuer);
   const details = await detailsTypes(configuration);
   return {
+    acrValues: acrValues(configuration.settings, issuer),
     ...(details !== undefined && { authorizationDetails: details }),
     ...(await certificateOptions(configuration.settings, issuer, actor)),
   };

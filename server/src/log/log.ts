@@ -310,6 +310,20 @@ export const PAGE_REASONS = {
   too_many_attempts: 'Too many wrong passwords for this name from one IP address.',
   too_many_sign_ins: 'Too many password checks are pending.',
   form_foreign: 'The form was not created for this browser, session and request, or it has expired.',
+  passkey_challenge_wrong: 'The passkey’s challenge has expired, or was made for another browser or request.',
+  passkey_challenge_used: 'The passkey’s challenge was already answered.',
+  passkey_unknown: 'No user has this passkey, or it was removed.',
+  passkey_foreign: 'The passkey belongs to another user.',
+  passkey_wrong: 'The passkey’s answer does not verify: wrong origin, RP ID, signature or user verification.',
+  passkey_counter_wrong: 'The passkey’s signature counter did not grow, so it may be a copy.',
+  passkeys_too_many: 'The user has the maximum number of passkeys.',
+  code_wrong: 'The code of the authenticator app is wrong.',
+  code_used: 'The code of the authenticator app was already used.',
+  totp_exists: 'The user already has an authenticator app.',
+  totp_offer_wrong: 'The secret of the authenticator app was not made for this user.',
+  recovery_code_wrong: 'The recovery code is wrong or was already used.',
+  too_many_codes: 'Too many wrong codes for this user.',
+  sign_in_too_old: 'The user signed in too long ago to change how they sign in.',
   request_expired: 'The request has expired or was not started by this server.',
   request_too_long: 'The request is too long for a page URL.',
   client_not_allowed: 'The client is for groups that the user is not in.',
@@ -344,6 +358,7 @@ export type PageReason = keyof typeof PAGE_REASONS;
 export type PageName =
   | Extract<ServerEvent['operation'], 'authorization' | 'logout'>
   | 'login'
+  | 'second'
   | 'select'
   | 'denied'
   | 'consent'
@@ -358,6 +373,7 @@ interface PageEvent {
   readonly type:
     | 'refused'
     | 'signed_in'
+    | 'second_step_begun'
     | 'signed_out'
     | 'session_ended'
     | 'consent_given'
@@ -373,7 +389,11 @@ interface PageEvent {
     | 'account_removed'
     | 'provider_linked'
     | 'provider_unlinked'
-    | 'upstream_logout';
+    | 'upstream_logout'
+    | 'factor_added'
+    | 'factor_removed'
+    | 'recovery_codes_made'
+    | 'recovery_code_used';
   readonly page: PageName;
   readonly requestId: string;
   readonly reason?: PageReason;

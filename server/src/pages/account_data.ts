@@ -13,7 +13,7 @@ import {
 } from './account_security.ts';
 import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { problemBox, revealScript } from './fields.ts';
+import { problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { verifiedForm } from './pending_page.ts';
@@ -86,11 +86,13 @@ async function remove(c: PageContext, parts: PageParts, session: BrowserSession)
 async function exportData(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, consents, grants, links] = await Promise.all([
+  const [sessions, consents, grants, links, passkeys, totp] = await Promise.all([
     parts.browserSessions.ofPerson(person),
     parts.consents.ofSubject(subject),
     parts.grants.grantsOf(subject),
     parts.upstream?.upstream.identities.ofSubject(subject),
+    parts.factors.passkeysOf(subject),
+    parts.factors.totpOf(subject),
   ]);
   const clients = await Promise.all(consents.map(({ clientId }) => parts.clients.get(clientId)));
   const time = (ms: number) => new Date(ms).toISOString();
@@ -105,6 +107,13 @@ async function exportData(c: PageContext, parts: PageParts, session: BrowserSess
         connectedAt: time(linkedAtMs),
       })),
     }),
+    ...(passkeys.length > 0 && {
+      passkeys: passkeys.map(({ name, isBackedUp, createdAtMs, lastUsedAtMs }) => ({
+        ...{ name, isBackedUp, createdAt: time(createdAtMs) },
+        ...(lastUsedAtMs !== undefined && { lastUsedAt: time(lastUsedAtMs) }),
+      })),
+    }),
+    ...(totp !== undefined && { authenticatorAppSince: time(totp.createdAtMs) }),
     sessions: sessions.map(({ userAgent, signedInAtMs, lastSeenAtMs }) => ({
       userAgent,
       signedInAt: time(signedInAtMs),
@@ -201,7 +210,7 @@ ${view.hasNoPassword === true ? '' : currentPasswordField(problem, texts)}
 </section>
 ${revealScript()}`,
     }),
-    runsReveal: true,
+    scripts: [REVEAL_SCRIPT],
   };
 }
 

@@ -11,7 +11,7 @@ import {
 } from './account_security.ts';
 import { named } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { problemBox, revealScript, textField } from './fields.ts';
+import { problemBox, REVEAL_SCRIPT, revealScript, textField } from './fields.ts';
 import { mailsToWait } from './forgot_page.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
@@ -156,6 +156,6 @@ ${currentPasswordField(problem, texts)}
 </div>
 ${revealScript()}`,
     }),
-    runsReveal: true,
+    scripts: [REVEAL_SCRIPT],
   };
 }

@@ -8,6 +8,7 @@ import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { ACCOUNT_PAGES, type AccountPageName, type SealedValues } from './browser_state.ts';
 import type { Page, PageSetting, PersonShown } from './layout.ts';
+import { missingOf } from './missing_step.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 import { redirectToPage } from './pending_page.ts';
 
@@ -23,7 +24,10 @@ export async function openAccount(
   page: AccountPageName,
 ): Promise<BrowserSession | Response> {
   const session = await parts.browserSessions.current(c);
-  return session ?? redirectToPage(c, parts, 'login', { kind: 'account', page, begunAtMs: parts.clock() });
+  const pending = { kind: 'account', page, begunAtMs: parts.clock() } as const;
+  if (session === undefined) return redirectToPage(c, parts, 'login', pending);
+  const missing = await missingOf(parts, session.person, session.amr);
+  return missing?.step === 'second' ? redirectToPage(c, parts, 'second', pending) : session;
 }
 
 /** What every account page shows. */

@@ -5,10 +5,17 @@ import { signIn } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import {
+  FACTORS_SCRIPTS,
+  type FactorsView,
+  factorsHead,
+  factorsSections,
+  factorsView,
+} from './account_factors.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
 import { endOtherSessions } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { passwordField, problemBox, revealScript } from './fields.ts';
+import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { verifiedForm } from './pending_page.ts';
@@ -52,7 +59,8 @@ export function submitSecurity(parts: PageParts) {
       subject,
     });
     // A cookie that somebody has copied ends too.
-    await parts.browserSessions.begin(c, changed);
+    const { amr, signedInAtMs } = session;
+    await parts.browserSessions.begin(c, changed, { amr, signedInAtMs });
     await endOtherSessions(c, parts, session);
     return toAccount(c, parts, session, 'security', { done: 'password_changed' });
   };
@@ -70,6 +78,7 @@ async function securityOf(
     minLength: parts.passwordRules.minLength,
     isOfDirectory: session.person.directoryId !== undefined,
     ...(providers !== undefined && { providers }),
+    factors: await factorsView(c, parts, session),
     ...refused,
   };
   return securityPage(view, pageSetting(c, parts));
@@ -110,23 +119,22 @@ export interface SecurityView extends AccountView {
   readonly minLength: number;
   /** Whether a directory has the password, so that it cannot be changed here. */
   readonly isOfDirectory?: boolean;
+  readonly factors: FactorsView;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
   readonly providers?: ProvidersOfAccount;
 }
 
-/** `/account/security`: fields `current_password` and `new_password`, button `change-password`. */
+/**
+ * `/account/security`: fields `current_password` and `new_password`, button `change-password`; the sections of
+ * `factorsSections`.
+ */
 export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account, passwords } = texts;
-  const { problem, minLength } = view;
+  const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
-  return {
-    ...accountFrame(view, setting, {
-      title: account.pages.security,
-      lead: account.securityText,
-      isProblem: problem !== undefined,
-      body: html`<section aria-labelledby="password">
+  const passwordSection = html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
 ${
   view.isOfDirectory === true
@@ -142,11 +150,19 @@ ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.new
 </div>
 `
 }
-</section>
+</section>`;
+  const sections = factorsSections(factors, texts);
+  return {
+    ...accountFrame(view, setting, {
+      title: account.pages.security,
+      lead: account.securityText,
+      isProblem: problem !== undefined,
+      body: html`${factorsHead(factors, texts)}
+${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
 ${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
 ${view.isOfDirectory === true ? '' : revealScript()}`,
     }),
-    runsReveal: view.isOfDirectory !== true,
+    scripts: [...FACTORS_SCRIPTS, ...(view.isOfDirectory === true ? [] : [REVEAL_SCRIPT])],
     // The forms of providers lead to them.
     formMayLeave: view.providers !== undefined,
   };

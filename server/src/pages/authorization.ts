@@ -1,9 +1,12 @@
 import type { AuthorizationRefusal } from '@grantd/core';
 import { covers } from '../data/consents.ts';
+import { acrOf } from '../people/acr.ts';
 import { counts, isExempt, isReachedAlone, requiredConsent } from '../people/consents.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
 import type { PendingAuthorization } from './browser_state.ts';
+import { PageProblem } from './error_page.ts';
 import { toClient } from './leaving_page.ts';
+import { isFresh, missingOf } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf, toResponse } from './page_parts.ts';
 import { type AuthorizationPage, openAuthorizationPage, redirectToPage } from './pending_page.ts';
 
@@ -29,7 +32,7 @@ export function authorizePage(parts: PageParts) {
 
 /** The next page before the client gets its answer, or the session that the answer is about. */
 export type Step =
-  | { readonly page: 'login' | 'select' | 'denied' | 'consent' }
+  | { readonly page: 'login' | 'select' | 'denied' | 'second' | 'enrol' | 'unmet' | 'consent' }
   | { readonly page: undefined; readonly session: BrowserSession };
 
 /** Errors for clients that allow no page (OpenID Connect Core §3.1.2.6, RFC 6749 §4.1.2.1). */
@@ -37,8 +40,16 @@ const WITHOUT_PAGE = {
   login: 'login_required',
   select: 'account_selection_required',
   denied: 'access_denied',
+  second: 'login_required',
+  enrol: 'interaction_required',
+  unmet: 'unmet_authentication_requirements',
   consent: 'consent_required',
 } as const satisfies Record<NonNullable<Step['page']>, AuthorizationRefusal>;
+
+const DESCRIPTIONS: Partial<Record<AuthorizationRefusal, string>> = {
+  access_denied: 'the user may not use this client',
+  unmet_authentication_requirements: 'this server cannot meet the requested authentication context',
+};
 
 /** Continues to the next page or back to the client. */
 export async function proceed(
@@ -53,11 +64,14 @@ export async function proceed(
     const answer = await answerWithCode(c, parts, page, step.session);
     return answer ?? proceed(c, parts, page, undefined);
   }
-  if (!authorization.prompt.includes('none')) return redirectToPage(c, parts, step.page, pending);
+  if (!authorization.prompt.includes('none') && step.page !== 'unmet') {
+    if (step.page !== 'enrol') return redirectToPage(c, parts, step.page, pending);
+    return toEnrolment(c, parts, pending);
+  }
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
-  const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
-  const description =
-    code === 'access_denied' ? 'the user may not use this client' : 'a page would have to be shown';
+  const isUnmet = step.page === 'unmet' && !authorization.prompt.includes('none');
+  const code = isKnown || isUnmet ? WITHOUT_PAGE[step.page] : 'login_required';
+  const description = DESCRIPTIONS[code] ?? 'a page would have to be shown';
   const { server } = parts;
   const refusal = await server.authorization.refuse(authorization, code, description, requestIdOf(c));
   return toClient(c, parts, refusal, authorization.uiLocales);
@@ -76,7 +90,22 @@ export async function nextStep(
   const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
   if (!(await parts.mayUse(session.person.subject, authorization.client))) return { page: 'denied' };
+  const missing = await missingOf(parts, session.person, session.amr, authorization);
+  // Only a user who has just signed in may add a factor.
+  if (missing?.step === 'enrol' && !isFresh(parts, session)) return { page: 'login' };
+  if (missing !== undefined) return { page: missing.step };
   return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
+}
+
+/** Leads to the page on which the user adds a factor, and back here. */
+async function toEnrolment(
+  c: PageContext,
+  { pendingRequests, basePath }: PageParts,
+  pending: PendingAuthorization,
+): Promise<Response> {
+  const sealed = await pendingRequests.seal(pending);
+  if (sealed === undefined) throw new PageProblem('authorization', 'request_too_long');
+  return c.redirect(`${basePath}/account/security?pending=${sealed}`, 303);
 }
 
 /**
@@ -162,10 +191,12 @@ export async function answerWithCode(
     sid: await server.sessionIdentifier(authorization.client, session.id),
   };
   if (!(await sessions.addClient(session.id, parties.clientId, names))) return undefined;
+  const acr = acrOf(session.amr, authorization.acrValues);
   const approval = {
     subject,
     username: name,
     authTime: Math.floor(session.signedInAtMs / 1000),
+    ...(acr !== undefined && { acr }),
     amr: session.amr,
     sessionId: session.id,
     isStillApproved,

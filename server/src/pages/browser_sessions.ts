@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { People, Person } from '../data/people.ts';
 import type { Sessions, StoredSession } from '../data/sessions.ts';
 import { newIdentifier } from '../data/tables.ts';
+import { METHODS } from '../people/acr.ts';
 import type { SessionEnd, SessionEnding } from '../people/sessions.ts';
 import type { Cookies } from './browser_state.ts';
 
@@ -15,9 +16,6 @@ const MAX_USER_AGENT = 300;
 
 /** Minimum time between two updates of the last use. */
 const TOUCH_INTERVAL_MS = 60_000;
-
-/** RFC 8176 §2. */
-const BY_PASSWORD = ['pwd'];
 
 /** A session of a signed-in user in a browser. */
 export interface BrowserSession {
@@ -32,6 +30,8 @@ export interface BrowserSession {
 export interface HowSignedIn {
   /** RFC 8176. */
   readonly amr: readonly string[];
+  /** Default: now. A further step keeps the time of the earlier one. */
+  readonly signedInAtMs?: number;
   /** Called with the session before the browser gets it. */
   readonly begun?: (sessionId: string) => Promise<void>;
 }
@@ -78,13 +78,13 @@ export class BrowserSessions {
   /**
    * Signs a user in with a new secret. A user who signs in again continues the same session, so that signing out still
    * reaches everything opened before. A different user ends the previous user’s session.
-   * @param person the user at the time of the password check
+   * @param person the user at the time of the check
    * @returns `undefined` if the password has changed since or the user is disabled
    */
   async begin(
     c: Context,
     person: Person,
-    how: HowSignedIn = { amr: BY_PASSWORD },
+    how: HowSignedIn = { amr: METHODS.password },
   ): Promise<BegunSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
     const nowMs = clock();
@@ -92,12 +92,12 @@ export class BrowserSessions {
     const signIn = {
       amr: how.amr,
       userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
-      signedInAtMs: nowMs,
+      signedInAtMs: how.signedInAtMs ?? nowMs,
+      lastSeenAtMs: nowMs,
     };
     const fresh: StoredSession = {
       id: newIdentifier(),
       subject: person.subject,
-      lastSeenAtMs: nowMs,
       ...signIn,
     };
 
@@ -120,9 +120,9 @@ export class BrowserSessions {
     const isOwnOver = prior?.subject === person.subject && this.#isExpired(prior); // its tokens expire on their own
     const ended = continues || prior === undefined || isOwnOver ? [] : await ending.end(prior);
     const { id } = continues ? prior : fresh;
-    const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
+    const session = { id, person, signedInAtMs: signIn.signedInAtMs, amr: signIn.amr };
     // Disabling the user at the same time either ends this session or is detected here.
-    if (await this.#isVoid(person.subject, nowMs)) {
+    if (await this.#isVoid(person.subject, signIn.signedInAtMs)) {
       await ending.end({ id, subject: person.subject });
       return undefined;
     }

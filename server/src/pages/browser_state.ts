@@ -1,7 +1,8 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import type { Person } from '../data/people.ts';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../data/secrets.ts';
 
 /** Values that the browser stores but can neither read nor change: sealed JSON, with a separate key per use. */
@@ -194,6 +195,64 @@ export class OpenedLink {
   }
 }
 
+const SECOND_COOKIE = 'grantd_second';
+const SECOND_COOKIE_SECONDS = 10 * 60;
+
+/** A user who has entered the right password and owes a second factor. */
+export interface HalfSignIn {
+  readonly subject: string;
+  /** Digest of the stored password hash. A changed password ends the sign-in. */
+  readonly password: string;
+}
+
+/**
+ * Keeps the first half of a sign-in in the browser, sealed and tied to the request that needs it. It opens nothing: the
+ * session begins after the second half.
+ */
+export class HalfSignIns {
+  readonly #cookies: Cookies;
+  readonly #values: SealedValues;
+  readonly #clock: () => number;
+
+  constructor(cookies: Cookies, secret: ProgramSecret, clock: () => number) {
+    this.#cookies = cookies;
+    this.#values = new SealedValues(secret, 'second_step');
+    this.#clock = clock;
+  }
+
+  /** @param request the sealed request in the page’s URL */
+  async set(c: Context, { subject, passwordHash }: Person, request: string): Promise<void> {
+    const value = {
+      ...{ subject, password: digestOf(passwordHash), request: digestOf(request) },
+      endsAtMs: this.#clock() + SECOND_COOKIE_SECONDS * 1000,
+    };
+    this.#cookies.set(c, SECOND_COOKIE, await this.#values.seal(value), SECOND_COOKIE_SECONDS);
+  }
+
+  async get(c: Context, request: string): Promise<HalfSignIn | undefined> {
+    const cookie = this.#cookies.get(c, SECOND_COOKIE);
+    const value = cookie === undefined ? undefined : await this.#values.open(cookie);
+    if (!isJsonObject(value) || value.request !== digestOf(request)) return undefined;
+    const { subject, password, endsAtMs } = value;
+    if (typeof subject !== 'string' || typeof password !== 'string' || typeof endsAtMs !== 'number')
+      return undefined;
+    return endsAtMs > this.#clock() ? { subject, password } : undefined;
+  }
+
+  forget(c: Context): void {
+    if (this.#cookies.get(c, SECOND_COOKIE) !== undefined) this.#cookies.remove(c, SECOND_COOKIE);
+  }
+
+  /** Whether the password is still the one that the user has entered. */
+  isCurrent({ password }: HalfSignIn, { passwordHash }: Person): boolean {
+    return password === digestOf(passwordHash);
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
 /** Maximum time to sign in and consent. */
 const MAX_AGE_MS = 60 * 60 * 1000;
 
@@ -231,6 +290,8 @@ export interface PendingAccount {
   readonly kind: 'account';
   readonly page: AccountPageName;
   readonly begunAtMs: number;
+  /** Whether the user must have signed in recently. */
+  readonly isFresh?: true;
 }
 
 /**
@@ -264,7 +325,7 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
     const page = [...ACCOUNT_PAGES, 'email' as const].find((one) => one === value.page) ?? 'overview';
-    return { kind, page, begunAtMs };
+    return { kind, page, begunAtMs, ...(value.isFresh === true && { isFresh: true as const }) };
   }
   if (!isParameters(parameters)) return undefined;
   if (kind === 'logout') return { kind, parameters, begunAtMs };

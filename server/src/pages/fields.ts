@@ -54,7 +54,7 @@ export function problemBox(text: string | Html): Html {
   return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${text}</span></p>`;
 }
 
-/** The only script of any page. Its hash is in the policy of the pages that have it. */
+/** Shows a typed password. Its hash is in the policy of the pages that have it. */
 export const REVEAL_SCRIPT = `
 for (const button of document.querySelectorAll('button.reveal')) {
   const field = document.getElementById(button.getAttribute('aria-controls'));

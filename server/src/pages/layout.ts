@@ -5,15 +5,14 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../texts/html.ts';
 import { type Language, languageFor } from '../texts/texts.ts';
 import { type Brand, isOwnLogo, paletteOf, tabIcon } from './brand.ts';
-import { REVEAL_SCRIPT } from './fields.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 import { STYLE } from './style.ts';
 
-/** Renders a page that runs at most the one script of this server, is not cached or framed, and sends no referrer. */
+/** Renders a page that runs no scripts except its own, is not cached or framed, and sends no referrer. */
 export async function renderPage(c: Context, page: Page): Promise<Response> {
   for (const [name, value] of Object.entries(page.headers ?? {})) c.header(name, String(value));
   const style = styleOf(page);
-  c.header('content-security-policy', contentSecurityPolicy(style, page.formMayLeave, page.runsReveal));
+  c.header('content-security-policy', contentSecurityPolicy(style, page.formMayLeave, page.scripts));
   c.header('content-language', page.language);
   c.header('cache-control', 'no-store');
   c.header('x-content-type-options', 'nosniff');
@@ -58,11 +57,15 @@ export function styleOf({ color, operator }: Page): string {
  * The Content-Security-Policy. Chromium applies `form-action` to every redirect after a form. If these lead to an
  * application, its further redirects are unknown, so the directive is omitted. All inserted text is escaped.
  */
-export function contentSecurityPolicy(style: string, formMayLeave = false, runsReveal = false): string {
+export function contentSecurityPolicy(
+  style: string,
+  formMayLeave = false,
+  scripts: readonly string[] = [],
+): string {
   return [
     "default-src 'none'",
-    ...(runsReveal ? [`script-src '${hashOf(REVEAL_SCRIPT)}'`] : []),
-    `style-src '${hashOf(style)}'`,
+    ...(scripts.length > 0 ? [`script-src ${scripts.map(sourceOf).join(' ')}`] : []),
+    `style-src ${sourceOf(style)}`,
     "img-src 'self' data:",
     ...(formMayLeave ? [] : ["form-action 'self'"]),
     "frame-ancestors 'none'",
@@ -70,8 +73,8 @@ export function contentSecurityPolicy(style: string, formMayLeave = false, runsR
   ].join('; ');
 }
 
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
+function sourceOf(content: string): string {
+  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
 }
 
 /** Settings that every page of a request shares. */
@@ -95,8 +98,8 @@ export interface Page extends PageSetting {
   readonly status?: ContentfulStatusCode;
   /** Whether the page’s form may lead to an application. */
   readonly formMayLeave?: boolean;
-  /** Whether the page has the script that shows a typed password. */
-  readonly runsReveal?: boolean;
+  /** The contents of the scripts in the body. */
+  readonly scripts?: readonly string[];
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 

@@ -10,7 +10,7 @@ import { textsIn } from '../texts/texts.ts';
 import { named } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
 import { PageProblem } from './error_page.ts';
-import { passwordField, problemBox, revealScript, textField } from './fields.ts';
+import { passwordField, problemBox, REVEAL_SCRIPT, revealScript, textField } from './fields.ts';
 import { type FormShown, type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { verifiedForm } from './pending_page.ts';
@@ -218,7 +218,7 @@ export function linkFormPage(view: LinkView, setting: PageSetting): Page {
     ...setting,
     title: problem === undefined ? words.title : texts.problemTitle(words.title),
     namesOperator: true,
-    runsReveal: true,
+    scripts: [REVEAL_SCRIPT],
     body: html`<header>
 <p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${words.title}</h1>

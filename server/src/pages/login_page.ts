@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
 import type { Person } from '../data/people.ts';
+import { METHODS } from '../people/acr.ts';
+import type { Challenge, PasskeyAnswer } from '../people/passkeys.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { pathOfAccountPage } from './account_frame.ts';
 import {
   applicationLinks,
   applicationShown,
@@ -15,9 +16,8 @@ import {
 } from './application_shown.ts';
 import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
-import { type BegunSession, signInName } from './browser_sessions.ts';
-import type { PendingAccount } from './browser_state.ts';
-import { revealButton, revealScript } from './fields.ts';
+import { REVEAL_SCRIPT, revealButton, revealScript } from './fields.ts';
+import { cancelSignIn, clientIdOf, finishSignIn, toAccountPage } from './finish_sign_in.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -27,9 +27,17 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { toClient } from './leaving_page.ts';
+import { isFresh, missingOf } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
-import { type AuthorizationPage, openPendingPage, type PendingPage, verifiedForm } from './pending_page.ts';
+import {
+  PASSKEY_SCRIPT,
+  type PasskeySignInRefusal,
+  passkeyAnswer,
+  passkeyForm,
+  passkeyScript,
+  signInWithPasskey,
+} from './passkey_form.ts';
+import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
 import { type ProviderButton, providerButtons } from './provider_page.ts';
 import { beginAtHome, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
 
@@ -46,10 +54,18 @@ const PROBLEMS = {
   directory_name_refused: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
   too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
+  passkey_unknown: { problem: 'passkey_refused', status: 403 },
+  passkey_foreign: { problem: 'passkey_refused', status: 403 },
+  passkey_wrong: { problem: 'passkey_refused', status: 403 },
+  passkey_counter_wrong: { problem: 'passkey_refused', status: 403 },
+  passkeys_too_many: { problem: 'passkey_refused', status: 403 },
+  passkey_challenge_wrong: { problem: 'passkey_too_late', status: 403 },
+  passkey_challenge_used: { problem: 'passkey_too_late', status: 403 },
 } as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;
 
 type Refusal =
   | Exclude<SignIn, { person: unknown }>
+  | { readonly refused: PasskeySignInRefusal; readonly subject?: string }
   | { readonly refused: 'person_not_expected' | 'person_changed' };
 
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
@@ -59,7 +75,12 @@ export function showLogin(parts: PageParts) {
     const page = await openPendingPage(c, parts, 'login');
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
-    if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
+    if (!('authorization' in page)) {
+      if (page.pending.isFresh && !isFresh(parts, session)) return renderForm(c, parts, page);
+      const missing = await missingOf(parts, session.person, session.amr);
+      if (missing?.step === 'second') return redirectToPage(c, parts, 'second', page.pending);
+      return toAccountPage(c, parts, page.pending);
+    }
     const isDone = (await nextStep(parts, page, session)).page !== 'login';
     return isDone ? proceed(c, parts, page, session) : renderForm(c, parts, page);
   };
@@ -67,56 +88,66 @@ export function showLogin(parts: PageParts) {
 
 /** `POST /login`: continues, or shows the form again. */
 export function submitLogin(parts: PageParts) {
-  const { knownBrowsers, requestLog } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     const clientId = clientIdOf(page);
     const form = await verifiedForm(c, parts, { page: 'login', about: [page.sealed], clientId });
-    if (form.get('decision') === 'cancel' && 'authorization' in page) return cancel(c, parts, page);
+    if (form.get('decision') === 'cancel' && 'authorization' in page) return cancelSignIn(c, parts, page);
     const username = form.get('username') ?? '';
-    if (!form.has('password') && isIdentifierFirst(parts))
+    const answer = passkeyAnswer(form);
+    if (answer === undefined && !form.has('password') && isIdentifierFirst(parts))
       return (await beginAtHome(c, parts, page, username)) ?? renderForm(c, parts, page, { username });
-    const checked = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
-    const outcome = 'refused' in checked ? checked : await begin(c, parts, checked.person);
     const event = {
       page: 'login',
       requestId: requestIdOf(c),
       ...(clientId !== undefined && { clientId }),
     } as const;
-    if ('refused' in outcome) {
-      requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
-      return renderForm(c, parts, page, { username, refusal: outcome });
+    const refuse = (refusal: Refusal) => {
+      const { refused: reason } = refusal;
+      const about = 'subject' in refusal && refusal.subject !== undefined && { subject: refusal.subject };
+      parts.requestLog.pageEvent({ ...event, type: 'refused', reason, ...about });
+      return renderForm(c, parts, page, { username, refusal });
+    };
+    const checked =
+      answer === undefined
+        ? await attempt(c, parts, page, { username, password: form.get('password') ?? '' })
+        : await attemptWithPasskey(parts, page, answer);
+    if ('refused' in checked) return refuse(checked);
+    const { person, how } = checked;
+    const authorization = 'authorization' in page ? page.authorization : undefined;
+    if ((await missingOf(parts, person, how.amr, authorization))?.step === 'second') {
+      await parts.halfSignIns.set(c, person, page.sealed);
+      parts.requestLog.pageEvent({ ...event, type: 'second_step_begun', subject: person.subject });
+      return c.redirect(`${parts.basePath}/login/second?pending=${page.sealed}`, 303);
     }
-    const { session, ended } = outcome;
-    const { subject } = session.person;
-    await knownBrowsers.recordUser(c, subject);
-    requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
-    void parts.notifyClients(ended);
-    if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
-    const pending = { ...page.pending, signIn: signInName(session) };
-    return proceed(c, parts, { ...page, pending }, session);
+    const finished = await finishSignIn(c, parts, page, person, { page: 'login', ...how });
+    return finished ?? refuse({ refused: 'person_changed' });
   };
 }
 
-/** Continues to the account page that the user wanted to see. */
-function toAccountPage(c: PageContext, { basePath }: PageParts, { page }: PendingAccount): Response {
-  return c.redirect(`${basePath}/account${pathOfAccountPage(page)}`, 303);
+/** A user who has signed in. */
+interface Checked {
+  readonly person: Person;
+  readonly how: { readonly amr: readonly string[]; readonly isStillThere?: () => Promise<boolean> };
 }
 
-/** Returns to the client without signing in. The client learns nothing about the user. */
-async function cancel(
-  c: PageContext,
+/** A passkey is both factors in one (WebAuthn §4, user verification). */
+async function attemptWithPasskey(
   parts: PageParts,
-  { authorization }: AuthorizationPage,
-): Promise<Response> {
-  const description = 'the person cancelled the sign-in';
-  const refusal = await parts.server.authorization.refuse(
-    authorization,
-    'access_denied',
-    description,
-    requestIdOf(c),
-  );
-  return toClient(c, parts, refusal, authorization.uiLocales);
+  page: PendingPage,
+  answer: PasskeyAnswer,
+): Promise<Checked | Refusal> {
+  const outcome = await signInWithPasskey(parts, answer);
+  if ('refused' in outcome) return outcome;
+  const { person, passkey } = outcome;
+  if (!(await isExpected(parts, page, person))) return { refused: 'person_not_expected' };
+  const isStillThere = async () => (await parts.factors.passkey(passkey.id)) !== undefined;
+  return { person, how: { amr: METHODS.passkey, isStillThere } };
+}
+
+/** OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one. */
+async function isExpected({ server }: PageParts, page: PendingPage, { subject }: Person): Promise<boolean> {
+  return !('authorization' in page) || server.authorization.isExpectedUser(page.authorization, subject);
 }
 
 async function attempt(
@@ -124,23 +155,11 @@ async function attempt(
   parts: PageParts,
   page: PendingPage,
   { username, password }: { readonly username: string; readonly password: string },
-): Promise<{ readonly person: Person } | Refusal> {
+): Promise<Checked | Refusal> {
   const outcome = await signIn(parts.signInParts, username, password, placeFinder(c, parts));
-  if ('refused' in outcome || !('authorization' in page)) return outcome;
-  // OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one.
-  const isExpected = await parts.server.authorization.isExpectedUser(
-    page.authorization,
-    outcome.person.subject,
-  );
-  return isExpected ? outcome : { refused: 'person_not_expected' };
-}
-
-async function begin(
-  c: PageContext,
-  { browserSessions }: PageParts,
-  person: Person,
-): Promise<BegunSession | Refusal> {
-  return (await browserSessions.begin(c, person)) ?? { refused: 'person_changed' };
+  if ('refused' in outcome) return outcome;
+  if (!(await isExpected(parts, page, outcome.person))) return { refused: 'person_not_expected' };
+  return { person: outcome.person, how: { amr: METHODS.password } };
 }
 
 async function renderForm(
@@ -160,9 +179,13 @@ async function renderForm(
   const username = typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? ''));
   // A user with a provider of their own has no password to type.
   const asksOnlyName = typed === undefined && again === undefined && isIdentifierFirst(parts, username);
+  const formToken = await parts.formTokens.make(c, 'login', page.sealed);
+  // Offers passkeys only if there are any.
+  const hasPasskeys = parts.passkeys !== undefined && (await parts.factors.hasPasskeys());
+  const challenge = hasPasskeys ? await parts.passkeys?.signInChallenge(formToken) : undefined;
   const view = {
     action: `${parts.basePath}/login?pending=${page.sealed}${isOther ? '&other' : ''}`,
-    formToken: await parts.formTokens.make(c, 'login', page.sealed),
+    formToken,
     username,
     ...(asksOnlyName && { asksOnlyName }),
     ...(authorization !== undefined && {
@@ -172,6 +195,7 @@ async function renderForm(
     ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     ...(parts.isSignUpOpen && { signUp: `${parts.basePath}/sign-up` }),
     ...(providers !== undefined && { providers }),
+    ...(challenge !== undefined && { challenge }),
     ...(shown !== undefined && { problem: shown.problem }),
     ...(wait !== undefined && { secondsToWait: wait }),
   };
@@ -189,9 +213,14 @@ async function expectedSession(
   { browserSessions, server, basePath }: PageParts,
   page: PendingPage,
 ): Promise<SignInAgain | undefined> {
-  if (!('authorization' in page)) return undefined;
-  const { authorization, sealed } = page;
+  const { sealed } = page;
   const session = await browserSessions.current(c);
+  const changePerson = `${basePath}/login?pending=${sealed}&other`;
+  if (!('authorization' in page)) {
+    if (session === undefined || page.pending.isFresh !== true) return undefined;
+    return { person: personShown(session.person), reason: 'requested', changePerson };
+  }
+  const { authorization } = page;
   if (
     session === undefined ||
     !(await server.authorization.isExpectedUser(authorization, session.person.subject))
@@ -201,12 +230,8 @@ async function expectedSession(
   return {
     person: personShown(session.person),
     reason: isRequested ? 'requested' : 'tooLongAgo',
-    changePerson: `${basePath}/login?pending=${sealed}&other`,
+    changePerson,
   };
-}
-
-function clientIdOf(page: PendingPage): string | undefined {
-  return 'authorization' in page ? page.authorization.client.id : undefined;
 }
 
 type SignInProblem = keyof Texts['signIn']['problems'];
@@ -227,6 +252,8 @@ export interface SignInView extends FormShown {
   readonly signUp?: string;
   /** Identity providers at which the user can sign in. */
   readonly providers?: readonly ProviderButton[];
+  /** Absent if no user has a passkey. */
+  readonly challenge?: Challenge;
   /** Present if a signed-in user must enter the password again. */
   readonly again?: SignInAgain;
 }
@@ -240,17 +267,18 @@ interface SignInAgain {
 
 /**
  * `/login`: fields `username` and, unless it comes later, `password`, button `login-submit`; for an application also the
- * button `login-cancel`, which sends the field `decision` as `cancel`. The page shows only the operator’s brand, because
- * the password goes to the operator.
+ * button `login-cancel`, which sends the field `decision` as `cancel`; with passkeys the button `passkey-submit`. The
+ * page shows only the operator’s brand, because the password goes to the operator.
  */
 export function signInPage(view: SignInView, setting: PageSetting): Page {
-  const { application, again, problem } = view;
+  const { application, again, problem, challenge } = view;
   const texts = textsIn(setting.language);
   const title = again === undefined ? texts.signIn.title : texts.signIn.titleAgain;
   return {
     ...setting,
     title: problem === undefined ? title : texts.problemTitle(title),
     namesOperator: true,
+    scripts: [...(challenge === undefined ? [] : [PASSKEY_SCRIPT]), REVEAL_SCRIPT],
     body: html`<header>
 <p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${title}</h1>
@@ -260,12 +288,13 @@ ${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
+${challenge === undefined ? '' : passkeyForm({ ...view, challenge, isAutofilled: again === undefined, button: { id: 'passkey-submit', text: texts.passkeys.signIn } }, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
 ${providerButtons(view.providers, view.formToken, texts)}
 ${otherWays(view, texts)}
 ${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}
+${challenge === undefined ? '' : passkeyScript()}
 ${revealScript()}`,
-    runsReveal: true,
   };
 }
 
@@ -304,7 +333,7 @@ function problemBox({ secondsToWait }: SignInView, problem: SignInProblem, texts
 }
 
 function form(view: SignInView, texts: Texts): Html {
-  const { action, formToken, username, problem, again, asksOnlyName = false } = view;
+  const { action, formToken, username, problem, again, challenge, asksOnlyName = false } = view;
   const describedBy = problem === undefined ? '' : html` aria-describedby="problem"`;
   const isInvalid = problem === 'credentials_wrong' ? html` aria-invalid="true"` : '';
   const focus = html` autofocus`;
@@ -312,7 +341,7 @@ function form(view: SignInView, texts: Texts): Html {
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">
 <label for="username">${asksOnlyName ? texts.forgot.usernameOrEmail : texts.signIn.username}</label>
-<input id="username" name="username" value="${username}" autocomplete="username" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
+<input id="username" name="username" value="${username}" autocomplete="${challenge === undefined ? 'username' : 'username webauthn'}" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="256" required${again === undefined ? '' : html` readonly`}${describedBy}${isInvalid}${nameFirst ? focus : ''}>
 ${
   asksOnlyName
     ? ''

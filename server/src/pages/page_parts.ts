@@ -16,14 +16,18 @@ import type { DetailsType } from '../config/details_types.ts';
 import { networkCheck } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
+import type { Factors } from '../data/factors.ts';
 import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
 import type { RequestLog } from '../log/log.ts';
+import type { SignInPolicy } from '../people/acr.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
+import type { Passkeys } from '../people/passkeys.ts';
 import type { Place } from '../people/password_hasher.ts';
 import type { PasswordRules } from '../people/passwords.ts';
 import type { PersonRemoval } from '../people/removal.ts';
+import type { SecondFactors } from '../people/second_factors.ts';
 import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
 import type { AttemptLimit, SignInParts } from '../people/sign_in.ts';
@@ -33,6 +37,7 @@ import type { BrowserSessions } from './browser_sessions.ts';
 import type {
   Cookies,
   FormTokens,
+  HalfSignIns,
   KnownBrowsers,
   OpenedLink,
   PendingRequests,
@@ -75,6 +80,12 @@ export interface PageParts {
   readonly signUpDomains: readonly string[] | undefined;
   /** `undefined` if no identity provider is configured. */
   readonly upstream: UpstreamParts | undefined;
+  readonly factors: Factors;
+  /** `undefined` if passkeys are off, or browsers offer none at this issuer. */
+  readonly passkeys: Passkeys | undefined;
+  readonly secondFactors: SecondFactors;
+  readonly halfSignIns: HalfSignIns;
+  readonly signInPolicy: SignInPolicy;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
+import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
@@ -11,9 +12,11 @@ import type { RequestLog } from '../log/log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
 import { AccessEnding } from '../people/groups.ts';
+import { Passkeys } from '../people/passkeys.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { PasswordRules } from '../people/passwords.ts';
 import { PersonRemoval } from '../people/removal.ts';
+import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimit } from '../people/sign_in.ts';
@@ -21,6 +24,7 @@ import type { Upstream } from '../people/upstream.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
 import { showEmail, submitEmail } from './account_email.ts';
+import { showFactors, submitFactors } from './account_factors.ts';
 import { showAccount, submitAccount } from './account_overview.ts';
 import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
@@ -30,6 +34,7 @@ import { BrowserSessions } from './browser_sessions.ts';
 import {
   Cookies,
   FormTokens,
+  HalfSignIns,
   KnownBrowsers,
   OpenedLink,
   PendingRequests,
@@ -50,6 +55,7 @@ import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
 import type { PageEnvironment, PageParts } from './page_parts.ts';
 import { clientAddress, readRequest } from './page_parts.ts';
+import { showSecond, submitSecond } from './second_page.ts';
 import {
   receiveAnswer,
   receiveLogout,
@@ -85,6 +91,7 @@ type PageData = Pick<
   | 'people'
   | 'groups'
   | 'ownPeople'
+  | 'ownFactors'
   | 'sessions'
   | 'consents'
   | 'scopeTexts'
@@ -113,7 +120,8 @@ export function openPages(
   const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   const hasher = new PasswordHasher();
-  const { ownPeople } = instance;
+  const { ownPeople, ownFactors: factors } = instance;
+  const rpId = rpIdOf(settings, issuer);
   const partsOfPages: PageParts = {
     server,
     requestLog,
@@ -152,6 +160,16 @@ export function openPages(
           access: new AccessEnding({ people, clock, groups: instance.groups, storage: instance.storage }),
         }),
     },
+    factors,
+    passkeys:
+      rpId === undefined
+        ? undefined
+        : new Passkeys({ issuer, rpId, rpName: operator.name ?? rpId, factors, secret, clock }),
+    secondFactors: new SecondFactors({
+      ...{ issuer, issuerName: operator.name ?? new URL(issuer).host, factors, attempts, secret, clock },
+    }),
+    halfSignIns: new HalfSignIns(cookies, secret, clock),
+    signInPolicy: settings.signInPolicy,
     clientAddress: clientAddress(settings.trustedProxies ?? []),
     ownPeople,
     selfService: new SelfService({
@@ -203,6 +221,7 @@ function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
   app.get(at('/'), showHome(parts)).all(refuseForReading);
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
+  app.get(at('/login/second'), showSecond(parts)).post(submitSecond(parts)).all(refuseForForms);
   app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(refuseForForms);
   app.get(at('/denied'), showDenied(parts)).post(submitDenied(parts)).all(refuseForForms);
   app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseForForms);
@@ -214,6 +233,7 @@ function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
     .post(submitApplications(parts))
     .all(refuseForForms);
   app.get(at('/account/security'), showSecurity(parts)).post(submitSecurity(parts)).all(refuseForForms);
+  app.get(at('/account/factors'), showFactors(parts)).post(submitFactors(parts)).all(refuseForForms);
   app.get(at('/account/data'), showData(parts)).post(submitData(parts)).all(refuseForForms);
   if (parts.mail !== undefined) {
     const { queue, links } = parts.mail;

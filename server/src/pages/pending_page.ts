@@ -55,7 +55,7 @@ export async function redirectToPage(
 ): Promise<Response> {
   const sealed = await pendingRequests.seal(pending);
   if (sealed === undefined) throw new PageProblem(page, 'request_too_long');
-  const path = page === 'authorization' ? 'authorize' : page;
+  const path = page === 'authorization' ? 'authorize' : page === 'second' ? 'login/second' : page;
   return c.redirect(`${basePath}/${path}?pending=${sealed}`, 303);
 }
 

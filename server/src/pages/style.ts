@@ -17,7 +17,7 @@ footer {
 .narrow main { max-width: 27rem; }
 .wide main { max-width: 46rem; }
 
-h1, h2, h3, p, ul, dl, dd, form { margin: 0; }
+h1, h2, h3, p, ul, ol, dl, dd, form { margin: 0; }
 ul { padding: 0; list-style: none; }
 h1 { font-size: 1.625rem; line-height: 1.25; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
 h1.long { font-size: 1.25rem; line-height: 1.35; }
@@ -153,6 +153,15 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 .wide section + section { margin-top: 2.5rem; }
 .fields { max-width: 27rem; margin-top: 1rem; }
 #end-other-sessions { margin-top: .5rem; }
+.note + form, .lead + form, .note + .entries { margin-top: 1rem; }
+form > .note + button { margin-top: .75rem; }
+.entry > details { margin-top: -.25rem; }
+.entries details button { grid-column: 1; }
+.entry > details > form, section > details > form { display: grid; gap: .75rem; }
+.qr { display: block; width: 100%; max-width: 16rem; margin-bottom: 1rem; border: 1px solid var(--line); border-radius: .625rem; }
+#totp-secret { font-size: 1rem; }
+.recovery-codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: .5rem 1.5rem; padding: 1rem; list-style: none; border: 1px solid var(--line); border-radius: .625rem; }
+.recovery-codes code { font-size: 1rem; }
 
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
 .developers h2 { font-size: inherit; }
@@ -176,6 +185,7 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
   .entries > li { grid-template-columns: 3rem minmax(0, 1fr) auto; }
   .entries :is(button, .button) { grid-column: 3; justify-self: end; }
   .entries li > form { grid-column: 3; }
+  .entries details button { grid-column: 1; justify-self: start; }
   .wide :is(button, .button) { width: auto; }
   .profile > div { display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: 1rem; }
 }

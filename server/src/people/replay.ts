@@ -3,7 +3,7 @@ import type { OpenDatabase } from '../data/database.ts';
 import { PersonRemoval } from './removal.ts';
 import { SessionEnding } from './sessions.ts';
 
-type Replayed = Pick<OpenDatabase, 'storage' | 'people' | 'sessions' | 'consents'>;
+type Replayed = Pick<OpenDatabase, 'storage' | 'people' | 'sessions' | 'consents' | 'factors'>;
 
 /** What a replay did to a restored database, and what it could not do. */
 export interface ReplayOutcome {
@@ -37,7 +37,13 @@ export async function replay(database: Replayed, events: readonly EventRecord[])
 /** Applies an event to its target. @returns `unknown` if the target was created after the backup */
 type Step = (target: string) => Promise<'unknown' | undefined>;
 
-function stepsOn({ storage, people, sessions, consents }: Replayed): Partial<Record<EventType, Step>> {
+function stepsOn({
+  storage,
+  people,
+  sessions,
+  consents,
+  factors,
+}: Replayed): Partial<Record<EventType, Step>> {
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
   const revokeAll =
@@ -65,6 +71,10 @@ function stepsOn({ storage, people, sessions, consents }: Replayed): Partial<Rec
     subject_enabled: setDisabled('subject', false),
     async person_removed(subject) {
       await removal.remove(subject);
+      return undefined;
+    },
+    async person_factors_reset(subject) {
+      await factors.reset(subject);
       return undefined;
     },
     grant_revoked: revokeAll('grant'),

@@ -11,6 +11,7 @@ const LINES = {
   done: '<circle cx="10" cy="10" r="7.5"/><path d="m6.5 10.3 2.4 2.4 4.6-5"/>',
   computer: '<rect x="2.5" y="4" width="15" height="9.5" rx="1.5"/><path d="M7 16.5h6"/>',
   link: '<path d="M8.3 11.7a3.2 3.2 0 0 0 4.5 0l2.9-2.9a3.2 3.2 0 0 0-4.5-4.5l-1 1M11.7 8.3a3.2 3.2 0 0 0-4.5 0l-2.9 2.9a3.2 3.2 0 0 0 4.5 4.5l1-1"/>',
+  key: '<circle cx="7" cy="7" r="4"/><path d="m10 10 6.5 6.5M13.5 13.5l2-2"/>',
   phone: '<rect x="5.5" y="2.5" width="9" height="15" rx="2"/><path d="M9.2 14.7h1.6"/>',
 };
 

@@ -1,7 +1,10 @@
 import { join } from 'node:path';
+import { cheapHash } from '../harness/cheap_hash.ts';
 import { addClient } from '../harness/clients.ts';
 import { grantdPrints } from '../harness/commands.ts';
 import type { RunningServer } from '../harness/program.ts';
+import { addPerson } from '../harness/program_data.ts';
+import { withDatabaseOf } from '../harness/stored.ts';
 import type { Visit } from './visit.ts';
 
 /** Long words without a space, like some names of users and applications. */
@@ -27,6 +30,9 @@ export const PAGE_FLAGS: readonly string[] = [
   '--providers',
   join(import.meta.dirname, 'providers.json'),
 ];
+
+/** A user with a passkey, an authenticator app and recovery codes. */
+const CAUTIOUS = { username: LONG_NAME, password: 'correct horse' };
 
 /** A page for users. */
 interface PageCase {
@@ -157,6 +163,36 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: (visit) => visit.open('/account/security'),
     shows: '#change-password',
+  },
+  {
+    name: 'account: new authenticator app',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/account/security');
+      await visit.page.click('#add-totp');
+    },
+    shows: '#confirm-totp',
+  },
+  {
+    name: 'second step of a sign-in',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.authorize();
+      await visit.signIn(CAUTIOUS);
+    },
+    shows: '#second-submit',
+  },
+  {
+    name: 'second step of a sign-in, refused',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.authorize();
+      await visit.signIn(CAUTIOUS);
+      await visit.page.click('#use-recovery-code');
+      await visit.page.fill('#recovery-code', 'not-one');
+      await visit.page.click('#recovery-submit');
+    },
+    shows: '#problem',
   },
   {
     name: 'account: email address',
@@ -310,6 +346,17 @@ export async function addPageClients(server: RunningServer): Promise<void> {
     redirectUris: [STRANGER.redirect_uri],
     registeredAt: 1,
     metadata: { application_type: 'web', post_logout_redirect_uris: [BYE] },
+  });
+  await withDatabaseOf(server, async (database) => {
+    const { factors } = database;
+    const { username, password } = CAUTIOUS;
+    const { subject } = await addPerson(database, username, cheapHash(password));
+    await factors.addPasskey({
+      ...{ id: 'k1', subject, publicKey: '', counter: 0, transports: [], isBackedUp: true },
+      ...{ name: LONG_NAME, createdAtMs: 1, lastUsedAtMs: undefined },
+    });
+    await factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+    await factors.setRecoveryCodes(subject, ['digest'], 1);
   });
   await grantdPrints(folder, ['token', 'issue', '--client=demo-web', '--user=alice']);
 }

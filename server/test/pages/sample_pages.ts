@@ -1,6 +1,7 @@
 import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
 import { emailPage } from '../../src/pages/account_email.ts';
+import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/account_factors.ts';
 import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
 import { securityPage } from '../../src/pages/account_security.ts';
 import { sessionsPage } from '../../src/pages/account_sessions.ts';
@@ -22,6 +23,7 @@ import {
   type ProvidersOfAccount,
   providerProblemPage,
 } from '../../src/pages/provider_page.ts';
+import { type SecondView, secondPage } from '../../src/pages/second_page.ts';
 import type { Language } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
@@ -66,6 +68,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'changeEmail',
   'back',
   'here',
+  'notice',
 ]);
 
 function written<V>(value: V, write: Write): V {
@@ -267,7 +270,56 @@ function picture(content: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-const SECURITY = { ...ACCOUNT, current: 'security', minLength: 12 } as const;
+/** What a browser gets with a form for passkeys. */
+const CHALLENGE = { sealed: 'sealed', options: { challenge: 'Y2hhbGxlbmdl', rpId: 'login.example.com' } };
+
+const NO_FACTORS: FactorsView = {
+  ...FORM,
+  passkeys: { list: [], challenge: CHALLENGE },
+  totpSinceMs: undefined,
+  recoveryCodes: 0,
+  isFresh: true,
+  isNeeded: false,
+  nowMs: NOW_MS,
+};
+
+const FACTORS: FactorsView = {
+  ...NO_FACTORS,
+  passkeys: {
+    challenge: CHALLENGE,
+    list: [
+      {
+        ...{ id: 'k1', subject: 's', publicKey: '', counter: 0, transports: [] },
+        name: 'Phone',
+        isBackedUp: true,
+        createdAtMs: NOW_MS - 3000 * HOUR_MS,
+        lastUsedAtMs: NOW_MS - 2 * HOUR_MS,
+      },
+      {
+        ...{ id: 'k2', subject: 's', publicKey: '', counter: 4, transports: ['usb'] },
+        name: 'Blue security key in the drawer of the desk',
+        isBackedUp: false,
+        createdAtMs: NOW_MS - 30 * HOUR_MS,
+        lastUsedAtMs: undefined,
+      },
+    ],
+  },
+  totpSinceMs: NOW_MS - 900 * HOUR_MS,
+  recoveryCodes: 9,
+};
+
+const SECURITY = { ...ACCOUNT, current: 'security', minLength: 12, factors: NO_FACTORS } as const;
+
+const RECOVERY_CODES = Array.from({ length: 10 }, (_, at) => `k7mq-2xw${at}-p4rt-zzh3`);
+
+const SECOND: SecondView = {
+  ...FORM,
+  application: PHOTOS,
+  person: ALICE,
+  changePerson: '/login',
+  has: { passkeys: 0, hasTotp: true, recoveryCodes: 9 },
+  needsPasskey: false,
+};
 
 const LINK: LinkView = {
   ...FORM,
@@ -391,6 +443,55 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security_needed', securityPage, {
     ...SECURITY,
     providers: { ...OF_ACCOUNT, others: [], problem: 'provider_needed' },
+  }),
+  sample('account_security_factors', securityPage, { ...SECURITY, factors: FACTORS }),
+  sample('account_security_factor_needed', securityPage, {
+    ...SECURITY,
+    factors: { ...NO_FACTORS, isNeeded: true },
+  }),
+  sample('account_security_added', securityPage, {
+    ...SECURITY,
+    factors: { ...FACTORS, notice: 'passkey_added' },
+  }),
+  sample('account_security_refused', securityPage, {
+    ...SECURITY,
+    factors: { ...FACTORS, notice: 'passkey_refused' },
+  }),
+  sample('account_security_old', securityPage, {
+    ...SECURITY,
+    factors: { ...FACTORS, isFresh: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
+  }),
+  ...[false, true].map((isWrong) =>
+    sample(isWrong ? 'account_totp_wrong' : 'account_totp', totpPage, {
+      ...{ ...ACCOUNT, current: 'security' },
+      ...{ ...FORM, isWrong },
+      offer: {
+        sealed: 'sealed',
+        secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
+        uri: 'otpauth://totp/login.example.com:alice?issuer=login.example.com&secret=JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP&algorithm=SHA1&digits=6&period=30',
+      },
+    }),
+  ),
+  sample('account_recovery_codes', recoveryCodesPage, {
+    ...{ ...ACCOUNT, current: 'security' },
+    codes: RECOVERY_CODES,
+    continueTo: '/account/security',
+  }),
+  sample('second_code', secondPage, SECOND),
+  sample('second_code_wrong', secondPage, { ...SECOND, problem: 'code_wrong' }, OPERATOR),
+  sample('second_recovery_wrong', secondPage, { ...SECOND, problem: 'recovery_code_wrong' }),
+  sample('second_wait', secondPage, { ...SECOND, problem: 'too_many_codes', secondsToWait: 290 }),
+  sample('second_all', secondPage, {
+    ...{ ...SECOND, challenge: CHALLENGE },
+    has: { passkeys: 2, hasTotp: true, recoveryCodes: 1 },
+  }),
+  sample('second_passkey', secondPage, {
+    ...{ ...SECOND, challenge: CHALLENGE, needsPasskey: true },
+    has: { passkeys: 1, hasTotp: true, recoveryCodes: 9 },
+  }),
+  sample('sign_in_passkey', signInPage, { ...SIGN_IN, challenge: CHALLENGE, forgot: '/forgot' }),
+  sample('sign_in_passkey_refused', signInPage, {
+    ...{ ...SIGN_IN, challenge: CHALLENGE, problem: 'passkey_refused' },
   }),
   sample('account_email', emailPage, { ...ACCOUNT, current: 'email', email: 'alice@example.com' }),
   sample('account_email_invalid', emailPage, {

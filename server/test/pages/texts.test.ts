@@ -19,7 +19,9 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
 }
 
 /** Words that are the same in both languages. */
-const SAME: ReadonlySet<string> = new Set(['problemTitle', 'consent.website', 'home.title']);
+const SAME: ReadonlySet<string> = new Set([
+  ...['problemTitle', 'consent.website', 'home.title', 'passkeys.title', 'passkeys.defaultName'],
+]);
 
 describe('catalogues', () => {
   for (const language of LANGUAGES.filter((one) => one !== 'en')) {

@@ -6,17 +6,20 @@ import { consentPage } from '../../src/pages/consent_page.ts';
 import { REVEAL_SCRIPT } from '../../src/pages/fields.ts';
 import type { Page } from '../../src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
+import { PASSKEY_SCRIPT } from '../../src/pages/passkey_form.ts';
 import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { samplePages } from './sample_pages.ts';
 
 const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
 
-const REVEAL_HASH = createHash('sha256').update(REVEAL_SCRIPT).digest('base64');
+/** The scripts of pages. */
+const SCRIPTS = [REVEAL_SCRIPT, PASSKEY_SCRIPT];
 
-/** The page without the only script that it may have, if its policy allows it. */
-function withoutReveal(html: string, { runsReveal = false }: Page): string {
-  return runsReveal ? html.replace(`<script>${REVEAL_SCRIPT}</script>`, '') : html;
+/** The page without the scripts that its policy allows. */
+function withoutScripts(html: string, { scripts = [] }: Page): string {
+  for (const script of scripts) assert.ok(SCRIPTS.includes(script));
+  return scripts.reduce((rest, script) => rest.replace(`<script>${script}</script>`, ''), html);
 }
 
 const draw = async (page: Page) => String(await documentOf(page));
@@ -41,13 +44,13 @@ for (const language of LANGUAGES) {
         assert.equal(levels[0], 1);
         for (const [at, level] of levels.entries())
           assert.ok(level <= (levels[at - 1] ?? 0) + 1, `${levels}`);
-        assert.doesNotMatch(html, /undefined|\[object|NaN|Invalid Date/);
+        assert.doesNotMatch(withoutScripts(html, page), /undefined|\[object|NaN|Invalid Date/);
       });
 
-      test(`${name} runs nothing but the script that shows passwords, fetches nothing from outside and has no style of its own`, async () => {
+      test(`${name} runs nothing but the scripts of the server, fetches nothing from outside and has no style of its own`, async () => {
         const html = await draw(page);
         assert.doesNotMatch(
-          withoutReveal(html, page),
+          withoutScripts(html, page),
           /<script|<iframe|<object|<base|<meta http-equiv|javascript:/i,
         );
         assert.doesNotMatch(html, /<[^>]*\s(style|on[a-z]+)=/i);
@@ -83,9 +86,12 @@ describe('a page', () => {
     for (const page of samplePages('en').values()) {
       const [style = ''] = all(await draw(page), /<style>([\s\S]*?)<\/style>/g);
       const hash = createHash('sha256').update(style).digest('base64');
+      const hashes = all(await draw(page), /<script>([\s\S]*?)<\/script>/g).map(
+        (script) => ` 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+      );
       assert.equal(
-        contentSecurityPolicy(styleOf(page), undefined, page.runsReveal),
-        `default-src 'none'; ${page.runsReveal ? `script-src 'sha256-${REVEAL_HASH}'; ` : ''}style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+        contentSecurityPolicy(styleOf(page), undefined, page.scripts),
+        `default-src 'none'; ${hashes.length > 0 ? `script-src${hashes.join('')}; ` : ''}style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       );
     }
   });
@@ -203,7 +209,53 @@ describe('ids by which users’ tools and tests find elements', () => {
       'new-password',
       'new-password-reveal',
       'change-password',
+      'passkey-name',
+      'add-passkey',
+      'add-totp',
     ],
+    account_security_factors: [
+      'sign-out',
+      'current-password',
+      'current-password-reveal',
+      'new-password',
+      'new-password-reveal',
+      'change-password',
+      'remove-passkey-k1',
+      'remove-passkey-k2',
+      'passkey-name',
+      'add-passkey',
+      'remove-totp',
+      'new-recovery-codes',
+    ],
+    account_totp: ['sign-out', 'code', 'confirm-totp'],
+    account_recovery_codes: ['sign-out', 'continue'],
+    sign_in_passkey: [
+      'username',
+      'password',
+      'password-reveal',
+      'login-submit',
+      'passkey-submit',
+      'login-cancel',
+      'forgot-password',
+    ],
+    second_code: [
+      'change-person',
+      'code',
+      'second-submit',
+      'recovery-code',
+      'recovery-submit',
+      'login-cancel',
+    ],
+    second_all: [
+      'change-person',
+      'passkey-submit',
+      'code',
+      'second-submit',
+      'recovery-code',
+      'recovery-submit',
+      'login-cancel',
+    ],
+    second_passkey: ['change-person', 'passkey-submit', 'login-cancel'],
     account_email: ['sign-out', 'email', 'current-password', 'current-password-reveal', 'send-link'],
     account_email_confirm: ['sign-out', 'confirm-email', 'confirm-email-no'],
     account_data: [

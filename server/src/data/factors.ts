@@ -1,0 +1,312 @@
+import { type ProgramSecret, seal, unseal } from './secrets.ts';
+import type { ProgramTables, TableRow } from './tables.ts';
+
+/** A passkey (WebAuthn §4, discoverable credential) of a user. */
+export interface Passkey {
+  /** The credential ID, as base64url. */
+  readonly id: string;
+  readonly subject: string;
+  /** The COSE public key, as base64url. */
+  readonly publicKey: string;
+  /** The last signature counter. Stays 0 for passkeys without a counter. */
+  readonly counter: number;
+  /** How browsers reach the authenticator, such as `internal` and `hybrid`. */
+  readonly transports: readonly string[];
+  /** Whether a copy exists on other devices or in the cloud. */
+  readonly isBackedUp: boolean;
+  /** The user’s name for it. */
+  readonly name: string;
+  readonly createdAtMs: number;
+  readonly lastUsedAtMs: number | undefined;
+}
+
+/** The factors of a user besides the password. */
+export interface FactorsOfPerson {
+  readonly passkeys: number;
+  readonly hasTotp: boolean;
+  readonly recoveryCodes: number;
+}
+
+/** The secret of an authenticator app, sealed. */
+export interface StoredTotp {
+  readonly sealed: string;
+  readonly createdAtMs: number;
+}
+
+/** The sealed secret of a user’s authenticator app. */
+export interface SealedTotp {
+  readonly subject: string;
+  readonly sealed: string;
+}
+
+/** Maximum passkeys per user. */
+export const MAX_PASSKEYS = 20;
+
+/** The factors of the users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
+export interface Factors {
+  of(subject: string): Promise<FactorsOfPerson>;
+
+  /** Whether any user has a passkey. */
+  hasPasskeys(): Promise<boolean>;
+  /** Oldest first. */
+  passkeysOf(subject: string): Promise<readonly Passkey[]>;
+  passkey(id: string): Promise<Passkey | undefined>;
+  /** @returns `false` if the user has too many, was removed, or the credential ID is taken */
+  addPasskey(passkey: Passkey): Promise<boolean>;
+  /**
+   * Records a use. Compare-and-set on the counter, which must grow unless the passkey has none (WebAuthn §7.2).
+   * @returns `false` if the passkey was removed or the counter did not grow
+   */
+  usePasskey(
+    id: string,
+    use: { readonly counter: number; readonly isBackedUp: boolean; readonly nowMs: number },
+  ): Promise<boolean>;
+  /** Recovery codes end with the last other factor. @returns `false` if the user has no such passkey */
+  removePasskey(subject: string, id: string): Promise<boolean>;
+
+  totpOf(subject: string): Promise<StoredTotp | undefined>;
+  /**
+   * @param step the time step of the code that confirmed it
+   * @returns `false` if the user has one or was removed
+   */
+  addTotp(subject: string, totp: StoredTotp, step: number): Promise<boolean>;
+  /**
+   * Accepts the code of a time step. Compare-and-set: each step, and all before it, count once (RFC 6238 §5.2).
+   * @returns `false` if the step was used or the app was removed
+   */
+  useTotp(subject: string, totp: StoredTotp, step: number): Promise<boolean>;
+  /** Recovery codes end with the last other factor. @returns `false` if the user has none */
+  removeTotp(subject: string): Promise<boolean>;
+  /** The sealed secrets of all users, for the rotation of the server’s secret. */
+  sealedTotps(): Promise<readonly SealedTotp[]>;
+  /** Replaces sealed secrets, except those that have changed in the meantime. */
+  resealTotps(resealed: readonly (SealedTotp & { readonly replacement: string })[]): Promise<void>;
+
+  /** Replaces all recovery codes. @returns `false` if the user has no other factor */
+  setRecoveryCodes(subject: string, digests: readonly string[], nowMs: number): Promise<boolean>;
+  /** Uses up a recovery code. @returns `false` if it does not exist or was used */
+  useRecoveryCode(subject: string, digest: string): Promise<boolean>;
+
+  /** Deletes all factors of a user. @returns whether there were any */
+  reset(subject: string): Promise<boolean>;
+
+  /** Uses up a challenge. @returns `false` if it was used before */
+  useChallenge(digest: string, expiresAtMs: number): Promise<boolean>;
+}
+
+const PASSKEY_COLUMNS =
+  'id, subject, public_key, counter, transports, is_backed_up, name, created_at_ms, last_used_at_ms';
+
+const HAS_OTHER = `
+  (EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $2)
+    OR EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2))`;
+
+const SQL = {
+  of: `
+    SELECT
+      (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) AS passkeys,
+      (SELECT count(*) FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2) AS totps,
+      (SELECT count(*) FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2) AS codes`,
+
+  hasPasskeys: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = $1 LIMIT 1',
+  passkeysOf: `
+    SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 ORDER BY created_at_ms, id`,
+  passkey: `SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND id = $2`,
+  // Blocks concurrent additions and the removal of the user.
+  holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
+  addPasskey: `
+    INSERT INTO grantd.passkeys (issuer, ${PASSKEY_COLUMNS})
+    SELECT issuer, $3, subject, $4, CAST($5 AS bigint), $6, CAST($7 AS bigint), $8, CAST($9 AS bigint), NULL
+    FROM grantd.people WHERE issuer = $1 AND subject = $2
+      AND (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) < ${MAX_PASSKEYS}
+    ON CONFLICT DO NOTHING RETURNING id`,
+  usePasskey: `
+    UPDATE grantd.passkeys SET counter = $3, is_backed_up = $4, last_used_at_ms = $5
+    WHERE issuer = $1 AND id = $2 AND (counter < $3 OR (counter = 0 AND $3 = 0)) RETURNING id`,
+  removePasskey: 'DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND id = $3 RETURNING id',
+
+  totpOf: 'SELECT sealed, created_at_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2',
+  addTotp: `
+    INSERT INTO grantd.totp_secrets (issuer, subject, sealed, last_step, created_at_ms)
+    SELECT issuer, subject, $3, CAST($4 AS bigint), CAST($5 AS bigint)
+    FROM grantd.people WHERE issuer = $1 AND subject = $2
+    ON CONFLICT DO NOTHING RETURNING subject`,
+  useTotp: `
+    UPDATE grantd.totp_secrets SET last_step = $4
+    WHERE issuer = $1 AND subject = $2 AND created_at_ms = $3 AND last_step < $4 RETURNING subject`,
+  removeTotp: 'DELETE FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2 RETURNING subject',
+  sealedTotps: 'SELECT subject, sealed FROM grantd.totp_secrets WHERE issuer = $1',
+  resealTotp: 'UPDATE grantd.totp_secrets SET sealed = $4 WHERE issuer = $1 AND subject = $2 AND sealed = $3',
+
+  removeCodes: 'DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2',
+  addCode: `
+    INSERT INTO grantd.recovery_codes (issuer, subject, code_digest, created_at_ms)
+    SELECT issuer, subject, $3, CAST($4 AS bigint) FROM grantd.people
+    WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
+  useCode: `
+    DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND code_digest = $3 RETURNING subject`,
+  removeLoneCodes: `
+    DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND NOT ${HAS_OTHER}`,
+
+  removePasskeys: 'DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 RETURNING id',
+
+  useChallenge: `
+    INSERT INTO grantd.used_challenges (issuer, challenge_digest, expires_at_ms) VALUES ($1, $2, $3)
+    ON CONFLICT DO NOTHING RETURNING challenge_digest`,
+};
+
+export function factorsTable(tables: ProgramTables, issuer: string): Factors {
+  const isOne = (rows: readonly TableRow[] | undefined): boolean => rows?.length === 1;
+  return {
+    async of(subject) {
+      const [row] = await tables.read(SQL.of, issuer, subject);
+      return {
+        passkeys: Number(row?.passkeys),
+        hasTotp: Number(row?.totps) > 0,
+        recoveryCodes: Number(row?.codes),
+      };
+    },
+    hasPasskeys: async () => (await tables.read(SQL.hasPasskeys, issuer)).length > 0,
+    passkeysOf: async (subject) => (await tables.read(SQL.passkeysOf, issuer, subject)).map(passkeyOf),
+    async passkey(id) {
+      const [row] = await tables.read(SQL.passkey, issuer, id);
+      return row && passkeyOf(row);
+    },
+    async addPasskey({ id, subject, publicKey, counter, transports, isBackedUp, name, createdAtMs }) {
+      const values = [publicKey, counter, transports.join(' '), isBackedUp ? 1 : 0, name, createdAtMs];
+      const [, added] = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        [SQL.addPasskey, issuer, subject, id, ...values],
+      );
+      return isOne(added);
+    },
+    async usePasskey(id, { counter, isBackedUp, nowMs }) {
+      const [used] = await tables.write([SQL.usePasskey, issuer, id, counter, isBackedUp ? 1 : 0, nowMs]);
+      return isOne(used);
+    },
+    async removePasskey(subject, id) {
+      const [removed] = await tables.write(
+        [SQL.removePasskey, issuer, subject, id],
+        [SQL.removeLoneCodes, issuer, subject],
+      );
+      return isOne(removed);
+    },
+    async totpOf(subject) {
+      const [row] = await tables.read(SQL.totpOf, issuer, subject);
+      return row && { sealed: String(row.sealed), createdAtMs: Number(row.created_at_ms) };
+    },
+    async addTotp(subject, { sealed, createdAtMs }, step) {
+      const [, added] = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        [SQL.addTotp, issuer, subject, sealed, step, createdAtMs],
+      );
+      return isOne(added);
+    },
+    async useTotp(subject, { createdAtMs }, step) {
+      const [used] = await tables.write([SQL.useTotp, issuer, subject, createdAtMs, step]);
+      return isOne(used);
+    },
+    async removeTotp(subject) {
+      const [removed] = await tables.write(
+        [SQL.removeTotp, issuer, subject],
+        [SQL.removeLoneCodes, issuer, subject],
+      );
+      return isOne(removed);
+    },
+    async sealedTotps() {
+      const rows = await tables.read(SQL.sealedTotps, issuer);
+      return rows.map(({ subject, sealed }) => ({ subject: String(subject), sealed: String(sealed) }));
+    },
+    async resealTotps(resealed) {
+      await tables.write(
+        ...resealed.map(
+          ({ subject, sealed, replacement }) =>
+            [SQL.resealTotp, issuer, subject, sealed, replacement] as const,
+        ),
+      );
+    },
+    async setRecoveryCodes(subject, digests, nowMs) {
+      const [, , first] = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        [SQL.removeCodes, issuer, subject],
+        ...digests.map((digest) => [SQL.addCode, issuer, subject, digest, nowMs] as const),
+      );
+      return isOne(first);
+    },
+    async useRecoveryCode(subject, digest) {
+      const [used] = await tables.write([SQL.useCode, issuer, subject, digest]);
+      return isOne(used);
+    },
+    async reset(subject) {
+      const [passkeys = [], totps = []] = await tables.write(
+        [SQL.removePasskeys, issuer, subject],
+        [SQL.removeTotp, issuer, subject],
+        [SQL.removeCodes, issuer, subject],
+      );
+      return passkeys.length + totps.length > 0;
+    },
+    async useChallenge(digest, expiresAtMs) {
+      const [used] = await tables.write([SQL.useChallenge, issuer, digest, expiresAtMs]);
+      return isOne(used);
+    },
+  };
+}
+
+/** What the sealed secret of a user’s app is bound to, so that it cannot be moved to another user. */
+export function totpBinding(issuer: string, subject: string): string {
+  return JSON.stringify([issuer, subject]);
+}
+
+/**
+ * How many secrets of apps are sealed under each server secret, by its index. `-1` stands for secrets that are no longer
+ * in the list.
+ */
+export async function sealsOfTotps(
+  factors: Pick<Factors, 'sealedTotps'>,
+  secret: ProgramSecret,
+  issuer: string,
+): Promise<ReadonlyMap<number, number>> {
+  const keys = await secret.keys('totp_secret');
+  const counts = new Map<number, number>();
+  for (const { subject, sealed } of await factors.sealedTotps()) {
+    const binding = totpBinding(issuer, subject);
+    const index = keys.findIndex((key) => unseal(key, sealed, binding) !== undefined);
+    counts.set(index, (counts.get(index) ?? 0) + 1);
+  }
+  return counts;
+}
+
+const RESEAL_BATCH = 200;
+
+/** Seals the secrets of apps under the first server secret, so that the others can be dropped. */
+export async function resealTotps(
+  factors: Pick<Factors, 'sealedTotps' | 'resealTotps'>,
+  secret: ProgramSecret,
+  issuer: string,
+): Promise<void> {
+  const [newest, ...older] = await secret.keys('totp_secret');
+  if (newest === undefined || older.length === 0) return;
+  const resealed = (await factors.sealedTotps()).flatMap(({ subject, sealed }) => {
+    const binding = totpBinding(issuer, subject);
+    if (unseal(newest, sealed, binding) !== undefined) return [];
+    const opened = older.map((key) => unseal(key, sealed, binding)).find((one) => one !== undefined);
+    return opened === undefined ? [] : [{ subject, sealed, replacement: seal(newest, opened, binding) }];
+  });
+  for (let at = 0; at < resealed.length; at += RESEAL_BATCH)
+    await factors.resealTotps(resealed.slice(at, at + RESEAL_BATCH));
+}
+
+function passkeyOf(row: TableRow): Passkey {
+  const transports = String(row.transports);
+  return {
+    id: String(row.id),
+    subject: String(row.subject),
+    publicKey: String(row.public_key),
+    counter: Number(row.counter),
+    transports: transports === '' ? [] : transports.split(' '),
+    isBackedUp: Number(row.is_backed_up) === 1,
+    name: String(row.name),
+    createdAtMs: Number(row.created_at_ms),
+    lastUsedAtMs: row.last_used_at_ms === null ? undefined : Number(row.last_used_at_ms),
+  };
+}

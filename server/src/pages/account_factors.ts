@@ -1,0 +1,482 @@
+import { isJsonObject } from '@grantd/core/options';
+import { html, raw } from 'hono/html';
+import { encode } from 'uqr';
+import type { Passkey } from '../data/factors.ts';
+import { MAX_PASSKEYS } from '../data/factors.ts';
+import type { PageReason } from '../log/log.ts';
+import { levelOf, METHODS } from '../people/acr.ts';
+import { type Challenge, nameOfPasskey, type PasskeyRefusal } from '../people/passkeys.ts';
+import type { TotpOffer, TotpRefusal } from '../people/second_factors.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import { type AccountView, accountFrame, accountView, buttonValue, openAccount } from './account_frame.ts';
+import { browserText, endOtherSessions } from './account_sessions.ts';
+import { idOf } from './application_shown.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { isFresh } from './missing_step.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { PASSKEY_SCRIPT, passkeyAnswer, passkeyForm, passkeyScript } from './passkey_form.ts';
+import { redirectToPage, verifiedForm } from './pending_page.ts';
+
+/** The scripts of a page that contains the sections. */
+export const FACTORS_SCRIPTS: readonly string[] = [PASSKEY_SCRIPT];
+
+/** What the sections for passkeys, the authenticator app and recovery codes show. */
+export interface FactorsView {
+  /** URL that receives every form. */
+  readonly action: string;
+  readonly formToken: string;
+  /** Absent if the server has no passkeys. */
+  readonly passkeys?: {
+    readonly list: readonly Passkey[];
+    /** Absent if the user may not add one now. */
+    readonly challenge?: Challenge;
+  };
+  readonly totpSinceMs: number | undefined;
+  readonly recoveryCodes: number;
+  /** Whether the user has signed in recently, and may change something. */
+  readonly isFresh: boolean;
+  readonly notice?: FactorNotice;
+  /** Whether the user comes from an application whose sign-in needs a factor. */
+  readonly isNeeded: boolean;
+  /** The browser, after which a new passkey is named. */
+  readonly userAgent?: string | undefined;
+  readonly nowMs: number;
+}
+
+export async function factorsView(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+): Promise<FactorsView> {
+  const { factors, passkeys, formTokens } = parts;
+  const { subject } = session.person;
+  const [{ recoveryCodes }, list, totp, formToken, notice] = await Promise.all([
+    factors.of(subject),
+    factors.passkeysOf(subject),
+    factors.totpOf(subject),
+    formTokens.make(c, 'account', session.id),
+    noticeIn(c, parts, session),
+  ]);
+  const fresh = isFresh(parts, session);
+  const challenge =
+    fresh && list.length < MAX_PASSKEYS
+      ? await passkeys?.creationChallenge(formToken, session.person)
+      : undefined;
+  return {
+    action: urlOf(parts, '/account/factors', pendingOf(c)),
+    formToken,
+    ...(passkeys !== undefined && { passkeys: { list, ...(challenge !== undefined && { challenge }) } }),
+    totpSinceMs: totp?.createdAtMs,
+    recoveryCodes,
+    isFresh: fresh,
+    isNeeded: pendingOf(c) !== undefined,
+    userAgent: c.req.header('user-agent'),
+    nowMs: parts.clock(),
+    ...(notice !== undefined && { notice }),
+  };
+}
+
+/** The sealed authorization request that the user interrupted to add a factor. */
+function pendingOf(c: PageContext): string | undefined {
+  const pending = c.req.query('pending');
+  return pending !== undefined && /^[\w-]+$/.test(pending) ? pending : undefined;
+}
+
+function urlOf({ basePath }: PageParts, path: string, pending: string | undefined): string {
+  return `${basePath}${path}${pending === undefined ? '' : `?pending=${pending}`}`;
+}
+
+/** `GET /account/factors`: leads to the page with the sections. */
+export function showFactors(parts: PageParts) {
+  return (c: PageContext): Response => c.redirect(urlOf(parts, '/account/security', pendingOf(c)), 303);
+}
+
+/**
+ * `POST /account/factors`: one change, named by the field `act`; or the answer of a new passkey. Needs a recent sign-in
+ * with everything that the user has, so that a borrowed browser cannot add a factor.
+ */
+export function submitFactors(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'security');
+    if (session instanceof Response) return session;
+    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+    if (!isFresh(parts, session)) {
+      if (form.get('act') !== 'confirm') refuse(c, parts, session, 'sign_in_too_old');
+      const begunAtMs = parts.clock();
+      return redirectToPage(c, parts, 'login', {
+        kind: 'account',
+        page: 'security',
+        begunAtMs,
+        isFresh: true,
+      });
+    }
+    if (passkeyAnswer(form) !== undefined) return addPasskey(c, parts, session, form);
+    const passkeyId = buttonValue(form, 'remove_passkey');
+    if (passkeyId !== null) {
+      const isRemoved = await parts.factors.removePasskey(session.person.subject, passkeyId);
+      return removed(c, parts, session, isRemoved && 'passkey_removed');
+    }
+    const act = ACTS[form.get('act') ?? ''];
+    return act === undefined ? back(c, parts, session) : act(c, parts, session, form);
+  };
+}
+
+type ChangeFactors = (
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  form: URLSearchParams,
+) => Promise<Response>;
+
+const ACTS: Readonly<Record<string, ChangeFactors>> = {
+  async offer_totp(c, parts, session) {
+    return renderTotp(c, parts, session, await parts.secondFactors.offerTotp(session.person));
+  },
+  async confirm_totp(c, parts, session, form) {
+    const { secondFactors } = parts;
+    const sealed = form.get('totp_offer') ?? '';
+    const refusal = await secondFactors.addTotp(session.person, sealed, form.get('code') ?? '');
+    if (refusal !== undefined) {
+      refuse(c, parts, session, refusal);
+      const offer = await secondFactors.offeredTotp(session.person, sealed);
+      return refusal === 'code_wrong' && offer !== undefined
+        ? renderTotp(c, parts, session, offer, refusal)
+        : back(c, parts, session, refusal === 'code_wrong' ? 'totp_offer_wrong' : refusal);
+    }
+    return added(c, parts, session, METHODS.code, 'totp_added');
+  },
+  async remove_totp(c, parts, session) {
+    return removed(
+      c,
+      parts,
+      session,
+      (await parts.factors.removeTotp(session.person.subject)) && 'totp_removed',
+    );
+  },
+  async recovery_codes(c, parts, session) {
+    const codes = await parts.secondFactors.newRecoveryCodes(session.person.subject);
+    if (codes === undefined) return back(c, parts, session, 'nothing_changed');
+    record(c, parts, session, 'recovery_codes_made');
+    return renderCodes(c, parts, session, codes);
+  },
+};
+
+const addPasskey: ChangeFactors = async (c, parts, session, form) => {
+  const answer = passkeyAnswer(form);
+  const { passkeys } = parts;
+  if (answer === undefined || passkeys === undefined) return back(c, parts, session);
+  const name = nameOfPasskey(form.get('passkey_name') ?? '') || defaultNameIn(c, parts);
+  const outcome = await passkeys.create(answer, session.person, name);
+  if ('refused' in outcome) {
+    refuse(c, parts, session, outcome.refused);
+    return back(c, parts, session, problemOfPasskey(outcome.refused));
+  }
+  return added(c, parts, session, METHODS.passkey, 'passkey_added');
+};
+
+function defaultNameIn(c: PageContext, parts: PageParts): string {
+  return newPasskeyName(c.req.header('user-agent'), textsIn(pageSetting(c, parts).language));
+}
+
+function newPasskeyName(userAgent: string | undefined, texts: Texts): string {
+  return userAgent === undefined ? texts.passkeys.defaultName : browserText(userAgent, texts);
+}
+
+function problemOfPasskey(refused: PasskeyRefusal): FactorNotice {
+  if (refused === 'passkeys_too_many') return 'passkeys_too_many';
+  return refused === 'passkey_challenge_wrong' || refused === 'passkey_challenge_used'
+    ? 'passkey_too_late'
+    : 'passkey_refused';
+}
+
+/**
+ * The user has just used the new factor, so it counts for this session, which gets a new secret. After the first factor,
+ * shows recovery codes, so that its loss is not the end of the account.
+ */
+async function added(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  methods: readonly string[],
+  notice: FactorNotice,
+): Promise<Response> {
+  record(c, parts, session, 'factor_added');
+  const { person, signedInAtMs } = session;
+  const amr = [...new Set([...session.amr, ...methods])];
+  if (levelOf(amr) > levelOf(session.amr))
+    await parts.browserSessions.begin(c, person, { amr, signedInAtMs });
+  const { subject } = person;
+  const has = await parts.factors.of(subject);
+  const codes = has.recoveryCodes === 0 ? await parts.secondFactors.newRecoveryCodes(subject) : undefined;
+  if (codes === undefined) return back(c, parts, session, notice);
+  record(c, parts, session, 'recovery_codes_made');
+  return renderCodes(c, parts, session, codes);
+}
+
+/** Signs out all other browsers, because the factor may be in the hands of a thief who has signed in with it. */
+async function removed(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  done: FactorNotice | false,
+): Promise<Response> {
+  if (done !== false) {
+    record(c, parts, session, 'factor_removed');
+    await endOtherSessions(c, parts, session);
+  }
+  return back(c, parts, session, done === false ? 'nothing_changed' : done);
+}
+
+/** Continues: with the interrupted request after an addition, else with the sections. */
+async function back(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  notice?: FactorNotice,
+): Promise<Response> {
+  const pending = pendingOf(c);
+  if (pending !== undefined && (notice === 'passkey_added' || notice === 'totp_added'))
+    return c.redirect(urlOf(parts, '/authorize', pending), 303);
+  const url = urlOf(parts, '/account/security', pending);
+  if (notice === undefined) return c.redirect(url, 303);
+  const sealed = await parts.notices.seal({ factorNotice: notice, sessionId: session.id });
+  return c.redirect(`${url}${pending === undefined ? '?' : '&'}factor=${sealed}`, 303);
+}
+
+async function noticeIn(
+  c: PageContext,
+  { notices }: PageParts,
+  { id }: BrowserSession,
+): Promise<FactorNotice | undefined> {
+  const sealed = c.req.query('factor');
+  const value = sealed === undefined ? undefined : await notices.open(sealed);
+  if (!isJsonObject(value) || value.sessionId !== id) return undefined;
+  return FACTOR_NOTICES.find((one) => one === value.factorNotice);
+}
+
+function record(
+  c: PageContext,
+  { requestLog }: PageParts,
+  { id, person: { subject } }: BrowserSession,
+  type: 'factor_added' | 'factor_removed' | 'recovery_codes_made',
+): void {
+  requestLog.pageEvent({ type, page: 'account', requestId: requestIdOf(c), subject, sessionId: id });
+}
+
+function refuse(
+  c: PageContext,
+  { requestLog }: PageParts,
+  { id, person: { subject } }: BrowserSession,
+  reason: PageReason,
+): void {
+  const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), reason } as const;
+  requestLog.pageEvent({ ...event, subject, sessionId: id });
+}
+
+async function renderTotp(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  offer: TotpOffer,
+  problem?: TotpRefusal,
+): Promise<Response> {
+  const view = {
+    ...(await accountView(c, parts, session, 'security')),
+    formToken: await parts.formTokens.make(c, 'account', session.id),
+    action: urlOf(parts, '/account/factors', pendingOf(c)),
+    offer,
+    isWrong: problem !== undefined,
+  };
+  return renderPage(c, {
+    ...totpPage(view, pageSetting(c, parts)),
+    status: problem === undefined ? 200 : 400,
+  });
+}
+
+async function renderCodes(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  codes: readonly string[],
+): Promise<Response> {
+  const pending = pendingOf(c);
+  const view = {
+    ...(await accountView(c, parts, session, 'security')),
+    codes,
+    continueTo: urlOf(parts, pending === undefined ? '/account/security' : '/authorize', pending),
+  };
+  return renderPage(c, recoveryCodesPage(view, pageSetting(c, parts)));
+}
+
+const DONE = ['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'nothing_changed'] as const;
+
+const FACTOR_NOTICES = [
+  ...DONE,
+  'passkey_refused',
+  'passkey_too_late',
+  'passkeys_too_many',
+  'totp_exists',
+  'totp_offer_wrong',
+] as const;
+
+/** The result of the last change. */
+type FactorNotice = (typeof FACTOR_NOTICES)[number];
+
+/** The result of the last change, and why an application has sent the user here. */
+export function factorsHead({ notice, isNeeded }: FactorsView, texts: Texts): Html {
+  return html`${notice === undefined ? '' : noticeBox(notice, texts)}
+${isNeeded ? html`<p id="factor-needed" class="caution">${icon('alert')}<span>${texts.factors.needed}</span></p>` : ''}`;
+}
+
+/**
+ * Buttons `add-passkey` (field `passkey_name`), `remove-passkey-ID`, `add-totp`, `remove-totp`, `new-recovery-codes`,
+ * `confirm-identity`.
+ */
+export function factorsSections(view: FactorsView, texts: Texts): Html {
+  const { factors: words } = texts;
+  const { passkeys, recoveryCodes, totpSinceMs } = view;
+  const hasFactor = totpSinceMs !== undefined || (passkeys?.list.length ?? 0) > 0;
+  return html`${view.isFresh ? '' : form(view, html`<p class="note">${words.confirmText}</p>\n<button id="confirm-identity" type="submit" name="act" value="confirm">${words.confirm}</button>`)}
+${passkeys === undefined ? '' : passkeySection(view, passkeys, texts)}
+<section aria-labelledby="totp">
+<h2 id="totp">${words.totp}</h2>
+<p class="note">${totpSinceMs === undefined ? words.totpText : texts.account.since(html`${texts.formats.date(totpSinceMs)}`)}</p>
+${totpSinceMs === undefined ? act(view, 'add-totp', 'offer_totp', words.addTotp) : removal(view, 'remove-totp', html`name="act" value="remove_totp"`, words.removeTotp, words)}
+</section>
+${
+  hasFactor
+    ? html`<section aria-labelledby="recovery-codes">
+<h2 id="recovery-codes">${words.recoveryCodes}</h2>
+<p class="note">${words.recoveryText(recoveryCodes)}</p>
+${act(view, 'new-recovery-codes', 'recovery_codes', words.newCodes)}
+</section>`
+    : ''
+}
+${passkeyScript()}`;
+}
+
+function passkeySection(
+  view: FactorsView,
+  { list, challenge }: NonNullable<FactorsView['passkeys']>,
+  texts: Texts,
+): Html {
+  const { passkeys: words, factors } = texts;
+  const name = html`<label for="passkey-name">${words.name}</label>
+<input id="passkey-name" name="passkey_name" maxlength="64" autocomplete="off" value="${newPasskeyName(view.userAgent, texts)}">`;
+  return html`<section aria-labelledby="passkeys">
+<h2 id="passkeys">${words.title}</h2>
+<p class="note">${words.text}</p>
+${
+  list.length === 0
+    ? ''
+    : html`<ul class="entries" role="list">
+${list.map(
+  (one) => html`<li><span class="mark device">${icon('key')}</span>
+<div class="entry"><h3><bdi>${one.name}</bdi></h3>
+<p class="detail">${texts.account.since(html`${texts.formats.date(one.createdAtMs)}`)} · ${one.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(one.lastUsedAtMs, view.nowMs))}</p>
+<p class="detail">${one.isBackedUp ? words.backedUp : words.notBackedUp}</p>
+${removal(view, idOf('remove-passkey', one.id), html`name="remove_passkey" value="${one.id}"`, words.remove(html`<bdi>${one.name}</bdi>`), factors)}</div></li>\n`,
+)}</ul>`
+}
+${
+  challenge === undefined
+    ? ''
+    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add }, fields: name, problem: words.notAdded }, texts)}</div>
+<noscript><p class="note">${words.needsScripts}</p></noscript>`
+}
+</section>`;
+}
+
+/** A removal that asks again. */
+function removal(
+  view: FactorsView,
+  id: string,
+  field: Html,
+  text: Html | string,
+  words: Texts['factors'],
+): Html {
+  if (!view.isFresh) return html``;
+  return html`<details>
+<summary>${text}</summary>
+${form(view, html`<p class="note">${words.removeText}</p>\n<button id="${id}" type="submit" ${field}>${words.removeYes}</button>`)}
+</details>`;
+}
+
+function act(view: FactorsView, id: string, name: string, text: string): Html {
+  if (!view.isFresh) return html``;
+  return form(view, html`<button id="${id}" type="submit" name="act" value="${name}">${text}</button>`);
+}
+
+function form({ action, formToken }: Pick<FactorsView, 'action' | 'formToken'>, content: Html): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+${content}
+</form>`;
+}
+
+function noticeBox(notice: FactorNotice, { factors }: Texts): Html {
+  const isDone = DONE.some((one) => one === notice);
+  return isDone
+    ? html`<p role="status" id="factor-notice" class="notice">${icon('done')}<span>${factors.notices[notice]}</span></p>`
+    : html`<p role="alert" id="factor-notice" class="problem">${icon('alert')}<span>${factors.notices[notice]}</span></p>`;
+}
+
+export interface TotpView extends AccountView {
+  readonly action: string;
+  readonly offer: TotpOffer;
+  readonly isWrong: boolean;
+}
+
+/** The secret of an authenticator app, as QR code and text: field `code`, button `confirm-totp`. */
+export function totpPage(view: TotpView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { factors: words } = texts;
+  const { offer, isWrong } = view;
+  return accountFrame(view, setting, {
+    title: isWrong ? texts.problemTitle(words.addTotp) : words.addTotp,
+    heading: html`${words.addTotp}`,
+    lead: words.scan,
+    body: html`${isWrong ? html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.second.problems.code_wrong}</span></p>` : ''}
+<div class="totp">
+${qrCode(offer.uri, words.qrCode)}
+<p class="note">${words.typeSecret}</p>
+<p><code id="totp-secret">${offer.secret.replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
+</div>
+<div class="fields">
+${form(
+  view,
+  html`<input type="hidden" name="totp_offer" value="${offer.sealed}">
+<label for="code">${words.firstCode}</label>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}>
+<button id="confirm-totp" type="submit" name="act" value="confirm_totp" class="primary">${words.confirmTotp}</button>`,
+)}
+</div>`,
+  });
+}
+
+/** Black on white in both colour schemes, because some scanners read nothing else. */
+function qrCode(text: string, label: string): Html {
+  const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const cells = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));
+  return html`<svg id="qr-code" class="qr" role="img" aria-label="${label}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path fill="#000" d="${raw(cells.join(''))}"/></svg>`;
+}
+
+export interface RecoveryCodesView extends AccountView {
+  readonly codes: readonly string[];
+  readonly continueTo: string;
+}
+
+/** The recovery codes, once: list `recovery-code-list`, link `continue`. */
+export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting): Page {
+  const { factors: words } = textsIn(setting.language);
+  return accountFrame(view, setting, {
+    title: words.recoveryCodes,
+    lead: words.saveCodes,
+    body: html`<ol id="recovery-code-list" class="recovery-codes" role="list">
+${view.codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ol>
+<a id="continue" class="button primary" href="${view.continueTo}">${words.codesSaved}</a>`,
+  });
+}

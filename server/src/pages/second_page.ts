@@ -1,0 +1,293 @@
+import { html } from 'hono/html';
+import { type Level, PHISHING_RESISTANT } from '../config/acr.ts';
+import type { FactorsOfPerson } from '../data/factors.ts';
+import type { Person } from '../data/people.ts';
+import { METHODS } from '../people/acr.ts';
+import type { Challenge } from '../people/passkeys.ts';
+import type { CodeRefusal } from '../people/second_factors.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import { applicationShown, named, personLine, personShown } from './application_shown.ts';
+import { nextStep, proceed } from './authorization.ts';
+import { operatorMark } from './brand.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { cancelSignIn, clientIdOf, finishSignIn, toAccountPage } from './finish_sign_in.ts';
+import {
+  type ApplicationShown,
+  type FormShown,
+  type Page,
+  type PageSetting,
+  type PersonShown,
+  pageSetting,
+  renderPage,
+} from './layout.ts';
+import { isFresh, missingOf } from './missing_step.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import {
+  PASSKEY_SCRIPT,
+  type PasskeySignInRefusal,
+  passkeyAnswer,
+  passkeyForm,
+  passkeyScript,
+  signInWithPasskey,
+} from './passkey_form.ts';
+import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
+
+/** `GET /login/second`: asks for a second factor, or only for what a session lacks. */
+export function showSecond(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const page = await openPendingPage(c, parts, 'second');
+    const waiting = await waitingIn(c, parts, page);
+    return waiting instanceof Response ? waiting : renderSecond(c, parts, page, waiting);
+  };
+}
+
+/** `POST /login/second`: fields `code` or `recovery_code`, or the answer of a passkey. */
+export function submitSecond(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const page = await openPendingPage(c, parts, 'second');
+    const clientId = clientIdOf(page);
+    const form = await verifiedForm(c, parts, { page: 'second', about: [page.sealed], clientId });
+    if (form.get('decision') === 'cancel' && 'authorization' in page) {
+      parts.halfSignIns.forget(c);
+      return cancelSignIn(c, parts, page);
+    }
+    const waiting = await waitingIn(c, parts, page);
+    if (waiting instanceof Response) return waiting;
+    const outcome = await check(parts, waiting, form);
+    const { person } = waiting;
+    const { subject } = person;
+    const event = {
+      ...({ page: 'second', requestId: requestIdOf(c), subject } as const),
+      ...(clientId !== undefined && { clientId }),
+    };
+    if ('refused' in outcome) {
+      parts.requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
+      return renderSecond(c, parts, page, waiting, outcome);
+    }
+    if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
+    const finished = await finishSignIn(c, parts, page, outcome.person, { page: 'second', ...outcome.how });
+    if (finished !== undefined) return finished;
+    parts.halfSignIns.forget(c);
+    parts.requestLog.pageEvent({ ...event, type: 'refused', reason: 'person_changed' });
+    return redirectToPage(c, parts, 'login', page.pending);
+  };
+}
+
+/** A user who owes a further step. */
+interface Waiting {
+  readonly person: Person;
+  readonly level: Level;
+  /** The session that lacks the step; absent after a password. */
+  readonly session?: BrowserSession;
+}
+
+/** @returns a response if no step is due here */
+async function waitingIn(c: PageContext, parts: PageParts, page: PendingPage): Promise<Waiting | Response> {
+  const half = await halfSignedIn(c, parts, page);
+  if (half !== undefined) return half;
+  const session = await parts.browserSessions.current(c);
+  if (session === undefined) return redirectToPage(c, parts, 'login', page.pending);
+  const authorization = 'authorization' in page ? page.authorization : undefined;
+  if ('authorization' in page) {
+    // The session must meet everything else that the request asks of the sign-in.
+    const step = await nextStep(parts, page, session);
+    if (step.page !== 'second') return proceed(c, parts, page, session);
+  } else if (page.pending.isFresh && !isFresh(parts, session)) {
+    return redirectToPage(c, parts, 'login', page.pending);
+  }
+  const missing = await missingOf(parts, session.person, session.amr, authorization);
+  if (missing?.step === 'second') return { person: session.person, level: missing.level, session };
+  return 'authorization' in page ? proceed(c, parts, page, session) : toAccountPage(c, parts, page.pending);
+}
+
+async function halfSignedIn(
+  c: PageContext,
+  parts: PageParts,
+  page: PendingPage,
+): Promise<Waiting | undefined> {
+  const { halfSignIns, signInParts } = parts;
+  const half = await halfSignIns.get(c, page.sealed);
+  const person = half && (await signInParts.people.bySubject(half.subject));
+  if (half === undefined || person === undefined || !halfSignIns.isCurrent(half, person)) return undefined;
+  const state = await signInParts.storage.getPrincipalState('subject', person.subject);
+  if (state?.disabledAtMs !== undefined) return undefined;
+  const authorization = 'authorization' in page ? page.authorization : undefined;
+  const missing = await missingOf(parts, person, METHODS.password, authorization);
+  // The factors were removed in the meantime: the user starts again with the password.
+  return missing?.step === 'second' ? { person, level: missing.level } : undefined;
+}
+
+type Refusal = CodeRefusal | { readonly refused: PasskeySignInRefusal };
+
+interface Passed {
+  readonly person: Person;
+  readonly isRecovery: boolean;
+  readonly how: {
+    readonly amr: readonly string[];
+    readonly signedInAtMs?: number;
+    readonly isStillThere: () => Promise<boolean>;
+  };
+}
+
+async function check(
+  parts: PageParts,
+  { person, level, session }: Waiting,
+  form: URLSearchParams,
+): Promise<Passed | Refusal> {
+  const { factors, secondFactors } = parts;
+  const answer = passkeyAnswer(form);
+  if (answer !== undefined) {
+    const outcome = await signInWithPasskey(parts, answer, person);
+    if ('refused' in outcome) return outcome;
+    const { id } = outcome.passkey;
+    // A passkey is a complete sign-in of its own.
+    const amr = session === undefined ? [...METHODS.password, ...METHODS.passkey] : METHODS.passkey;
+    const isStillThere = async () => (await factors.passkey(id)) !== undefined;
+    return { person, isRecovery: false, how: { amr, isStillThere } };
+  }
+  if (level === PHISHING_RESISTANT) return { refused: 'code_wrong' };
+  const recovery = form.get('recovery_code');
+  const refusal =
+    recovery === null
+      ? await secondFactors.checkTotp(person, form.get('code') ?? '')
+      : await secondFactors.useRecoveryCode(person, recovery);
+  if (refusal !== undefined) return refusal;
+  const isStillThere = async () => {
+    const { passkeys, hasTotp } = await factors.of(person.subject);
+    return passkeys > 0 || hasTotp;
+  };
+  const amr = [...new Set([...(session?.amr ?? METHODS.password), ...METHODS.code])];
+  const how = { amr, isStillThere, ...(session !== undefined && { signedInAtMs: session.signedInAtMs }) };
+  return { person, isRecovery: recovery !== null, how };
+}
+
+async function renderSecond(
+  c: PageContext,
+  parts: PageParts,
+  page: PendingPage,
+  { person, level }: Waiting,
+  refusal?: Refusal,
+): Promise<Response> {
+  const { formTokens, basePath, factors, passkeys } = parts;
+  const authorization = 'authorization' in page ? page.authorization : undefined;
+  const setting = pageSetting(c, parts, authorization?.uiLocales);
+  const formToken = await formTokens.make(c, 'second', page.sealed);
+  const has = await factors.of(person.subject);
+  const challenge =
+    has.passkeys === 0
+      ? undefined
+      : await passkeys?.signInChallenge(formToken, await factors.passkeysOf(person.subject));
+  const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
+  const view: SecondView = {
+    action: `${basePath}/login/second?pending=${page.sealed}`,
+    formToken,
+    person: personShown(person),
+    changePerson: `${basePath}/login?pending=${page.sealed}&other`,
+    has,
+    needsPasskey: level === PHISHING_RESISTANT,
+    ...(challenge !== undefined && { challenge }),
+    ...(authorization !== undefined && {
+      application: applicationShown(authorization.client, setting.language, basePath),
+    }),
+    ...(refusal !== undefined && { problem: problemOf(refusal) }),
+    ...(wait !== undefined && { secondsToWait: wait }),
+  };
+  return renderPage(c, {
+    ...secondPage(view, setting),
+    status: refusal === undefined ? 200 : wait === undefined ? 403 : 429,
+    formMayLeave: authorization !== undefined,
+    ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
+  });
+}
+
+function problemOf({ refused }: Refusal): SecondProblem {
+  if (refused === 'passkey_challenge_wrong' || refused === 'passkey_challenge_used')
+    return 'passkey_too_late';
+  if (refused === 'code_wrong' || refused === 'code_used' || refused === 'recovery_code_wrong')
+    return refused;
+  return refused === 'too_many_codes' ? refused : 'passkey_refused';
+}
+
+type SecondProblem = keyof Texts['second']['problems'];
+
+export interface SecondView extends FormShown {
+  readonly person: PersonShown;
+  /** URL at which another user can sign in. */
+  readonly changePerson: string;
+  readonly has: FactorsOfPerson;
+  /** Whether only a passkey counts. */
+  readonly needsPasskey: boolean;
+  /** Absent if the user has no passkey, or the server has none. */
+  readonly challenge?: Challenge;
+  readonly application?: ApplicationShown;
+  readonly problem?: SecondProblem;
+  readonly secondsToWait?: number;
+}
+
+/**
+ * `/login/second`: button `passkey-submit`; field `code` with `second-submit`; field `recovery_code` with
+ * `recovery-submit`; for an application also `login-cancel`.
+ */
+export function secondPage(view: SecondView, setting: PageSetting): Page {
+  const { application, problem, challenge, needsPasskey, has } = view;
+  const texts = textsIn(setting.language);
+  const { second: words } = texts;
+  return {
+    ...setting,
+    title: problem === undefined ? words.title : texts.problemTitle(words.title),
+    namesOperator: true,
+    scripts: [PASSKEY_SCRIPT],
+    body: html`<header>
+<p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
+<h1>${words.title}</h1>
+<p class="lead">${application === undefined ? texts.signIn.toAccount : texts.signIn.toContinueTo(named(application.name))}</p>
+</header>
+${problem === undefined ? '' : problemBox(view, problem, texts)}
+${personLine(words.signingInAs, view.person, html`<a id="change-person" href="${view.changePerson}">${texts.signIn.notYou}</a>`)}
+${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.usePasskey, isPrimary: true } }, texts)}
+${challenge === undefined ? '' : html`<noscript><p class="note">${texts.passkeys.needsScripts}</p></noscript>`}
+${has.hasTotp && !needsPasskey ? codeForm(view, texts) : ''}
+${has.recoveryCodes > 0 && !needsPasskey ? recoveryForm(view, texts) : ''}
+${application === undefined ? '' : cancelForm(view, texts)}
+<p class="note">${words.lost}</p>
+${passkeyScript()}`,
+  };
+}
+
+function codeForm({ action, formToken, problem, challenge }: SecondView, { second: words }: Texts): Html {
+  const isWrong = problem === 'code_wrong' || problem === 'code_used';
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="code">${words.code}</label>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}${challenge === undefined ? html` autofocus` : ''}>
+<button id="second-submit" type="submit"${challenge === undefined ? html` class="primary"` : ''}>${words.submit}</button>
+</form>`;
+}
+
+function recoveryForm({ action, formToken, problem }: SecondView, { second: words }: Texts): Html {
+  const isWrong = problem === 'recovery_code_wrong';
+  return html`<details${isWrong ? html` open` : ''}>
+<summary id="use-recovery-code">${words.useRecovery}</summary>
+<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<label for="recovery-code">${words.recoveryCode}</label>
+<input id="recovery-code" name="recovery_code" autocomplete="off" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="40" required${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}>
+<button id="recovery-submit" type="submit">${words.submitRecovery}</button>
+</form>
+</details>`;
+}
+
+function cancelForm({ action, formToken }: SecondView, texts: Texts): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
+</form>`;
+}
+
+function problemBox({ secondsToWait }: SecondView, problem: SecondProblem, texts: Texts): Html {
+  const wait =
+    secondsToWait === undefined ? '' : texts.signIn.tryAgainIn(texts.formats.duration(secondsToWait));
+  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.second.problems[problem]} ${wait}</span></p>`;
+}

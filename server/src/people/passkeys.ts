@@ -1,0 +1,252 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { isJsonObject } from '@grantd/core/options';
+import { type Factors, MAX_PASSKEYS, type Passkey } from '../data/factors.ts';
+import type { Person } from '../data/people.ts';
+import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+
+/** How long a browser may take to answer a challenge. */
+const CHALLENGE_MS = 5 * 60 * 1000;
+
+/** Maximum characters of a browser’s answer. */
+const MAX_ANSWER = 16_384;
+
+const MAX_NAME = 64;
+
+/** A challenge for the browser, with the options of its API (WebAuthn §5.4 and WebAuthn §5.5, as JSON). */
+export interface Challenge {
+  /** Sent back with the answer. */
+  readonly sealed: string;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+/** A browser’s answer to a challenge. */
+export interface PasskeyAnswer {
+  readonly sealed: string;
+  /** JSON. */
+  readonly response: string;
+  /** What the challenge was made for. */
+  readonly boundTo: string;
+}
+
+export type PasskeyRefusal =
+  | 'passkey_challenge_wrong'
+  | 'passkey_challenge_used'
+  | 'passkey_unknown'
+  | 'passkey_wrong'
+  | 'passkey_counter_wrong'
+  | 'passkeys_too_many';
+
+type Purpose = 'create' | 'get';
+
+interface Parts {
+  readonly issuer: string;
+  readonly rpId: string;
+  readonly rpName: string;
+  readonly factors: Factors;
+  readonly secret: ProgramSecret;
+  readonly clock: () => number;
+}
+
+/**
+ * The two ceremonies of passkeys (WebAuthn §7). A challenge is sealed in the page, bound to one form of one
+ * browser, and counts once across all processes.
+ */
+export class Passkeys {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Starts a sign-in with any passkey of this server, or with one of these. */
+  async signInChallenge(boundTo: string, allowed: readonly Passkey[] = []): Promise<Challenge> {
+    const { challenge, sealed } = await this.#challenge('get', boundTo);
+    const options = {
+      challenge,
+      timeout: CHALLENGE_MS,
+      rpId: this.#parts.rpId,
+      userVerification: 'required',
+      allowCredentials: allowed.map(descriptorOf),
+    };
+    return { sealed, options };
+  }
+
+  /** Starts the creation of a passkey. */
+  async creationChallenge(boundTo: string, { subject, name, claims }: Person): Promise<Challenge> {
+    const { rpId, rpName, factors } = this.#parts;
+    const { challenge, sealed } = await this.#challenge('create', boundTo);
+    const options = {
+      rp: { id: rpId, name: rpName },
+      user: {
+        id: Buffer.from(subject).toString('base64url'),
+        name,
+        displayName: typeof claims.name === 'string' ? claims.name : name,
+      },
+      challenge,
+      // EdDSA, ES256 and RS256.
+      pubKeyCredParams: [-8, -7, -257].map((alg) => ({ type: 'public-key', alg })),
+      timeout: CHALLENGE_MS,
+      attestation: 'none',
+      excludeCredentials: (await factors.passkeysOf(subject)).map(descriptorOf),
+      authenticatorSelection: {
+        residentKey: 'required',
+        requireResidentKey: true,
+        userVerification: 'required',
+      },
+    };
+    return { sealed, options };
+  }
+
+  /** Verifies the answer to a sign-in (WebAuthn §7.2), and records the use of the passkey. */
+  async verify(
+    answer: PasskeyAnswer,
+  ): Promise<
+    { readonly passkey: Passkey } | { readonly refused: PasskeyRefusal; readonly subject?: string }
+  > {
+    const challenge = await this.#opened('get', answer);
+    if (challenge === undefined) return { refused: 'passkey_challenge_wrong' };
+    const response = responseOf(answer.response);
+    const passkey = response && (await this.#parts.factors.passkey(response.id));
+    if (passkey === undefined) return { refused: 'passkey_unknown' };
+    const { issuer, rpId, factors, clock } = this.#parts;
+    const { subject } = passkey;
+    const { userHandle } = response?.response ?? {};
+    if (
+      userHandle !== undefined &&
+      userHandle !== null &&
+      userHandle !== Buffer.from(subject).toString('base64url')
+    )
+      return { refused: 'passkey_wrong', subject };
+    const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
+    const verified = await orUndefined(() =>
+      verifyAuthenticationResponse({
+        response: response as never,
+        expectedChallenge: challenge.challenge,
+        expectedOrigin: new URL(issuer).origin,
+        expectedRPID: rpId,
+        requireUserVerification: true,
+        // The counter is checked below, in the statement that stores it.
+        credential: { id: passkey.id, publicKey: bytesOf(passkey.publicKey), counter: 0 },
+      }),
+    );
+    if (verified?.verified !== true) return { refused: 'passkey_wrong', subject };
+    if (!(await this.#use(challenge))) return { refused: 'passkey_challenge_used', subject };
+    const { newCounter: counter, credentialBackedUp: isBackedUp } = verified.authenticationInfo;
+    const isUsed = await factors.usePasskey(passkey.id, { counter, isBackedUp, nowMs: clock() });
+    return isUsed ? { passkey } : { refused: 'passkey_counter_wrong', subject };
+  }
+
+  /** Verifies the answer to a creation (WebAuthn §7.1), and stores the passkey. */
+  async create(
+    answer: PasskeyAnswer,
+    { subject }: Person,
+    name: string,
+  ): Promise<{ readonly passkey: Passkey } | { readonly refused: PasskeyRefusal }> {
+    const challenge = await this.#opened('create', answer);
+    if (challenge === undefined) return { refused: 'passkey_challenge_wrong' };
+    const response = responseOf(answer.response);
+    if (response === undefined) return { refused: 'passkey_wrong' };
+    const { issuer, rpId, factors, clock } = this.#parts;
+    const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
+    const verified = await orUndefined(() =>
+      verifyRegistrationResponse({
+        response: response as never,
+        expectedChallenge: challenge.challenge,
+        expectedOrigin: new URL(issuer).origin,
+        expectedRPID: rpId,
+        requireUserVerification: true,
+        supportedAlgorithmIDs: [-8, -7, -257],
+      }),
+    );
+    if (verified?.verified !== true) return { refused: 'passkey_wrong' };
+    if (!(await this.#use(challenge))) return { refused: 'passkey_challenge_used' };
+    const { credential, credentialBackedUp: isBackedUp } = verified.registrationInfo;
+    const passkey: Passkey = {
+      id: credential.id,
+      subject,
+      publicKey: Buffer.from(credential.publicKey).toString('base64url'),
+      counter: credential.counter,
+      transports: transportsOf(response.response.transports),
+      isBackedUp,
+      name: nameOfPasskey(name),
+      createdAtMs: clock(),
+      lastUsedAtMs: undefined,
+    };
+    if (await factors.addPasskey(passkey)) return { passkey };
+    const { passkeys } = await factors.of(subject);
+    return { refused: passkeys >= MAX_PASSKEYS ? 'passkeys_too_many' : 'passkey_wrong' };
+  }
+
+  async #challenge(purpose: Purpose, boundTo: string) {
+    const challenge = randomBytes(32).toString('base64url');
+    const expiresAtMs = this.#parts.clock() + CHALLENGE_MS;
+    const key = await this.#parts.secret.key('passkey_challenge');
+    const sealed = seal(key, JSON.stringify({ challenge, expiresAtMs }), JSON.stringify([purpose, boundTo]));
+    return { challenge, sealed };
+  }
+
+  async #opened(purpose: Purpose, { sealed, boundTo }: PasskeyAnswer): Promise<OpenChallenge | undefined> {
+    for (const key of await this.#parts.secret.keys('passkey_challenge')) {
+      const text = unseal(key, sealed, JSON.stringify([purpose, boundTo]));
+      if (text === undefined) continue;
+      const opened: OpenChallenge = JSON.parse(text);
+      return opened.expiresAtMs > this.#parts.clock() ? opened : undefined;
+    }
+    return undefined;
+  }
+
+  #use({ challenge, expiresAtMs }: OpenChallenge): Promise<boolean> {
+    const digest = createHash('sha256').update(challenge).digest('base64url');
+    return this.#parts.factors.useChallenge(digest, expiresAtMs);
+  }
+}
+
+interface OpenChallenge {
+  readonly challenge: string;
+  readonly expiresAtMs: number;
+}
+
+/** The name that a user gives a passkey, in at most 64 visible characters. May be empty. */
+export function nameOfPasskey(text: string): string {
+  return text.normalize('NFC').replaceAll(/\p{C}/gu, '').trim().slice(0, MAX_NAME).trim();
+}
+
+function descriptorOf({ id, transports }: Passkey) {
+  return { type: 'public-key', id, ...(transports.length > 0 && { transports }) };
+}
+
+interface CredentialResponse {
+  readonly id: string;
+  readonly response: Readonly<Record<string, unknown>>;
+}
+
+function responseOf(json: string): CredentialResponse | undefined {
+  if (json.length > MAX_ANSWER) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (!isJsonObject(value) || !isJsonObject(value.response)) return undefined;
+  const { id, response } = value;
+  return typeof id === 'string' && /^[\w-]{1,1400}$/.test(id) ? { ...value, id, response } : undefined;
+}
+
+function transportsOf(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((one) => typeof one === 'string' && /^[\w-]{1,32}$/.test(one)).slice(0, 8);
+}
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(Buffer.from(text, 'base64url'));
+}
+
+/** The library throws for every answer that does not verify, and asks nothing outside. */
+async function orUndefined<T>(verify: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await verify();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
+import type { CDPSession } from 'playwright-core';
+import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
+import { grantdPrints } from '../harness/program.ts';
+import { accessibilityProblems } from './accessibility.ts';
+import { scene } from './scene.ts';
+import type { Visit } from './visit.ts';
+
+const PASSWORD = 'correct horse battery';
+
+describe('passkeys in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
+  const set = scene();
+
+  /** Adds an authenticator with a screen lock, which holds passkeys, to the tab. Its user is always willing. */
+  async function authenticatorOf({ page, person }: Visit): Promise<[CDPSession, string]> {
+    const devtools = await person.newCDPSession(page);
+    await devtools.send('WebAuthn.enable', { enableUI: false });
+    const options = { protocol: 'ctap2', ctap2Version: 'ctap2_1', transport: 'internal' } as const;
+    const { authenticatorId } = await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...options,
+        ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+        automaticPresenceSimulation: true,
+      },
+    });
+    return [devtools, authenticatorId];
+  }
+
+  async function newUser(name: string): Promise<{ username: string; password: string }> {
+    await grantdPrints(set().server.folder, ['user', 'add', name, '--password-stdin'], PASSWORD);
+    return { username: name, password: PASSWORD };
+  }
+
+  /** Signs in with the password, and adds a passkey at the account. */
+  async function addPasskey(visit: Visit, who: { username: string; password: string }): Promise<void> {
+    await visit.open('/account/security');
+    await visit.signIn(who);
+    await visit.page.fill('#passkey-name', 'My phone');
+    await visit.page.click('#add-passkey');
+    await visit.page.waitForSelector('#recovery-code-list');
+    assert.equal(await visit.page.locator('#recovery-code-list li').count(), 10);
+    assert.deepEqual(await accessibilityProblems(visit.page), []);
+    await visit.page.click('#continue');
+    await visit.page.waitForSelector('text=My phone');
+    assert.deepEqual(await accessibilityProblems(visit.page), []);
+  }
+
+  test('WebAuthn §7 a user adds a passkey, and signs in with it alone, by the button and by autofill', async () => {
+    const visit = await set().visitor();
+    const [devtools, authenticatorId] = await authenticatorOf(visit);
+    await addPasskey(visit, await newUser('ada'));
+    const { credentials } = await devtools.send('WebAuthn.getCredentials', { authenticatorId });
+    const [{ rpId, isResidentCredential } = assert.fail()] = credentials;
+    assert.deepEqual({ rpId, isResidentCredential }, { rpId: 'localhost', isResidentCredential: true });
+
+    await visit.person.clearCookies();
+    await devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false });
+    await visit.authorize({ prompt: 'consent' });
+    const button = visit.page.locator('#passkey-submit');
+    await button.waitFor();
+    assert.equal(await visit.page.getAttribute('#username', 'autocomplete'), 'username webauthn');
+    await devtools.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: true });
+    await button.click();
+    await visit.page.waitForSelector('#consent-allow');
+
+    await visit.person.clearCookies();
+    // The authenticator chooses its passkey as soon as the page offers autofill.
+    await visit.authorize({ prompt: 'consent' });
+    await visit.page.waitForSelector('#consent-allow');
+  });
+
+  test('a user who refuses the browser’s question stays on the page, and can still enter the password', async () => {
+    const visit = await set().visitor();
+    const [devtools, authenticatorId] = await authenticatorOf(visit);
+    await devtools.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: false });
+    await visit.authorize({ prompt: 'consent' });
+    await visit.page.click('#passkey-submit');
+    await visit.page.waitForSelector('form[data-passkey] [role=alert]:not([hidden])');
+    await visit.signIn();
+    await visit.page.waitForSelector('#consent-allow');
+  });
+
+  test('an authenticator app by its QR code: code after the password, then a recovery code', async () => {
+    const visit = await set().visitor();
+    const who = await newUser('bea');
+    await visit.open('/account/security');
+    await visit.signIn(who);
+    await visit.page.click('#add-totp');
+    assert.ok(await visit.page.locator('svg#qr-code').isVisible());
+    const secret = (await visit.page.innerText('#totp-secret')).replaceAll(' ', '');
+    const totp = new TOTP({ secret: Secret.fromBase32(secret) });
+    await visit.page.fill('#code', totp.generate({ timestamp: Date.now() - 30_000 }));
+    await visit.page.click('#confirm-totp');
+    const [recoveryCode = ''] = await visit.page.locator('#recovery-code-list code').allInnerTexts();
+
+    await visit.person.clearCookies();
+    await visit.authorize({ prompt: 'consent' });
+    await visit.signIn(who);
+    await visit.page.fill('#code', totp.generate());
+    await visit.page.click('#second-submit');
+    await visit.page.waitForSelector('#consent-allow');
+
+    await visit.person.clearCookies();
+    await visit.authorize({ prompt: 'consent' });
+    await visit.signIn(who);
+    await visit.page.click('#use-recovery-code');
+    await visit.page.fill('#recovery-code', recoveryCode);
+    await visit.page.click('#recovery-submit');
+    await visit.page.waitForSelector('#consent-allow');
+  });
+
+  test('without scripts, the pages ask for the password, and hide what they cannot do', async () => {
+    const visit = await set().visitor({ javaScriptEnabled: false });
+    await visit.authorize({ prompt: 'consent' });
+    assert.equal(await visit.page.locator('#passkey-submit').isVisible(), false);
+    await visit.signIn();
+    await visit.page.waitForSelector('#consent-allow');
+  });
+});

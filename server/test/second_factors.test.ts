@@ -1,0 +1,277 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
+import { HOTP, Secret, TOTP } from 'otpauth';
+import { type Passkey, resealTotps, sealsOfTotps } from '../src/data/factors.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { Passkeys } from '../src/people/passkeys.ts';
+import { SecondFactors } from '../src/people/second_factors.ts';
+import { Authenticator } from './harness/authenticator.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
+import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
+
+const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
+const START_MS = Date.UTC(2026, 0, 1);
+const STEP_MS = 30_000;
+const MINUTE_MS = 60_000;
+
+function passkeyOf(subject: string, id: string, counter = 0): Passkey {
+  return {
+    ...{ id, subject, publicKey: 'key', counter, transports: ['internal'], isBackedUp: true, name: 'Phone' },
+    ...{ createdAtMs: 1000, lastUsedAtMs: undefined },
+  };
+}
+
+for (const database of DATABASES) {
+  describe(`the tables of factors on ${database.name}`, { skip: database.absence }, () => {
+    test('a passkey comes back as it was, and its use is recorded', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { factors } = opened;
+      const { subject } = await addPerson(opened, 'alice');
+      const passkey = passkeyOf(subject, 'k1');
+      assert.equal(await factors.addPasskey(passkey), true);
+      assert.equal(await factors.addPasskey(passkeyOf(subject, 'k1')), false, 'the ID is taken');
+      assert.equal(await factors.addPasskey(passkeyOf('nobody', 'k2')), false);
+      assert.deepEqual(await factors.passkey('k1'), passkey);
+      assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 2000 }), true);
+      const used = { ...passkey, isBackedUp: false, lastUsedAtMs: 2000 };
+      assert.deepEqual(await factors.passkeysOf(subject), [used]);
+      assert.deepEqual(await factors.of(subject), { passkeys: 1, hasTotp: false, recoveryCodes: 0 });
+      assert.equal(await factors.removePasskey('another', 'k1'), false);
+      assert.equal(await factors.removePasskey(subject, 'k1'), true);
+      assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 3000 }), false);
+    });
+
+    test('WebAuthn §7.2 of several uses with one counter, one succeeds', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const { subject } = await addPerson(one, 'alice');
+      await one.factors.addPasskey(passkeyOf(subject, 'k1', 5));
+      const use = { counter: 6, isBackedUp: false, nowMs: 2000 };
+      const uses = await Promise.all(
+        [one, other, one, other].map(({ factors }) => factors.usePasskey('k1', use)),
+      );
+      assert.equal(uses.filter((isUsed) => isUsed).length, 1);
+      assert.equal(await one.factors.usePasskey('k1', { ...use, counter: 0 }), false, 'it has a counter');
+    });
+
+    test('RFC 6238 §5.2 a time step, a recovery code and a challenge count once, however many try', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const { subject } = await addPerson(one, 'alice');
+      const totp = { sealed: 'sealed', createdAtMs: 1000 };
+      const both = [one.factors, other.factors, one.factors, other.factors];
+      const once = async (outcomes: readonly Promise<boolean>[]) =>
+        assert.equal((await Promise.all(outcomes)).filter((done) => done).length, 1);
+      assert.equal(await one.factors.setRecoveryCodes(subject, ['d'], 1000), false, 'there is no factor');
+      await once(both.map((factors) => factors.addTotp(subject, totp, 10)));
+      assert.equal(await one.factors.useTotp(subject, totp, 10), false, 'it was used to add the app');
+      await once(both.map((factors) => factors.useTotp(subject, totp, 11)));
+      assert.equal(await one.factors.useTotp(subject, { ...totp, createdAtMs: 999 }, 12), false);
+      assert.equal(await one.factors.setRecoveryCodes(subject, ['a', 'b'], 1000), true);
+      await once(both.map((factors) => factors.useRecoveryCode(subject, 'a')));
+      assert.equal(await one.factors.useRecoveryCode('another', 'b'), false);
+      await once(both.map((factors) => factors.useChallenge('digest', 9000)));
+      assert.equal(await one.sweepProgram(100), 1, 'the expired challenge');
+      assert.equal(await one.factors.useChallenge('digest', 9000), true);
+    });
+
+    test('a user has at most 20 passkeys, however many they add at once', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const { subject } = await addPerson(one, 'alice');
+      const added = await Promise.all(
+        Array.from({ length: 26 }, (_, at) =>
+          (at % 2 === 0 ? one : other).factors.addPasskey(passkeyOf(subject, `k${at}`)),
+        ),
+      );
+      assert.equal(added.filter((isAdded) => isAdded).length, 20);
+    });
+
+    test('recovery codes end with the last other factor', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { factors } = opened;
+      const { subject } = await addPerson(opened, 'alice');
+      await factors.addPasskey(passkeyOf(subject, 'k1'));
+      await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1000 }, 1);
+      await factors.setRecoveryCodes(subject, ['a'], 1000);
+      await factors.removeTotp(subject);
+      assert.equal((await factors.of(subject)).recoveryCodes, 1);
+      await factors.removePasskey(subject, 'k1');
+      assert.deepEqual(await factors.of(subject), { passkeys: 0, hasTotp: false, recoveryCodes: 0 });
+    });
+
+    test('secrets of apps move to the newest server secret, and those of other users never fit', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { factors, attempts } = opened;
+      const clock = () => START_MS;
+      const older = 'o'.repeat(32);
+      const newer = 'n'.repeat(32);
+      const under = (...texts: string[]) => new ServerSecret<ProgramSecretUse>(texts);
+      const seals = async (...texts: string[]) => [...(await sealsOfTotps(factors, under(...texts), ISSUER))];
+      const before = new SecondFactors({
+        ...{ issuer: ISSUER, issuerName: 'Example', factors, attempts, clock },
+        secret: under(older),
+      });
+      const alice = await addPerson(opened, 'alice');
+      const offer = await before.offerTotp(alice);
+      assert.equal(await before.addTotp(alice, offer.sealed, codeOf(offer.secret, START_MS)), undefined);
+      const bob = await addPerson(opened, 'bob');
+      const code = codeOf(offer.secret, START_MS);
+      assert.equal(
+        await before.addTotp(bob, offer.sealed, code),
+        'totp_offer_wrong',
+        'the secret of another user',
+      );
+
+      assert.deepEqual(await seals(newer, older), [[1, 1]]);
+      assert.deepEqual(await seals(newer), [[-1, 1]]);
+      await resealTotps(factors, under(newer, older), ISSUER);
+      assert.deepEqual(await seals(newer, older), [[0, 1]]);
+      const later = new SecondFactors({
+        ...{ issuer: ISSUER, issuerName: 'Example', factors, attempts },
+        ...{ clock: () => START_MS + STEP_MS, secret: under(newer) },
+      });
+      assert.equal(await later.checkTotp(alice, codeOf(offer.secret, START_MS + STEP_MS)), undefined);
+    });
+  });
+}
+
+function codeOf(secret: string, atMs: number): string {
+  return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: atMs });
+}
+
+for (const database of ANY_DATABASE) {
+  describe(`authenticator apps and recovery codes on ${database.name}`, { skip: database.absence }, () => {
+    async function withApp(t: TestContext) {
+      const opened = await openDatabase(t, database);
+      const now = { ms: START_MS };
+      const { factors, attempts } = opened;
+      const second = new SecondFactors({
+        ...{ issuer: ISSUER, issuerName: 'Example: Ltd', factors, attempts, secret: SECRET },
+        clock: () => now.ms,
+      });
+      const alice = await addPerson(opened, 'alice');
+      const offer = await second.offerTotp(alice);
+      assert.equal(await second.addTotp(alice, offer.sealed, codeOf(offer.secret, now.ms)), undefined);
+      const code = (steps = 0) => codeOf(offer.secret, now.ms + steps * STEP_MS);
+      return { second, alice, now, code, offer, factors };
+    }
+
+    test('RFC 6238 §4 codes are those of RFC 4226, of 30 seconds and six digits', async (t) => {
+      const { offer, now, code } = await withApp(t);
+      const { searchParams, protocol, host } = new URL(offer.uri);
+      assert.deepEqual([protocol, host], ['otpauth:', 'totp']);
+      const { issuer, secret, algorithm, digits, period } = Object.fromEntries(searchParams);
+      assert.deepEqual(
+        { issuer, secret, algorithm, digits, period },
+        { issuer: 'Example: Ltd', secret: offer.secret, algorithm: 'SHA1', digits: '6', period: '30' },
+      );
+      assert.equal(Secret.fromBase32(offer.secret).bytes.length, 20);
+      const hotp = new HOTP({ secret: Secret.fromBase32(offer.secret) });
+      assert.equal(code(), hotp.generate({ counter: Math.floor(now.ms / STEP_MS) }));
+    });
+
+    test('RFC 6238 §5.2 a code of the step before or after counts, others do not', async (t) => {
+      const { second, alice, now, code } = await withApp(t);
+      now.ms += 10 * STEP_MS;
+      for (const steps of [-3, -2, 2, 3])
+        assert.deepEqual(await second.checkTotp(alice, code(steps)), { refused: 'code_wrong' });
+      assert.equal(await second.checkTotp(alice, code(-1)), undefined);
+      assert.deepEqual(await second.checkTotp(alice, code(-1)), { refused: 'code_used' });
+      assert.equal(await second.checkTotp(alice, ` ${code(1).slice(0, 3)} ${code(1).slice(3)} `), undefined);
+      assert.deepEqual(await second.checkTotp(alice, code()), { refused: 'code_used' }, 'an earlier step');
+    });
+
+    test('TOTP brute force: ten wrong codes in five minutes, and fifty in a day, whoever tries', async (t) => {
+      const { second, alice, now } = await withApp(t);
+      let checked = 0;
+      let refused = 0;
+      for (let minute = 0; minute < 60; minute += 5) {
+        for (let at = 0; at < 12; at += 1) {
+          const outcome = await second.checkTotp(alice, '');
+          if (outcome?.refused === 'too_many_codes') refused += 1;
+          else checked += 1;
+        }
+        now.ms += 5 * MINUTE_MS;
+      }
+      assert.deepEqual({ checked, refused }, { checked: 50, refused: 94 });
+      const outcome = await second.checkTotp(alice, '');
+      assert.ok(outcome?.refused === 'too_many_codes');
+      assert.equal(outcome.secondsToWait, 23 * 60 * 60);
+      now.ms += 23 * 60 * MINUTE_MS;
+      assert.deepEqual(await second.checkTotp(alice, ''), { refused: 'code_wrong' });
+    });
+
+    test('a right code ends the count of wrong ones', async (t) => {
+      const { second, alice, now, code } = await withApp(t);
+      for (let round = 0; round < 8; round += 1) {
+        now.ms += STEP_MS;
+        for (let at = 0; at < 9; at += 1) await second.checkTotp(alice, '');
+        assert.equal(await second.checkTotp(alice, code()), undefined);
+      }
+    });
+
+    test('recovery code guessing: ten codes of 79 bits each, which count like codes of the app', async (t) => {
+      const { second, alice, factors } = await withApp(t);
+      const codes = (await second.newRecoveryCodes(alice.subject)) ?? assert.fail();
+      assert.equal(new Set(codes).size, 10);
+      for (const code of codes) assert.match(code, /^([a-hj-km-np-z2-9]{4}-){3}[a-hj-km-np-z2-9]{4}$/);
+      const [first = '', last = ''] = codes;
+      for (let at = 0; at < 9; at += 1)
+        assert.deepEqual(await second.useRecoveryCode(alice, `${first}x`), {
+          refused: 'recovery_code_wrong',
+        });
+      assert.equal(await second.useRecoveryCode(alice, first.replaceAll('-', '')), undefined);
+      assert.deepEqual(await second.useRecoveryCode(alice, first), { refused: 'recovery_code_wrong' });
+      const newer = await second.newRecoveryCodes(alice.subject);
+      assert.ok(newer);
+      assert.deepEqual(await second.useRecoveryCode(alice, last), { refused: 'recovery_code_wrong' });
+      assert.equal((await factors.of(alice.subject)).recoveryCodes, 10);
+    });
+
+    test('WebAuthn §13.4.3 a challenge lives for five minutes', async (t) => {
+      const opened = await openDatabase(t, database);
+      const now = { ms: START_MS };
+      const passkeys = new Passkeys({
+        ...{ issuer: ISSUER, rpId: 'id.example', rpName: 'Example', factors: opened.factors, secret: SECRET },
+        clock: () => now.ms,
+      });
+      const alice = await addPerson(opened, 'alice');
+      const authenticator = new Authenticator(ISSUER);
+      const creation = await passkeys.creationChallenge('form', alice);
+      const create = { sealed: creation.sealed, boundTo: 'form' };
+      const created = authenticator.create(creation.options as never);
+      const outcome = await passkeys.create({ ...create, response: created }, alice, 'Phone');
+      assert.ok('passkey' in outcome);
+      const crossed = await passkeys.verify({ ...create, response: created });
+      assert.deepEqual(crossed, { refused: 'passkey_challenge_wrong' }, 'it is for a creation');
+
+      const signIn = async (waitMs: number) => {
+        const { sealed, options } = await passkeys.signInChallenge('form');
+        const response = authenticator.get(options as never);
+        now.ms += waitMs;
+        const { refused } = {
+          refused: undefined,
+          ...(await passkeys.verify({ sealed, response, boundTo: 'form' })),
+        };
+        return refused;
+      };
+      assert.equal(await signIn(5 * MINUTE_MS - 1), undefined);
+      assert.equal(await signIn(5 * MINUTE_MS), 'passkey_challenge_wrong');
+      const nonsense = [
+        '',
+        '{}',
+        '[]',
+        '{"id":"x","response":{}}',
+        'x'.repeat(20_000),
+        '{"id":7,"response":{}}',
+      ];
+      for (const response of nonsense) {
+        const { sealed } = await passkeys.signInChallenge('form');
+        const refused = await passkeys.verify({ sealed, response, boundTo: 'form' });
+        assert.deepEqual(refused, { refused: 'passkey_unknown' }, response.slice(0, 30));
+      }
+    });
+  });
+}
