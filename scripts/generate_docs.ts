@@ -1,5 +1,5 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; the
+// docs/certification.md, docs/errors.md, docs/README.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; the
 // table in docs/monitoring.md; and the
 // picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
@@ -13,6 +13,7 @@ import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/log.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
+import { errorsPage } from './errors_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
@@ -31,6 +32,7 @@ for (const [path, text] of [
   ['docs/client_metadata.md', clientMetadata()],
   ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
+  ['docs/errors.md', errorsPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/migration.md', migrationPage()],
   ['docs/monitoring.md', monitoringPage()],

@@ -57,6 +57,7 @@ export const PARTS: readonly Part[] = [
     pages: [
       { path: 'docs/configuration.md' },
       { path: 'docs/client_metadata.md' },
+      { path: 'docs/errors.md' },
       { path: 'docs/reason_codes.md' },
       { path: 'docs/events.md' },
       { path: 'docs/public_names.md' },

@@ -1,0 +1,331 @@
+// Finds every refusal in the code with its `error_description`, for docs/errors.md.
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { type AnyNode, type CallExpression, type NewExpression, type ObjectExpression, parse } from 'acorn';
+import { transformSync } from 'esbuild';
+import { ERROR_STATUS, type ErrorCode, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
+
+const MEANINGS: Readonly<Record<string, string>> = { ...INACTIVE_REASONS, ...REFUSAL_REASONS };
+
+/** A refusal. A value that is not a text in the code has the name of the parameter, or nothing. */
+interface Site {
+  readonly code: Value;
+  readonly description: Value;
+  readonly reason: Value;
+}
+
+type Value = readonly (string | Parameter)[];
+
+/** A parameter of the surrounding function, or a member of one. */
+interface Parameter {
+  readonly index: number;
+  readonly member?: string | undefined;
+  /** Without an argument. */
+  readonly byDefault?: readonly string[];
+}
+
+/** Functions that make a refusal out of their arguments, by file and name. */
+type Makers = Map<string, readonly Site[]>;
+
+interface SourceFile {
+  readonly path: string;
+  readonly program: AnyNode;
+  /** The file and name of what it imports, by its name here. */
+  readonly imports: ReadonlyMap<string, string>;
+}
+
+interface Scope {
+  readonly parameters: readonly AnyNode[];
+  readonly name: string | undefined;
+  /** Texts of constants by their name, also of tables. */
+  readonly constants: ReadonlyMap<string, AnyNode>;
+}
+
+/** @returns the page */
+export function errorsPage(): string {
+  const rows = new Map<ErrorCode, Map<string, Set<string>>>();
+  for (const { code, description, reason } of refusals()) {
+    const byDescription = rows.get(code) ?? new Map<string, Set<string>>();
+    const reasons = byDescription.get(description) ?? new Set();
+    for (const one of reason) reasons.add(one);
+    rows.set(code, byDescription.set(description, reasons));
+  }
+  const sections = Object.keys(ERROR_STATUS)
+    .map((code) => [code as ErrorCode, rows.get(code as ErrorCode)] as const)
+    .flatMap(([code, found]) => (found === undefined ? [] : [section(code, found)]));
+  return `# Errors
+
+Find out what an \`error_description\` means. Look up the \`error\` of the response, then its description. The reason code
+is not in the response: it is in the server's log and events, where it says more than a client may know
+([all reason codes](reason_codes.md)).
+
+In a description, … stands for a part that differs, such as the name of a parameter. Descriptions may change with a
+version. Let programs decide by \`error\` only.
+
+Errors of client registration (\`invalid_client_metadata\`, \`invalid_redirect_uri\`) are not listed: their description
+names the member of the metadata and what was expected.
+
+${sections.join('\n\n')}
+`;
+}
+
+function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const rows = [...found]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .map(([description, reasons]) => {
+      const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
+      return `| ${description} | ${causes.join('<br>') || 'see the log'} |`;
+    });
+  return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
+}
+
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly description: string;
+  readonly reason: readonly string[];
+}
+
+function refusals(): readonly Refusal[] {
+  const files = globSync('{core,protect,server}/src/**/*.ts').sort().map(parsed);
+  const makers: Makers = new Map([[CLASS, [OF_THE_CLASS]]]);
+  const found: Site[] = [];
+  // A function that passes its parameters to a maker is a maker, too.
+  for (let known = 0; known !== sizeOf(makers); ) {
+    known = sizeOf(makers);
+    found.length = 0;
+    for (const file of files) {
+      const outside = { parameters: [], name: undefined, constants: constantsOf(file.program) };
+      walk(file.program, outside, (node, scope) => {
+        for (const site of sitesAt(node, scope, file, makers)) {
+          if (needsParameters(site) && scope.name !== undefined)
+            addMaker(makers, `${file.path} ${scope.name}`, site);
+          else found.push(site);
+        }
+      });
+    }
+  }
+  return found.flatMap(({ code, description, reason }) =>
+    texts(code).flatMap((one) =>
+      Object.hasOwn(ERROR_STATUS, one)
+        ? texts(description).map((text) => {
+            const [own, paired] = text.split(PAIR);
+            const reasons = paired === undefined ? texts(reason) : [own ?? ''];
+            return {
+              code: one as ErrorCode,
+              description: paired ?? text,
+              reason: reasons.filter((name) => Object.hasOwn(MEANINGS, name)),
+            };
+          })
+        : [],
+    ),
+  );
+}
+
+const CLASS = 'core/src/http/errors.ts OAuthError';
+
+/** `server.authorization.refuse(request, code, description)`, by which the program's pages refuse. */
+const OF_REFUSE: Site = { code: [{ index: 1 }], description: [{ index: 2 }], reason: [] };
+
+const OF_THE_CLASS: Site = {
+  code: [{ index: 0 }],
+  description: [{ index: 1 }],
+  reason: [{ index: 2, member: 'reason' }],
+};
+
+function parsed(path: string): SourceFile {
+  const text = transformSync(readFileSync(path, 'utf8'), { loader: 'ts', target: 'esnext' }).code;
+  const program = parse(text, { ecmaVersion: 'latest', sourceType: 'module' });
+  const imports = program.body.flatMap((statement) =>
+    statement.type !== 'ImportDeclaration'
+      ? []
+      : statement.specifiers.map(({ local }): [string, string] => [
+          local.name,
+          `${fileOf(String(statement.source.value), path)} ${local.name}`,
+        ]),
+  );
+  return { path, program, imports: new Map(imports) };
+}
+
+/** Protect uses modules of the core by a name that its build replaces. */
+function fileOf(specifier: string, importer: string): string {
+  const internal = /^@grantd\/core\/internal\/(.+)$/.exec(specifier)?.[1];
+  return internal === undefined ? join(dirname(importer), specifier) : `core/src/${internal}.ts`;
+}
+
+function sizeOf(makers: Makers): number {
+  return [...makers.values()].reduce((sum, sites) => sum + sites.length, 0);
+}
+
+function sitesAt(node: AnyNode, scope: Scope, file: SourceFile, makers: Makers): readonly Site[] {
+  if (node.type === 'ObjectExpression') {
+    const [code, description, reason] = ['code', 'description', 'reason'].map((member) =>
+      memberOfObject(node, member, scope),
+    );
+    const isRefusal =
+      code !== undefined && description !== undefined && code.length > 0 && description.length > 0;
+    return isRefusal ? [{ code, description, reason: reason ?? [] }] : [];
+  }
+  if (node.type !== 'NewExpression' && node.type !== 'CallExpression') return [];
+  const { callee } = node;
+  const isRefuse = callee.type === 'MemberExpression' && keyOf(callee.property) === 'refuse';
+  if (callee.type !== 'Identifier' && !isRefuse) return [];
+  const name = callee.type === 'Identifier' ? callee.name : '';
+  const sites = isRefuse ? [OF_REFUSE] : (makers.get(file.imports.get(name) ?? `${file.path} ${name}`) ?? []);
+  return sites.map(({ code, description, reason }) => ({
+    code: applied(code, node, scope),
+    description: applied(description, node, scope),
+    reason: applied(reason, node, scope),
+  }));
+}
+
+/** The value with the arguments of a call in place of the parameters. */
+function applied(value: Value, { arguments: given }: NewExpression | CallExpression, scope: Scope): Value {
+  return value.flatMap((part): Value => {
+    if (typeof part === 'string') return [part];
+    const argument = given[part.index];
+    if (argument === undefined) return part.byDefault ?? [];
+    return part.member === undefined ? textsOf(argument, scope) : memberOf(argument, part.member, scope);
+  });
+}
+
+function memberOf(node: AnyNode, member: string, scope: Scope): Value {
+  if (node.type === 'ObjectExpression') return memberOfObject(node, member, scope);
+  if (node.type === 'Identifier') {
+    const index = scope.parameters.findIndex((one) => nameOf(one) === node.name);
+    if (index >= 0) return [{ index, member }];
+  }
+  return [];
+}
+
+function memberOfObject({ properties }: ObjectExpression, member: string, scope: Scope): Value {
+  return properties.flatMap((property): Value => {
+    if (property.type === 'SpreadElement') return memberOf(property.argument, member, scope);
+    return keyOf(property.key) === member ? textsOf(property.value, scope) : [];
+  });
+}
+
+function textsOf(node: AnyNode, scope: Scope): Value {
+  switch (node.type) {
+    case 'Literal':
+      return typeof node.value === 'string' ? [node.value] : [];
+    case 'TemplateLiteral':
+      return [node.quasis.map(({ value }) => value.cooked ?? '').join('…')];
+    case 'ConditionalExpression':
+      return [...textsOf(node.consequent, scope), ...textsOf(node.alternate, scope)];
+    case 'LogicalExpression':
+      return [...textsOf(node.left, scope), ...textsOf(node.right, scope)];
+    case 'AssignmentPattern':
+      return textsOf(node.right, scope);
+    case 'MemberExpression': {
+      const table = node.object.type === 'Identifier' ? scope.constants.get(node.object.name) : undefined;
+      // A table from reasons to descriptions.
+      if (table?.type === 'ObjectExpression')
+        return table.properties.flatMap((one) =>
+          one.type === 'Property'
+            ? textsOf(one.value, scope).map((text) => pairOf(keyOf(one.key), text))
+            : [],
+        );
+      return node.computed ? [] : memberOf(node.object, keyOf(node.property) ?? '', scope);
+    }
+    case 'Identifier':
+      return namedValue(node.name, scope);
+    default:
+      return [];
+  }
+}
+
+function namedValue(name: string, scope: Scope): Value {
+  for (const [index, parameter] of scope.parameters.entries()) {
+    if (nameOf(parameter) === name) {
+      const byDefault = parameter.type === 'AssignmentPattern' ? texts(textsOf(parameter.right, scope)) : [];
+      return [{ index, byDefault }];
+    }
+    const pattern = parameter.type === 'AssignmentPattern' ? parameter.left : parameter;
+    if (pattern.type !== 'ObjectPattern') continue;
+    for (const property of pattern.properties)
+      if (property.type === 'Property' && nameOf(property.value) === name)
+        return [{ index, member: keyOf(property.key) }];
+  }
+  const constant = scope.constants.get(name);
+  return constant === undefined ? [] : textsOf(constant, scope);
+}
+
+const PAIR = '\n';
+
+function pairOf(reason: string | undefined, text: string | Parameter): string | Parameter {
+  return typeof text === 'string' && reason !== undefined ? `${reason}${PAIR}${text}` : text;
+}
+
+function addMaker(makers: Makers, name: string, site: Site): void {
+  const sites = makers.get(name) ?? [];
+  if (sites.some((one) => JSON.stringify(one) === JSON.stringify(site))) return;
+  makers.set(name, [...sites, site]);
+}
+
+function needsParameters({ code, description }: Site): boolean {
+  return [...code, ...description].some((part) => typeof part !== 'string');
+}
+
+function texts(value: Value): readonly string[] {
+  return value.filter((part) => typeof part === 'string');
+}
+
+/** Calls `visit` for each node with the function that surrounds it. */
+function walk(node: AnyNode, scope: Scope, visit: (node: AnyNode, scope: Scope) => void): void {
+  visit(node, scope);
+  const inside =
+    node.type === 'FunctionDeclaration' ||
+    (node.type === 'VariableDeclarator' && node.init?.type === 'ArrowFunctionExpression')
+      ? scopeOf(node, scope)
+      : scope;
+  for (const child of childrenOf(node)) walk(child, inside, visit);
+}
+
+function scopeOf(node: AnyNode, { constants }: Scope): Scope {
+  if (node.type === 'FunctionDeclaration')
+    return {
+      parameters: node.params,
+      name: nameOf(node.id ?? undefined),
+      constants: withLocals(node, constants),
+    };
+  if (node.type === 'VariableDeclarator' && node.init?.type === 'ArrowFunctionExpression')
+    return {
+      parameters: node.init.params,
+      name: nameOf(node.id),
+      constants: withLocals(node.init, constants),
+    };
+  throw new Error(`${node.type} is no function with a name`);
+}
+
+function withLocals(node: AnyNode, outer: ReadonlyMap<string, AnyNode>): ReadonlyMap<string, AnyNode> {
+  return new Map([...outer, ...constantsOf(node)]);
+}
+
+/** Variables with their values, in a file or a function. */
+function constantsOf(node: AnyNode): ReadonlyMap<string, AnyNode> {
+  const found = new Map<string, AnyNode>();
+  const collect = (one: AnyNode): void => {
+    if (one.type === 'VariableDeclarator' && one.init && one.id.type === 'Identifier')
+      found.set(one.id.name, one.init);
+    if (one !== node && /Function/.test(one.type)) return;
+    for (const child of childrenOf(one)) collect(child);
+  };
+  collect(node);
+  return found;
+}
+
+function childrenOf(node: AnyNode): readonly AnyNode[] {
+  return Object.values(node)
+    .flat()
+    .filter((value): value is AnyNode => typeof value === 'object' && value !== null && 'type' in value);
+}
+
+function nameOf(node: AnyNode | undefined): string | undefined {
+  if (node?.type === 'AssignmentPattern') return nameOf(node.left);
+  return node?.type === 'Identifier' ? node.name : undefined;
+}
+
+function keyOf(node: AnyNode): string | undefined {
+  if (node.type === 'Identifier') return node.name;
+  return node.type === 'Literal' && typeof node.value === 'string' ? node.value : undefined;
+}
