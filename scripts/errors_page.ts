@@ -55,8 +55,8 @@ export function errorsPage(): string {
     .flatMap(([code, found]) => (found === undefined ? [] : [section(code, found)]));
   return `# Errors
 
-Find out what an \`error_description\` means. Look up the \`error\` of the response, then its description. The reason code
-is not in the response: it is in the server's log and events, where it says more than a client may know
+Find out what an \`error_description\` means. Look up the \`error\` of the response, then its description. The response
+does not contain the reason code. The server's log and events do, because it says more than a client may know
 ([all reason codes](reason_codes.md)).
 
 In a description, … stands for a part that differs, such as the name of a parameter. Descriptions may change with a

@@ -7,8 +7,9 @@ import { dirname, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const LONGEST_START_MS = 20_000;
