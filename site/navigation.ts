@@ -40,6 +40,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/secrets.md', to: 'rotate the server’s secrets' },
       { path: 'docs/sign_in.md', to: 'change what users see, and how long they stay signed in' },
       { path: 'docs/self_service.md', to: 'let users sign up and reset their passwords' },
+      { path: 'docs/passkeys.md', to: 'let users sign in with passkeys and second factors' },
       { path: 'docs/users.md', to: 'add, import and group users' },
       { path: 'docs/directory.md', to: 'let people of an LDAP directory sign in' },
       { path: 'docs/providers.md', to: 'let people sign in at another provider' },
