@@ -158,9 +158,30 @@ describe('the admin API', () => {
       await admin.send('PATCH', '/admin/clients/keeper', { token, headers, body: { jwks } }),
       await admin.send('PATCH', '/admin/clients/keeper', { token, headers, body: { scope: 'read' } }),
       await admin.send('PATCH', '/admin/clients/plain', { token, headers, body: members }),
+      await admin.send('POST', '/admin/clients/keeper/disable', { token }),
+      await admin.send('POST', '/admin/clients/keeper/enable', { token }),
+      await admin.send('DELETE', '/admin/clients/keeper', { token }),
     ])
       assert.deepEqual(refusal(answered), needs('grantd:keys:write'));
+    const { disabled_at: disabledAt } = (await admin.send('GET', '/admin/clients/keeper')).body;
+    assert.equal(disabledAt, undefined);
     assert.equal((await admin.send('POST', '/admin/clients/plain/rotate-secret', { token })).status, 200);
+    assert.equal((await admin.send('POST', '/admin/clients/plain/disable', { token })).status, 200);
+    assert.equal((await admin.send('POST', '/admin/clients/plain/enable', { token })).status, 200);
+    assert.equal((await admin.send('DELETE', '/admin/clients/plain', { token })).status, 204);
+  });
+
+  test('a stored response is only for tokens with the scopes of the first one', async () => {
+    const body = { client_id: 'stored', scope: 'grantd:keys:write', apis: [AUDIENCE] };
+    const headers = { 'idempotency-key': 'stored-1' };
+    const post = async (...scopes: readonly string[]) => {
+      const token = await admin.tokenOf(scopes);
+      const answered = await admin.send('POST', '/admin/clients', { token, headers, body });
+      return [answered.status, answered.body.code, answered.headers.get('idempotency-replayed')];
+    };
+    assert.deepEqual(await post('grantd:clients:write', 'grantd:keys:write'), [201, undefined, null]);
+    assert.deepEqual(await post('grantd:clients:write'), [403, 'insufficient_scope', null]);
+    assert.deepEqual(await post('grantd:keys:write', 'grantd:clients:write'), [201, undefined, 'true']);
   });
 
   test('only a caller with every scope changes the administrators', async () => {
@@ -181,10 +202,73 @@ describe('the admin API', () => {
         token,
         body: { username: 'eve2', ...body, groups: ['admins'] },
       }),
+      await admin.send('POST', `/admin/users/${root}/disable`, { token }),
+      await admin.send('POST', `/admin/users/${root}/enable`, { token }),
+      await admin.send('DELETE', `/admin/users/${root}/sessions`, { token }),
+      await admin.send('DELETE', `/admin/users/${root}`, { token }),
+      await admin.send('DELETE', `/admin/groups/admins/members/${root}`, { token }),
+      await admin.send('DELETE', '/admin/groups/admins', { token }),
+      await admin.send('DELETE', '/admin/groups/ADMINS', { token }),
     ])
       assert.deepEqual([answered.status, answered.body.code], [403, 'insufficient_scope']);
+    const kept = (await admin.send('GET', `/admin/users/${root}`)).body;
+    assert.deepEqual([kept.groups, kept.disabled_at], [['admins'], undefined]);
     assert.equal((await admin.send('PUT', `/admin/users/${eve}/password`, { token, body })).status, 200);
+    assert.equal((await admin.send('POST', `/admin/users/${eve}/disable`, { token })).status, 200);
+    assert.equal((await admin.send('POST', `/admin/users/${eve}/enable`, { token })).status, 200);
+    assert.equal((await admin.send('DELETE', `/admin/users/${eve}/sessions`, { token })).status, 200);
     assert.equal((await admin.send('PUT', `/admin/groups/admins/members/${eve}`)).body.changed, true);
+    assert.equal((await admin.send('DELETE', `/admin/groups/admins/members/${eve}`)).body.changed, true);
+    assert.equal((await admin.send('DELETE', `/admin/users/${eve}`, { token })).status, 204);
+  });
+
+  test('no spelling of the admin group makes a new user an administrator', async () => {
+    const token = await admin.tokenOf(['grantd:users:write']);
+    const body = { username: 'mallory', password: 'correct horse' };
+    for (const group of ['ADMINS', 'Admins', '\uff41dmins', '\u0430dmins']) {
+      assert.equal((await admin.instance.groups.byName(group))?.name, 'admins', group);
+      const sent = { token, body: { ...body, groups: [group] } };
+      const answered = await admin.send('POST', '/admin/users', sent);
+      assert.deepEqual([answered.status, answered.body.code], [403, 'insufficient_scope'], group);
+    }
+    assert.equal(await admin.instance.people.byName('mallory'), undefined);
+    const added = await admin.send('POST', '/admin/users', { body: { ...body, groups: ['ADMINS'] } });
+    assert.deepEqual([added.status, added.body.user.groups], [201, ['admins']]);
+  });
+
+  test('no claim forges the groups of a user', async () => {
+    const { subject } = await admin.addUser('forger');
+    const path = `/admin/users/${subject}`;
+    const headers = { 'if-match': '*' };
+    const claims = { groups: ['admins'] };
+    const invitation = { email: 'f@f.example' };
+    for (const answered of [
+      await admin.send('PATCH', path, { headers, body: { claims } }),
+      await admin.send('POST', '/admin/users', {
+        body: { username: 'forger2', claims, password: 'correct horse' },
+      }),
+      await admin.send('POST', '/admin/users', { body: { username: 'forger2', claims, invitation } }),
+    ])
+      assert.deepEqual(
+        [answered.status, answered.body.errors],
+        [
+          422,
+          [
+            {
+              in: '/claims/groups',
+              detail:
+                'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
+            },
+          ],
+        ],
+      );
+    assert.deepEqual((await admin.instance.people.bySubject(subject))?.claims, {});
+    assert.equal(await admin.instance.people.byName('forger2'), undefined);
+
+    const person = await admin.instance.people.add({ name: 'forged', passwordHash: '', claims });
+    const removed = { headers, body: { claims: { groups: null } } };
+    const { status, body } = await admin.send('PATCH', `/admin/users/${person?.subject}`, removed);
+    assert.deepEqual([status, body.user.claims], [200, {}]);
   });
 
   test('no client can take the place of the admin API, and clients for users need a group', async () => {
@@ -215,6 +299,13 @@ describe('the admin API', () => {
     assert.equal(added.status, 201);
     const [event] = (await admin.send('GET', '/admin/events?type=group_added&target=staff')).body.items;
     assert.equal(event.actor, `api:console/${alice.subject}`);
+
+    const clientId = `console/${alice.subject}`;
+    await admin.add(clientId, { scope: 'grantd:groups:write', apis: [AUDIENCE] });
+    const forged = await admin.tokenOf(['grantd:groups:write'], { clientId });
+    await admin.send('POST', '/admin/groups', { token: forged, body: { name: 'forged' } });
+    const [other] = (await admin.send('GET', '/admin/events?type=group_added&target=forged')).body.items;
+    assert.equal(other.actor, `api:console%2F${alice.subject}`);
 
     await admin.instance.groups.beginEnd({ subject: alice.subject, group: 'admins' }, Date.now());
     const { status, body } = await admin.send('POST', '/admin/groups', { token, body: { name: 'staff2' } });

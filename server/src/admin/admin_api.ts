@@ -66,6 +66,14 @@ interface Caller {
   readonly scopes: readonly string[];
 }
 
+/**
+ * Whose requests get each other’s stored responses. The scopes are a part of it, because a stored response is sent
+ * without the checks of its operation.
+ */
+function identityOf({ clientId, subject, scopes }: Caller): string {
+  return JSON.stringify([clientId, subject, scopes.toSorted()]);
+}
+
 /** A claim of verified tokens that no token has: the server’s identifier of the user. */
 const SUBJECT = 'grantd:subject';
 
@@ -124,10 +132,7 @@ export async function openAdminApi(
       const { answer, isRepeated } =
         key === undefined
           ? { answer: await perform(), isRepeated: false }
-          : await repeated.once(
-              { caller: JSON.stringify([caller.clientId, caller.subject]), target, body, key },
-              perform,
-            );
+          : await repeated.once({ caller: identityOf(caller), target, body, key }, perform);
       const replayed = isRepeated ? { 'idempotency-replayed': 'true' } : {};
       send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
     } catch (error) {
@@ -265,7 +270,9 @@ class AdminApi {
   /** The parts of operations, whose changes are recorded with the caller as actor. */
   #partsFor({ clientId, subject }: Caller): ApiParts {
     const { configuration, server, isReady } = this.#surroundings;
-    const actor = `api:${subject === undefined ? clientId : `${clientId}/${subject}`}` as const;
+    // Encoded, because a client ID can contain what follows it: another subject.
+    const client = encodeURIComponent(clientId);
+    const actor = `api:${subject === undefined ? client : `${client}/${subject}`}` as const;
     const acting = this.#instance.actingAs(actor);
     return {
       ...acting,

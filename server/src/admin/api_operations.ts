@@ -320,7 +320,10 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     scope: 'grantd:clients:write',
     summary: 'Remove a client and revoke all its tokens at once',
     status: 204,
-    async perform({ parts, path: { client_id: id = '' } }) {
+    async perform(call) {
+      const { parts, path } = call;
+      const { client_id: id = '' } = path;
+      requireScopesOf(call, await requireClient(parts, id));
       await removeClient(parts, id);
       return {};
     },
@@ -338,7 +341,10 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
       status: 200,
       response: schemas.CLIENT,
       hasVersion: true,
-      async perform({ parts, path: { client_id: id = '' } }) {
+      async perform(call) {
+        const { parts, path } = call;
+        const { client_id: id = '' } = path;
+        requireScopesOf(call, await requireClient(parts, id));
         const client = await setClientDisabled(parts, id, action === 'disable');
         return { body: shownClient(client), version: clientVersion(client) };
       },
@@ -386,15 +392,30 @@ interface NewUser {
   readonly groups?: readonly string[];
 }
 
-async function addUser(parts: ApiParts, user: NewUser) {
-  const { username, password, invitation, claims = {}, groups = [] } = user;
+/** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */
+function requireNoGroups(claims: Members): void {
+  if (Object.hasOwn(claims, 'groups'))
+    throw new InvalidInput(
+      'claims.groups',
+      'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
+    );
+}
+
+async function addUser(call: ApiCall, user: NewUser) {
+  const { parts } = call;
+  const { username, password, invitation, claims = {}, groups: given = [] } = user;
   requireUsername(username);
   requireClaims(claims);
+  requireNoGroups(claims);
   if (invitation === undefined) {
+    // Several spellings lead to a group, so the check is of the names that are stored.
+    const groups: string[] = [];
+    for (const name of given) groups.push((await requireGroup(parts, name)).name);
+    requireIfAdministrator(call, groups);
     const passwordHash = password === undefined ? NO_PASSWORD : await passwordHashOf(password);
     return addPerson(parts, { name: username, claims, passwordHash }, groups);
   }
-  if (groups.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
+  if (given.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
   const { email, language = DEFAULT_LANGUAGE } = invitation;
   const whole = claimsAfter(claims, { claims: { email }, removed: [] });
   return invitePerson(parts, { name: username, claims: whole, email, language });
@@ -453,8 +474,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     hasVersion: true,
     async perform(call) {
       const { parts, body } = call;
-      requireIfAdministrator(call, (body as NewUser).groups);
-      const { person, warnings } = await addUser(parts, body as NewUser);
+      const { person, warnings } = await addUser(call, body as NewUser);
       const user = shownUser(await withState(parts, person));
       return { body: { user, warnings }, version: user, location: `/users/${person.subject}` };
     },
@@ -492,6 +512,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const set = Object.fromEntries(given.filter(([, value]) => value !== null));
       if (username !== undefined) requireUsername(username);
       requireClaims(set);
+      requireNoGroups(set);
       const before = await withState(parts, await requireSubject(parts, sub));
       const { disabledAtMs } = before;
       const state = disabledAtMs === undefined ? {} : { disabledAtMs };
@@ -516,8 +537,11 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     scope: 'grantd:users:write',
     summary: 'Delete a user’s data permanently, revoke all their tokens and end all their sessions',
     status: 204,
-    async perform({ parts, path: { sub = '' } }) {
-      await removePerson(parts, await requireSubject(parts, sub));
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      await removePerson(parts, person);
       return {};
     },
   },
@@ -534,8 +558,10 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       status: 200,
       response: schemas.USER,
       hasVersion: true,
-      async perform({ parts, path: { sub = '' } }) {
-        const person = await requireSubject(parts, sub);
+      async perform(call) {
+        const { parts, path } = call;
+        const person = await requireSubject(parts, path.sub ?? '');
+        requireIfAdministrator(call, person.groups);
         await setPersonDisabled(parts, person, action === 'disable');
         const user = shownUser(await withState(parts, person));
         return { body: user, version: user };
@@ -580,8 +606,11 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     summary: 'End all sessions of a user and revoke their tokens at once',
     status: 200,
     response: schemas.ENDED_SESSIONS,
-    async perform({ parts, path: { sub = '' } }) {
-      return { body: { sessions_ended: await endSessionsOf(parts, await requireSubject(parts, sub)) } };
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      return { body: { sessions_ended: await endSessionsOf(parts, person) } };
     },
   },
   {
@@ -670,7 +699,10 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     scope: 'grantd:groups:write',
     summary: 'Delete a group with its memberships. Refused while a client is for the group',
     status: 204,
-    async perform({ parts, path: { group: name = '' } }) {
+    async perform(call) {
+      const { parts, path } = call;
+      const { name } = await requireGroup(parts, path.group ?? '');
+      requireIfAdministrator(call, [name]);
       await removeGroup(parts, name);
       return {};
     },
@@ -701,9 +733,12 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     summary: 'Remove a user from a group, and revoke their tokens of clients that they may no longer use',
     status: 200,
     response: schemas.MEMBERSHIP,
-    async perform({ parts, path: { group: name = '', sub = '' } }) {
-      const group = await requireGroup(parts, name);
-      const { changed, revoked } = await leaveGroup(parts, group, await requireSubject(parts, sub));
+    async perform(call) {
+      const { parts, path } = call;
+      const group = await requireGroup(parts, path.group ?? '');
+      requireIfAdministrator(call, [group.name]);
+      const person = await requireSubject(parts, path.sub ?? '');
+      const { changed, revoked } = await leaveGroup(parts, group, person);
       return { body: { changed, revoked, warnings: [] } };
     },
   },

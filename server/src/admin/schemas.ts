@@ -410,7 +410,7 @@ export const EVENTS = page(
       at: TIME,
       type: EVENT_TYPE,
       target: text('The client, subject, key, session, grant, token or group.'),
-      'actor?': text('Who acted, such as cli, user, or api: with the client ID.'),
+      'actor?': text('Who acted, such as cli, user, or api: with the percent-encoded client ID.'),
     }),
   ),
 );
