@@ -34,7 +34,10 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/deployment.md', to: 'run it as a service, in a container or on Kubernetes' },
       { path: 'docs/monitoring.md', to: 'watch it' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and others' },
-      { path: 'docs/resource_servers.md', to: 'define the scopes of an API, and the clients that may use it' },
+      {
+        path: 'docs/resource_servers.md',
+        to: 'define the scopes of an API, and the clients that may use it',
+      },
       { path: 'docs/backup.md', to: 'back up and restore an SQLite database' },
       { path: 'docs/upgrades.md', to: 'upgrade, and go back' },
       { path: 'docs/secrets.md', to: 'rotate the server’s secrets' },
