@@ -184,6 +184,13 @@ describe('the admin API', () => {
     assert.deepEqual(await post('grantd:keys:write', 'grantd:clients:write'), [201, undefined, 'true']);
   });
 
+  test('a new user joins groups only through a caller who may change groups', async () => {
+    const token = await admin.tokenOf(['grantd:users:write']);
+    const body = { username: 'finn', password: 'correct horse', groups: ['staff'] };
+    const { status, body: problem } = await admin.send('POST', '/admin/users', { token, body });
+    assert.deepEqual([status, problem.code], [403, 'insufficient_scope']);
+  });
+
   test('only a caller with every scope changes the administrators', async () => {
     const { subject: eve } = await admin.addUser('eve');
     const { subject: root } = await admin.addUser('root', ['admins']);

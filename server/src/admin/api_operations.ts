@@ -408,6 +408,7 @@ async function addUser(call: ApiCall, user: NewUser) {
   requireClaims(claims);
   requireNoGroups(claims);
   if (invitation === undefined) {
+    if (given.length > 0) call.requireScopes(['grantd:groups:write']);
     // Several spellings lead to a group, so the check is of the names that are stored.
     const groups: string[] = [];
     for (const name of given) groups.push((await requireGroup(parts, name)).name);
