@@ -199,6 +199,39 @@ for (const database of DATABASES) {
       assert.equal(directory.sentFor('fay').length, 10);
     });
 
+    test('guesses by other spellings and other names of one entry count together', async () => {
+      directory.addPerson('gil smith', { mail: 'gil@example.com' });
+      const spaced = newBrowser();
+      const statuses = [];
+      for (let attempt = 0; attempt < 12; attempt++) {
+        const name = `gil${' '.repeat(attempt + 1)}smith`;
+        statuses.push((await signIn(name, `guess ${attempt}`, spaced)).status);
+      }
+      assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429]);
+      directory.binds.length = 0;
+      const browser = newBrowser();
+      const pages = [];
+      for (let attempt = 0; attempt < 12; attempt++) {
+        const name = attempt % 2 === 0 ? 'gil smith' : 'gil@example.com';
+        pages.push(await signIn(name, `guess ${attempt}`, browser));
+      }
+      assert.equal(directory.sentFor('gil smith').length, 10);
+      // Its page does not tell that both are names of one entry.
+      assert.equal(new Set(pages.map(withoutTokens)).size, 1);
+      assert.deepEqual(new Set(pages.map(({ status }) => status)), new Set([403]));
+      assert.equal((await signIn('gil smith', passwordOf('gil smith'), browser)).status, 403);
+      await server.logged(({ reason }) => reason === 'directory_entry_limited', 'why it is refused');
+      const elsewhere = newBrowser();
+      for (let attempt = 0; attempt < 12; attempt++) {
+        const name = attempt % 2 === 0 ? 'gil smith' : 'gil@example.com';
+        assert.ok(
+          isSignedIn(await signIn(name, passwordOf('gil smith'), elsewhere)),
+          'successes do not add up',
+        );
+        elsewhere.cookies.clear();
+      }
+    });
+
     test('the password of a directory cannot be changed, reset or invited here', async () => {
       directory.addPerson('hal', { mail: 'hal@example.com' });
       const browser = newBrowser();

@@ -365,5 +365,9 @@ test('RFC 4514 §2 spellings of one distinguished name are the same', () => {
   assert.notEqual(key, undefined);
   assert.equal(dnKey('cn=M\\C3\\BCller,dc=com'), dnKey('CN=müller,DC=com'));
   assert.notEqual(dnKey('cn=a\\,dc=b,dc=com'), dnKey('cn=a,dc=b,dc=com'));
+  // A decoded backslash escapes nothing.
+  assert.equal(dnKey('cn=sta\\5Cff,dc=com'), dnKey('cn=sta\\\\ff,dc=com'));
+  for (const other of ['sta\\5Cff', 'sta\\\\ff', '\\5C73taff', '\\\\staff'])
+    assert.notEqual(dnKey(`cn=${other},dc=com`), dnKey('cn=staff,dc=com'), other);
   for (const text of ['', 'staff', 'cn=', '=x', 'cn=a,staff']) assert.equal(dnKey(text), undefined, text);
 });

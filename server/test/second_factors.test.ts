@@ -6,7 +6,7 @@ import { type Passkey, resealTotps, sealsOfTotps } from '../src/data/factors.ts'
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { Passkeys } from '../src/people/passkeys.ts';
 import { SecondFactors } from '../src/people/second_factors.ts';
-import { Authenticator } from './harness/authenticator.ts';
+import { type AttestationKind, Authenticator } from './harness/authenticator.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 
@@ -228,6 +228,31 @@ for (const database of ANY_DATABASE) {
       assert.ok(newer);
       assert.deepEqual(await second.useRecoveryCode(alice, last), { refused: 'recovery_code_wrong' });
       assert.equal((await factors.of(alice.subject)).recoveryCodes, 10);
+    });
+
+    test('WebAuthn §5.1.3 an attestation with certificates is refused, and nothing that they name is fetched', async (t) => {
+      const opened = await openDatabase(t, database);
+      const passkeys = new Passkeys({
+        ...{ issuer: ISSUER, rpId: 'id.example', rpName: 'Example', factors: opened.factors, secret: SECRET },
+        clock: () => START_MS,
+      });
+      const alice = await addPerson(opened, 'alice');
+      const fetched: unknown[] = [];
+      t.mock.method(globalThis, 'fetch', async (address: unknown) => {
+        fetched.push(address);
+        throw new TypeError('the test allows no request');
+      });
+      const outcomeOf = async (kind: AttestationKind) => {
+        const { sealed, options } = await passkeys.creationChallenge('form', alice);
+        const lists = 'http://127.0.0.1:1/revoked';
+        const response = await new Authenticator(ISSUER).createAttested(options as never, kind, lists);
+        const outcome = await passkeys.create({ sealed, response, boundTo: 'form' }, alice, 'Phone');
+        return 'refused' in outcome ? outcome.refused : 'added';
+      };
+      assert.equal(await outcomeOf('android-key'), 'passkey_wrong');
+      assert.equal(await outcomeOf('packed with certificates'), 'passkey_wrong');
+      assert.equal(await outcomeOf('packed by itself'), 'added');
+      assert.deepEqual(fetched, []);
     });
 
     test('WebAuthn §13.4.3 a challenge lives for five minutes', async (t) => {

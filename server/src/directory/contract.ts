@@ -25,7 +25,8 @@ export type DirectoryRefusal =
   | 'password_wrong'
   | 'person_disabled'
   | 'password_expired'
-  | 'directory_entry_ambiguous';
+  | 'directory_entry_ambiguous'
+  | 'directory_entry_limited';
 
 /** A directory of users. Methods reject with a `DirectoryFault` if it does not answer. */
 export interface Directory {
@@ -34,10 +35,14 @@ export interface Directory {
   /** Claims about which the directory decides. */
   readonly claims: readonly string[];
   readonly areEmailsVerified: boolean;
-  /** Checks a password. An unknown name costs as many requests as a wrong password. */
+  /**
+   * Checks a password. An unknown name costs as many requests as a wrong password.
+   * @param admits asked with a key of the entry before the password is sent. An unknown name has a new key each time
+   */
   authenticate(
     username: string | undefined,
     password: string,
+    admits?: (entry: string) => Promise<boolean>,
   ): Promise<{ readonly user: DirectoryUser } | { readonly refused: DirectoryRefusal }>;
   /** Looks a user up. @returns each entry that the filter finds, at most two */
   find(username: string): Promise<readonly DirectoryUser[]>;

@@ -220,7 +220,11 @@ class LdapDirectory implements Directory {
     this.areEmailsVerified = mapping.areEmailsVerified;
   }
 
-  async authenticate(username: string | undefined, password: string) {
+  async authenticate(
+    username: string | undefined,
+    password: string,
+    admits: (entry: string) => Promise<boolean> = async () => true,
+  ) {
     return this.#pool.use(async (connection) => {
       const [entry, other] = await this.#search(connection, username ?? randomName());
       const isMeant = entry !== undefined && other === undefined;
@@ -228,12 +232,14 @@ class LdapDirectory implements Directory {
       const target = isMeant ? entry : this.#decoy();
       const { size } = this.#mapping.groups;
       const groups = size === 0 ? [] : await this.#groupsOf(connection, target, username ?? '');
-      const isSent = isMeant && password !== '';
+      const isAdmitted = await admits(dnKey(target.dn) ?? target.dn);
+      const isSent = isMeant && isAdmitted && password !== '';
       const refusal = isSent
         ? await connection.refusalOf(target.dn, password)
         : await connection.refusalOf(this.#decoy().dn, randomName());
       if (entry === undefined) return { refused: 'person_unknown' } as const;
       if (!isMeant) return { refused: 'directory_entry_ambiguous' } as const;
+      if (!isAdmitted) return { refused: 'directory_entry_limited' } as const;
       if (!isSent) return { refused: 'password_wrong' } as const;
       if (refusal !== undefined) return { refused: reasonOf(refusal) } as const;
       const user = this.#userOf(entry, groups);
@@ -386,7 +392,9 @@ export function dnKey(text: string): string | undefined {
 /** RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. */
 function unescaped(value: string): string {
   return value
-    .replaceAll(/(?:\\[0-9a-f]{2})+/gi, (bytes) => Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString())
-    .replaceAll(/\\([\s\S])/g, '$1')
+    .replaceAll(
+      /(?:\\[0-9a-f]{2})+|\\([\s\S])/gi,
+      (bytes, character?: string) => character ?? Buffer.from(bytes.replaceAll('\\', ''), 'hex').toString(),
+    )
     .replaceAll(/ {2,}/g, ' ');
 }

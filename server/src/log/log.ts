@@ -302,6 +302,7 @@ export const PAGE_REASONS = {
   person_disabled: 'The user is disabled.',
   password_expired: 'The password has expired in the directory, or must be changed there first.',
   directory_entry_ambiguous: 'The filter of the directory finds several entries.',
+  directory_entry_limited: 'Too many wrong passwords for this entry, by several names, from one IP address.',
   directory_name_taken: 'The directory’s username belongs to a user who is not tied to this entry.',
   directory_name_refused: 'The directory’s username is not allowed here.',
   directory_unavailable: 'The directory did not answer, or refused the server’s own account.',

@@ -37,14 +37,16 @@ export class DirectorySignIn {
 
   /**
    * Checks a password. A user of the directory who is new here is added.
+   * @param admits whether an attempt at an entry may proceed
    * @throws {DirectoryFault} the directory does not decide
    */
   async signIn(
     typedName: string,
     password: string,
+    admits: (entry: string) => Promise<boolean>,
   ): Promise<{ readonly person: Person } | { readonly refused: DirectorySignInRefusal }> {
     const { directory } = this.#parts;
-    const outcome = await directory.authenticate(isName(typedName) ? typedName : undefined, password);
+    const outcome = await directory.authenticate(isName(typedName) ? typedName : undefined, password, admits);
     return 'refused' in outcome ? outcome : this.#personOf(outcome.user);
   }
 

@@ -145,7 +145,7 @@ export class Passkeys {
     const challenge = await this.#opened('create', answer);
     if (challenge === undefined) return { refused: 'passkey_challenge_wrong' };
     const response = responseOf(answer.response);
-    if (response === undefined) return { refused: 'passkey_wrong' };
+    if (response === undefined || !(await isVerifiable(response))) return { refused: 'passkey_wrong' };
     const { issuer, rpId, factors, clock } = this.#parts;
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
     const verified = await orUndefined(() =>
@@ -242,7 +242,24 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(text, 'base64url'));
 }
 
-/** The library throws for every answer that does not verify, and asks nothing outside. */
+/**
+ * Whether an attestation has no certificates, as browsers send it if none is asked for (WebAuthn §5.1.3). For
+ * certificates, the library would fetch revocation lists from addresses that they name themselves.
+ */
+async function isVerifiable({ response }: CredentialResponse): Promise<boolean> {
+  const { attestationObject: sent } = response;
+  if (typeof sent !== 'string') return false;
+  const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');
+  try {
+    const attestation = decodeAttestationObject(isoBase64URL.toBuffer(sent));
+    const format = attestation.get('fmt');
+    return format === 'none' || (format === 'packed' && attestation.get('attStmt').get('x5c') === undefined);
+  } catch {
+    return false;
+  }
+}
+
+/** The library throws for every answer that does not verify. */
 async function orUndefined<T>(verify: () => Promise<T>): Promise<T | undefined> {
   try {
     return await verify();

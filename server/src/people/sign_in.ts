@@ -35,7 +35,8 @@ export async function signIn(
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
   // Attempts count by name key. Counting the typed name would reveal whether another spelling exists.
-  const name = isName(typedName) ? nameKey(typedName) : '';
+  // A directory finds a name with several spaces as the name with one.
+  const name = isName(typedName) ? nameKey(typedName).replaceAll(/\s+/g, ' ') : '';
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
   const check = async (): Promise<SignIn> => {
@@ -56,7 +57,11 @@ export async function signIn(
   return hasher.admit(place, check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
 }
 
-/** The same work as for a local user runs meanwhile, so that a fast answer does not tell who is a user of the directory. */
+/**
+ * The same work as for a local user runs meanwhile, so that a fast answer does not tell who is a user of the directory.
+ * Attempts also count by entry, because a filter may find one by many names. Being refused then looks like a wrong
+ * password, so that it does not tell which names are of one entry.
+ */
 async function askDirectory(
   {
     directory,
@@ -67,14 +72,23 @@ async function askDirectory(
   password: string,
   { name, place }: { readonly name: string; readonly place: Place },
 ): Promise<SignIn> {
+  const entries: string[] = [];
+  const admits = async (entry: string): Promise<boolean> => {
+    // No name has a line break.
+    const counted = `directory\n${entry}`;
+    entries.push(counted);
+    return (await limit.begin(counted, place.name)) === 0;
+  };
   try {
     const [outcome] = await Promise.all([
-      directory.signIn(typedName, password),
+      directory.signIn(typedName, password, admits),
       hasher.fits(password, undefined, place),
     ]);
+    if ('person' in outcome) for (const entry of entries) await limit.succeeded(entry, place.name);
     return outcome;
   } catch (error) {
-    if (error instanceof DirectoryFault) await limit.giveBack(name, place.name);
+    if (error instanceof DirectoryFault)
+      for (const counted of [name, ...entries]) await limit.giveBack(counted, place.name);
     throw error;
   }
 }

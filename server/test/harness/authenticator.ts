@@ -1,5 +1,8 @@
+import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import * as x509 from '@peculiar/x509';
+import { ES256, type MadeCertificate, newCertificate } from '../../../core/test/harness/certificates.ts';
 import { type Page, unescaped } from './browser.ts';
 
 /** What an authenticator and its browser put into an answer, for answers that a server must refuse. */
@@ -24,6 +27,15 @@ interface RequestOptions {
   readonly allowCredentials: readonly { readonly id: string }[];
 }
 
+/** What an authenticator says about itself. */
+interface Attestation {
+  readonly format: string;
+  readonly statement: readonly (readonly [string, Buffer])[];
+}
+
+/** Attestations that a browser sends only if it was changed, except the one by the passkey itself. */
+export type AttestationKind = 'packed by itself' | 'packed with certificates' | 'android-key';
+
 /** A passkey with its browser (WebAuthn §6), in software: ES256, user verified, no attestation. */
 export class Authenticator {
   readonly #origin: string;
@@ -41,6 +53,62 @@ export class Authenticator {
 
   /** The answer to a creation (WebAuthn §5.1.3). */
   create({ challenge, rp, user }: CreationOptions, deviation: Deviation = {}): string {
+    const { authData, clientDataJSON } = this.#created({ challenge, rp, user }, deviation);
+    return this.#creationAnswer(clientDataJSON, authData, { format: 'none', statement: [] });
+  }
+
+  /**
+   * The answer to a creation with a genuine attestation.
+   * @param revocations the address of revocation lists in the certificates
+   */
+  async createAttested(
+    options: CreationOptions,
+    kind: AttestationKind,
+    revocations: string,
+  ): Promise<string> {
+    const { authData, clientDataJSON } = this.#created(options);
+    const signature = sign(
+      'sha256',
+      Buffer.concat([authData, sha256(clientDataJSON)]),
+      this.#keys.privateKey,
+    );
+    const signed = [
+      ['alg', cborInteger(-7)],
+      ['sig', cborBytes(signature)],
+    ] as const;
+    if (kind === 'packed by itself')
+      return this.#creationAnswer(clientDataJSON, authData, { format: 'packed', statement: signed });
+    const chain = await this.#certificates(sha256(clientDataJSON), revocations);
+    const x5c = cborArray(chain.map((certificate) => cborBytes(Buffer.from(certificate.rawData))));
+    return this.#creationAnswer(clientDataJSON, authData, {
+      format: kind === 'android-key' ? kind : 'packed',
+      statement: [...signed, ['x5c', x5c]],
+    });
+  }
+
+  /** A certificate of the passkey that fits both formats, and its root. */
+  async #certificates(clientDataHash: Buffer, revocations: string): Promise<readonly x509.X509Certificate[]> {
+    const root: MadeCertificate = await newCertificate({ subject: [{ CN: ['Root'] }], isCa: true });
+    const spki = this.#keys.publicKey.export({ type: 'spki', format: 'der' });
+    const notAfter = new Date(Date.now() + 60_000);
+    const leaf = await x509.X509CertificateGenerator.create({
+      subject: [{ C: ['DE'] }, { O: ['Example'] }, { OU: ['Authenticator Attestation'] }, { CN: ['Key'] }],
+      issuer: root.certificate.subjectName.toJSON(),
+      notBefore: new Date(Date.now() - 60_000),
+      notAfter,
+      signingAlgorithm: root.keys.privateKey.algorithm,
+      publicKey: await crypto.subtle.importKey('spki', new Uint8Array(spki), ES256, true, ['verify']),
+      signingKey: root.keys.privateKey,
+      extensions: [
+        new x509.BasicConstraintsExtension(false, undefined, true),
+        new x509.CRLDistributionPointsExtension([revocations]),
+        new x509.Extension('1.3.6.1.4.1.11129.2.1.17', false, new Uint8Array(keyDescription(clientDataHash))),
+      ],
+    });
+    return [leaf, root.certificate];
+  }
+
+  #created({ challenge, rp, user }: CreationOptions, deviation: Deviation = {}) {
     this.#userHandle = user.id;
     const credentialId = Buffer.from(this.id, 'base64url');
     const attested = Buffer.concat([
@@ -50,12 +118,15 @@ export class Authenticator {
       this.#coseKey(),
     ]);
     const authData = this.#authenticatorData(rp.id, 0x40, deviation, attested);
+    return { authData, clientDataJSON: this.#clientData('webauthn.create', challenge, deviation) };
+  }
+
+  #creationAnswer(clientDataJSON: Buffer, authData: Buffer, { format, statement }: Attestation): string {
     const attestationObject = cborMap([
-      [cborText('fmt'), cborText('none')],
-      [cborText('attStmt'), cborMap([])],
+      [cborText('fmt'), cborText(format)],
+      [cborText('attStmt'), cborMap(statement.map(([name, value]) => [cborText(name), value] as const))],
       [cborText('authData'), cborBytes(authData)],
     ]);
-    const clientDataJSON = this.#clientData('webauthn.create', challenge, deviation);
     return this.#answer({
       clientDataJSON: clientDataJSON.toString('base64url'),
       attestationObject: attestationObject.toString('base64url'),
@@ -136,6 +207,14 @@ function sha256(content: string | Buffer): Buffer {
   return createHash('sha256').update(content).digest();
 }
 
+/** KeyDescription of Android in DER: versions and levels, the challenge, no unique ID, and empty lists. */
+function keyDescription(challenge: Buffer): Buffer {
+  const levels = Buffer.from('0201030a01000201040a0100', 'hex');
+  const rest = Buffer.from('040030003000', 'hex');
+  const content = Buffer.concat([levels, Buffer.from([0x04, challenge.length]), challenge, rest]);
+  return Buffer.concat([Buffer.from([0x30, content.length]), content]);
+}
+
 function uint16(value: number): Buffer {
   const bytes = Buffer.alloc(2);
   bytes.writeUInt16BE(value);
@@ -161,6 +240,10 @@ function cborBytes(value: Buffer): Buffer {
 
 function cborText(value: string): Buffer {
   return Buffer.concat([cborHead(3, Buffer.byteLength(value)), Buffer.from(value)]);
+}
+
+function cborArray(items: readonly Buffer[]): Buffer {
+  return Buffer.concat([cborHead(4, items.length), ...items]);
 }
 
 function cborMap(entries: readonly (readonly [Buffer, Buffer])[]): Buffer {
