@@ -50,6 +50,7 @@ const PROBLEMS = {
   person_not_expected: { problem: 'another_person', status: 403 },
   password_expired: { problem: 'password_expired', status: 403 },
   directory_entry_ambiguous: { problem: 'credentials_wrong', status: 403 },
+  directory_entry_missing: { problem: 'account_disabled', status: 403 },
   directory_name_taken: { problem: 'credentials_wrong', status: 403 },
   directory_name_refused: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
