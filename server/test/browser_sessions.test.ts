@@ -37,6 +37,12 @@ class World {
         assert.ok(begun);
         return c.json(begun.session);
       })
+      .post('/step/:subject', async (c) => {
+        const person = await people.bySubject(c.req.param('subject'));
+        assert.ok(person);
+        const how = { amr: ['pwd', 'otp', 'mfa'], signedInAtMs: this.nowMs };
+        return c.json((await browserSessions.begin(c, person, how))?.session ?? null);
+      })
       .get('/current', async (c) => c.json((await browserSessions.current(c)) ?? null))
       .post('/out', async (c) => {
         const session = await browserSessions.current(c);
@@ -53,6 +59,11 @@ class World {
 
   async signIn({ subject }: Person): Promise<{ id: string }> {
     return (await this.#call('POST', `/in/${subject}`)) as { id: string };
+  }
+
+  /** A further step. */
+  async step({ subject }: Person): Promise<{ id: string } | null> {
+    return (await this.#call('POST', `/step/${subject}`)) as { id: string } | null;
   }
 
   async signOut(): Promise<void> {
@@ -124,6 +135,28 @@ for (const database of DATABASES) {
       world.nowMs = begun + MINUTE_MS;
       await world.current();
       assert.equal(await lastSeen(), begun + MINUTE_MS);
+    });
+
+    test('a further step continues the session, and begins none in place of one that has ended', async (t) => {
+      const world = await newWorld(t);
+      const { sessions, storage } = world.database;
+      const alice = await world.add('alice');
+      const { id } = await world.signIn(alice);
+      assert.equal((await world.step(alice))?.id, id);
+      await new SessionEnding({ sessions, storage, clock: () => world.nowMs }).end({
+        id,
+        subject: alice.subject,
+      });
+      assert.equal(await world.step(alice), null);
+      // Ends between the read of the session and its renewal.
+      const next = new World({
+        ...world.database,
+        sessions: Object.assign(Object.create(sessions), { renew: async () => false }),
+      });
+      next.nowMs = world.nowMs + 1;
+      await next.signIn(alice);
+      assert.equal(await next.step(alice), null);
+      assert.equal((await sessions.ofSubject(alice.subject)).length, 1);
     });
 
     test('has a new secret after each sign-in, and the one before is worth nothing', async (t) => {

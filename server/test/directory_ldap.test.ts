@@ -212,6 +212,33 @@ test('Active Directory: the identifier is the GUID, and disabled or expired acco
   assert.deepEqual(await directory.authenticate('bea', 'guessed'), { refused: 'password_wrong' });
 });
 
+test('Active Directory: an entry is found by its GUID, and an account that has expired is disabled', async () => {
+  // The test server can only compare text.
+  const objectGUID = Buffer.from('abcdefghijklmnop');
+  const add = (accountExpires: string) =>
+    server.entries.splice(0, 1, {
+      dn: `CN=fay,CN=Users,${SUFFIX}`,
+      password: passwordOf('fay'),
+      attributes: {
+        ...{ objectCategory: 'person', objectClass: ['top', 'person', 'user'], sAMAccountName: 'fay' },
+        ...{ objectGUID, accountExpires },
+      },
+    });
+  const directory = await open({ ldapKind: 'active_directory' });
+  const id = '64636261-6665-6867-696a-6b6c6d6e6f70';
+  for (const [expires, isDisabled] of [
+    ['0', false],
+    ['9223372036854775807', false],
+    // 2001-01-01
+    ['126227808000000000', true],
+  ] as const) {
+    add(expires);
+    const user = await directory.byId(id);
+    assert.deepEqual([user?.id, user?.names, user?.isDisabled], [id, ['fay'], isDisabled]);
+  }
+  assert.equal(await directory.byId('74636261-6665-6867-696a-6b6c6d6e6f70'), undefined);
+});
+
 test('an outage is never a wrong password: no server, no answer in time, a refused account, an unknown base', async () => {
   server.addPerson('ada');
   const attempt = async (flags: GivenFlags, password?: string) =>

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, rpIdOf } from '../src/config/acr.ts';
-import { acrOf, levelOf, METHODS, missingStep, NO_ACR, type SignInPolicy } from '../src/people/acr.ts';
+import {
+  acrOf,
+  afterStep,
+  amrShown,
+  levelOf,
+  METHODS,
+  missingStep,
+  NO_ACR,
+  type SignInPolicy,
+} from '../src/people/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isConsent, isLogin } from './harness/browser.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
@@ -141,6 +150,25 @@ describe('what a sign-in lacks', () => {
       'urn:grantd:acr:multi-factor',
     );
     assert.equal(acrOf(METHODS.password, ['phr']), 'urn:grantd:acr:password');
+  });
+
+  test('RFC 8176 §2 a key without user verification is not phishing-resistant', () => {
+    assert.equal(levelOf(['pop']), PASSWORD);
+    assert.equal(levelOf(['pwd', 'pop', 'mfa']), MULTI_FACTOR);
+  });
+
+  test('methods that another provider passes on count for nothing here, and those of later steps do', () => {
+    const passed = ['pwd', 'pop', 'user', 'otp', 'mfa', 'fed'];
+    assert.deepEqual(
+      [levelOf(passed), acrOf(passed), acrOf(passed, ['phr'])],
+      [PASSWORD, undefined, undefined],
+    );
+    const withCode = afterStep(passed, METHODS.code);
+    assert.deepEqual(withCode, ['pwd', 'pop', 'user', 'fed', 'otp', 'mfa']);
+    assert.deepEqual([levelOf(withCode), acrOf(withCode)], [MULTI_FACTOR, 'urn:grantd:acr:multi-factor']);
+    assert.equal(levelOf(afterStep(withCode, METHODS.passkey)), PHISHING_RESISTANT);
+    assert.deepEqual(amrShown(withCode), ['fed', 'pwd', 'pop', 'user', 'otp', 'mfa']);
+    assert.deepEqual(amrShown(METHODS.code), METHODS.code);
   });
 
   test('WebAuthn §4 the RP ID is the host of the issuer, where browsers offer passkeys', () => {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
+import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
 import { freePort } from './harness/free_port.ts';
 import { IdentityProvider } from './harness/identity_provider.ts';
 import { newPerson } from './harness/new_person.ts';
@@ -42,6 +44,7 @@ for (const database of ANY_DATABASE) {
       );
       const folder = await workbench.home();
       const of = { client_id: 'login', client_secret: { env: 'PROVIDER_SECRET' } };
+      const trusting = { issuer: company.url, trusted_domains: ['company.example'] };
       writeFileSync(
         join(folder, 'providers.json'),
         JSON.stringify({
@@ -51,6 +54,13 @@ for (const database of ANY_DATABASE) {
           },
           other: { ...of, name: 'Other', issuer: other.url },
           grantd: { ...of, name: 'Another grantd', issuer: grantd.url, create_users: true, pass_amr: true },
+          mapped: { ...of, ...trusting, name: 'Mapped', claims: { email: 'upn' } },
+          verified: {
+            ...{ ...of, ...trusting, name: 'Verified' },
+            claims: { email: 'upn', email_verified: 'upn_verified' },
+          },
+          entra: { ...of, ...trusting, kind: 'microsoft' },
+          'entra-mapped': { ...of, ...trusting, kind: 'microsoft', claims: { email: 'upn' } },
           github: { ...of, kind: 'github', issuer: company.url, create_users: true },
         }),
       );
@@ -96,6 +106,8 @@ for (const database of ANY_DATABASE) {
     const isAt = ({ url, html, status }: Page, path: string) => {
       assert.deepEqual([status, new URL(url).pathname], [200, path], withoutStyle(html));
     };
+
+    const seconds = () => Math.floor(Date.now() / 1000);
 
     const isProblem = ({ status, html }: Page, expected: number, text: RegExp) => {
       assert.deepEqual(
@@ -532,11 +544,247 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(await browser.get(`${server.url}/account`)));
     });
 
+    const HOUR = 3600;
+
+    test('§2 prompt=login and max_age=0 need an auth_time after the request', async () => {
+      await signIn({ sub: 'ula-1', preferred_username: 'ula' });
+      for (const asked of [{ prompt: 'login' }, { max_age: '0' }]) {
+        const url = authorizationUrl(server.url, newPkce(), asked);
+        const request = await toProvider(new Browser(server.url), 'company', url);
+        const { searchParams } = request;
+        assert.deepEqual([searchParams.get('prompt'), searchParams.get('max_age')], ['login', '0']);
+        for (const authTime of [undefined, seconds() - 60]) {
+          const browser = new Browser(server.url);
+          const page = await signIn({ sub: 'ula-1', auth_time: authTime }, { browser, url });
+          isProblem(page, 403, /did not succeed/);
+          assert.ok(isLogin(await browser.get(`${server.url}/account`)));
+        }
+        // Clocks differ.
+        const page = await signIn({ sub: 'ula-1', auth_time: seconds() - 10 }, { url });
+        assert.match(page.html, /id="consent-allow"/);
+      }
+      await server.logged(
+        ({ event, reason }) => event === 'refused' && reason === 'provider_sign_in_old',
+        'a refusal',
+      );
+    });
+
+    test('a change of the account needs a sign-in at the provider that the user has just made', async () => {
+      const browser = new Browser(server.url);
+      const claims = { sub: 'uma-1', preferred_username: 'uma', auth_time: seconds() - 2 * HOUR };
+      await signIn(claims, { browser });
+      const page = await browser.get(`${server.url}/account/data`);
+      const again = await press(browser, page, 'delete-account', { confirm: 'yes' });
+      assert.ok(isLogin(again), 'the sign-in at the provider is old');
+      assert.doesNotMatch(again.html, /provider-github/, 'GitHub cannot ask its users to sign in again');
+      for (const silent of [claims, { ...claims, auth_time: undefined }]) {
+        const request = await press(browser, again, 'provider-company');
+        assert.equal(new URL(request.url).searchParams.get('prompt'), 'login');
+        isProblem(await browser.get(company.answer(request.url, silent).href), 403, /did not succeed/);
+      }
+      const security = await browser.get(`${server.url}/account/security`);
+      assert.match(security.html, /id="confirm-identity"/, 'factors need a fresh sign-in');
+      const confirm = await press(browser, security, 'confirm-identity');
+      assert.doesNotMatch(confirm.html, /provider-github/);
+      const asked = await press(browser, confirm, 'provider-company');
+      isProblem(await browser.get(company.answer(asked.url, claims).href), 403, /did not succeed/);
+      assert.ok(await claimsOfPerson('uma'));
+      const request = await press(browser, again, 'provider-company');
+      const data = await browser.get(company.answer(request.url, { sub: 'uma-1' }).href);
+      isAt(data, '/account/data');
+      await press(browser, data, 'delete-account', { confirm: 'yes' });
+      assert.equal(await claimsOfPerson('uma'), undefined);
+    });
+
+    test('§3.1.2.1 a sign-in of the provider from an hour ago does not satisfy a later max_age', async () => {
+      const browser = new Browser(server.url);
+      const authTime = seconds() - HOUR;
+      await signIn({ sub: 'uri-1', preferred_username: 'uri', auth_time: authTime }, { browser });
+      const url = authorizationUrl(server.url, newPkce(), { max_age: '600' });
+      assert.ok(isLogin(await browser.get(url)));
+      const pkce = newPkce();
+      const consent = await browser.get(
+        authorizationUrl(server.url, pkce, { scope: 'openid', max_age: '7200' }),
+      );
+      const left = new URL((await browser.submit(consent, { decision: 'allow' })).url);
+      const { id_token: idToken } = await redeem(server.url, pkce, left);
+      assert.equal(payloadOf(idToken).auth_time, authTime);
+    });
+
+    test('a sign-in of the provider that is too old for any session is asked for again', async () => {
+      const browser = new Browser(server.url);
+      const claims = { sub: 'ute-1', preferred_username: 'ute', auth_time: 1_000_000_000 };
+      const asked = await signIn(claims, { browser });
+      assert.equal(asked.status, 303);
+      const { searchParams, origin } = new URL(asked.url);
+      assert.deepEqual([origin, searchParams.get('prompt')], [company.url, 'login']);
+      isAt(await browser.get(company.answer(asked.url, { sub: 'ute-1' }).href), '/account');
+
+      // Only a user who has just signed in may add the factor that the request needs.
+      const acr = { essential: true, values: ['urn:grantd:acr:multi-factor'] };
+      const url = authorizationUrl(server.url, newPkce(), { claims: JSON.stringify({ id_token: { acr } }) });
+      const other = new Browser(server.url);
+      const old = await signIn({ sub: 'ute-1', auth_time: seconds() - HOUR }, { browser: other, url });
+      assert.equal(new URL(old.url).searchParams.get('prompt'), 'login', withoutStyle(old.html));
+      isAt(await other.get(company.answer(old.url, { sub: 'ute-1' }).href), '/account/security');
+    });
+
+    test('methods that a provider passes on give no acr', async () => {
+      const { who, browser: there } = await newPerson(grantd, 'vera');
+      await there.submit(await there.get(`${grantd.url}/account`), who);
+      const form = passkeyFormOf(await there.get(`${grantd.url}/account/security`));
+      const passkey = new Authenticator(grantd.url).create(form.options);
+      await there.post(form.action, { ...form.fields, passkey, passkey_name: '' });
+      const browser = new Browser(server.url);
+      const pkce = newPkce();
+      const url = authorizationUrl(server.url, pkce, { scope: 'openid' });
+      const request = await toProvider(browser, 'grantd', url);
+      const consentThere = await there.get(request.href);
+      const back = await there.submit(consentThere, { decision: 'allow' });
+      const consent = await browser.get(back.url);
+      const left = new URL((await browser.submit(consent, { decision: 'allow' })).url);
+      const { amr, acr } = payloadOf((await redeem(server.url, pkce, left)).id_token);
+      assert.deepEqual([amr, acr], [['fed', 'pwd', 'pop', 'user', 'mfa'], undefined]);
+    });
+
+    test('an address from another claim is verified only by a claim that the operator has mapped too', async () => {
+      await newPerson(server, 'wim');
+      await setEmail(server, 'wim', 'wim@company.example', true);
+      const claims = { sub: 'wim-1', upn: 'wim@company.example', email: 'a@company.example' };
+      isProblem(
+        await signIn({ ...claims, email_verified: true }, { provider: 'mapped' }),
+        403,
+        /No account is connected/,
+      );
+      isAt(await signIn({ ...claims, upn_verified: true }, { provider: 'verified' }), '/account');
+    });
+
+    test('Entra verifies its own address with xms_edov, and no other', async () => {
+      await newPerson(server, 'xia');
+      await setEmail(server, 'xia', 'xia@company.example', true);
+      const claims = { sub: 'xia-1', email: 'xia@company.example' };
+      const unverified = [
+        { ...claims, email_verified: true },
+        { ...claims, xms_edov: false },
+        { ...claims, email: undefined, xms_edov: true, userInfo: { email: 'xia@company.example' } },
+      ];
+      for (const one of unverified)
+        isProblem(await signIn(one, { provider: 'entra' }), 403, /No account is connected/);
+      const mapped = { sub: 'xia-2', upn: 'xia@company.example', xms_edov: true };
+      isProblem(await signIn(mapped, { provider: 'entra-mapped' }), 403, /No account is connected/);
+      isAt(await signIn({ ...claims, xms_edov: true }, { provider: 'entra' }), '/account');
+    });
+
+    test('the ID token cannot verify the address of UserInfo', async () => {
+      await newPerson(server, 'yan');
+      await setEmail(server, 'yan', 'yan@company.example', true);
+      const claims = { sub: 'yan-1', email_verified: true, userInfo: { email: 'yan@company.example' } };
+      isProblem(await signIn(claims), 403, /No account is connected/);
+      const same = {
+        email: 'yan@company.example',
+        userInfo: { email: 'yan@company.example', email_verified: true },
+      };
+      isProblem(await signIn({ sub: 'yan-1', ...same }), 403, /No account is connected/);
+      assert.deepEqual(await linksOf('yan'), []);
+    });
+
     test('removing a user removes the links, and the identity is free again', async () => {
       await signIn({ sub: 'pam-1', preferred_username: 'pam' });
       await grantdPrints(server.folder, ['user', 'remove', 'pam', '--yes']);
       isAt(await signIn({ sub: 'pam-1', preferred_username: 'pam' }), '/account');
       assert.equal((await linksOf('pam'))?.length, 1);
+    });
+
+    test('providers and passkeys sign in users of a directory only while it lets them in, with what it says', async () => {
+      const directory = await new DirectoryServer().start();
+      try {
+        const folder = await workbench.home();
+        writeFileSync(join(folder, 'password'), ACCOUNT.password, { mode: 0o600 });
+        writeFileSync(
+          join(folder, 'providers.json'),
+          JSON.stringify({
+            company: {
+              name: 'Company',
+              issuer: company.url,
+              client_id: 'login',
+              client_secret: { env: 'SECRET' },
+            },
+          }),
+        );
+        const options = {
+          ...{ ldapUrl: [`ldap://127.0.0.1:${directory.port}`], ldapTls: 'off', ldapTimeoutMs: 1000 },
+          ...{ ldapBindDn: ACCOUNT.dn, ldapBindPasswordFile: 'password', ldapBase: `ou=people,${SUFFIX}` },
+          ldapFilter: '(&(uid={username})(!(employeeType=former)))',
+          ldapGroups: { [`cn=staff,ou=groups,${SUFFIX}`]: 'staff' },
+        };
+        writeFileSync(join(folder, 'grantd.json'), JSON.stringify(options));
+        const flags = ['--demo', '--config', 'grantd.json', '--providers', 'providers.json'];
+        const here = await workbench.start(folder, flags, { SECRET });
+        await grantdPrints(folder, ['group', 'add', 'staff']);
+        directory.addPerson('zac');
+        const account = `${here.url}/account`;
+        const browser = new Browser(here.url);
+        const who = { username: 'zac', password: passwordOf('zac') };
+        isAt(await browser.submit(await browser.get(account), who), '/account');
+        const authenticator = new Authenticator(here.url);
+        const form = passkeyFormOf(await browser.get(`${account}/security`));
+        const passkey = authenticator.create(form.options);
+        await browser.post(form.action, { ...form.fields, passkey, passkey_name: '' });
+        await withDatabaseOf(here, async ({ people, upstreamIdentities }) => {
+          const person = await people.byName('zac');
+          const identity = {
+            provider: 'company',
+            upstreamIssuer: company.url,
+            upstreamSub: 'zac-1',
+            label: 'zac',
+          };
+          assert.ok(await upstreamIdentities.link(identity, person?.subject ?? '', Date.now()));
+        });
+        const byProvider = async () => {
+          const other = new Browser(here.url);
+          const request = await press(other, await other.get(account), 'provider-company');
+          return other.get(company.answer(request.url, { sub: 'zac-1' }).href);
+        };
+        const byPasskey = async () => {
+          const other = new Browser(here.url);
+          const { action, options: asked, fields } = passkeyFormOf(await other.get(account));
+          return other.post(action, { ...fields, passkey: authenticator.get(asked) });
+        };
+        const shown = async () => JSON.parse(await grantdPrints(folder, ['user', 'show', 'zac', '--json']));
+        for (const [index, way] of [byProvider, byPasskey].entries()) {
+          const memberOf = index === 0 ? [`cn=staff,ou=groups,${SUFFIX}`] : [];
+          directory.change('zac', { cn: `Zac ${index}`, memberOf });
+          const page = await way();
+          // Who signs in by a provider owes a second factor, as the user has one.
+          isAt(page, way === byProvider ? '/login/second' : '/account');
+          const { claims, groups = [] } = await shown();
+          assert.deepEqual([claims.name, groups], [`Zac ${index}`, index === 0 ? ['staff'] : []]);
+          for (const change of [
+            { userAccountControl: '514' },
+            { accountExpires: '1' },
+            { employeeType: 'former' },
+          ]) {
+            directory.change('zac', change);
+            const refused = await way();
+            assert.equal(refused.status, 403, withoutStyle(refused.html));
+            assert.match(refused.html, /is disabled/);
+            directory.change('zac', {
+              userAccountControl: undefined,
+              accountExpires: undefined,
+              employeeType: undefined,
+            });
+          }
+          directory.isSilent = true;
+          assert.equal((await way()).status, 503);
+          directory.isSilent = false;
+          const { entries } = directory;
+          const [entry] = entries.splice(0);
+          assert.equal((await way()).status, 403);
+          if (entry !== undefined) entries.push(entry);
+        }
+      } finally {
+        await directory.stop();
+      }
     });
   });
 }

@@ -171,6 +171,12 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
   const kindName = read('kind', `one of ${Object.keys(KINDS).join(', ')}`, isKind) ?? 'generic';
   const kind = KINDS[kindName] ?? OPENID;
   const { protocol } = kind;
+  const mapping =
+    read(
+      'claims',
+      'the provider’s claim for each claim of yours, as in {"name": "displayName"}',
+      isMapping,
+    ) ?? {};
   return {
     ...{ id, protocol },
     names: namesOf(given, kind, read, place),
@@ -182,15 +188,7 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
     ),
     credential: credentialOf(given, read, origin, protocol),
     scopes: scopesOf(kind, read, place),
-    claims: {
-      ...Object.fromEntries(COPIED_CLAIMS.map((claim) => [claim, claim])),
-      ...kind.claims,
-      ...read(
-        'claims',
-        'the provider’s claim for each claim of yours, as in {"name": "displayName"}',
-        isMapping,
-      ),
-    },
+    claims: { ...ownClaims(kind, mapping), ...mapping },
     trustedDomains: read('trusted_domains', `${DOMAINS}, or ["*"]`, isTrustedDomains) ?? [],
     createUsers: read('create_users', `true, false or ${DOMAINS}`, isSwitchOrDomains) ?? false,
     domains: read('domains', DOMAINS, isDomains) ?? [],
@@ -198,6 +196,13 @@ function readProvider(id: string, given: unknown, origin: Origin): Provider {
     signsOut: read('sign_out', 'true or false', isSwitch) ?? true,
     parameters: parametersOf(read, place),
   };
+}
+
+/** What a kind copies. Its claim for verified addresses says nothing about an address from another claim. */
+function ownClaims(kind: Kind, { email = 'email' }: Readonly<Record<string, string>>) {
+  const claims = { ...Object.fromEntries(COPIED_CLAIMS.map((claim) => [claim, claim])), ...kind.claims };
+  const { email_verified: _, ...others } = claims;
+  return email === 'email' ? claims : others;
 }
 
 const DOMAINS = 'a list of domains such as ["example.com"]';

@@ -46,5 +46,7 @@ export interface Directory {
   ): Promise<{ readonly user: DirectoryUser } | { readonly refused: DirectoryRefusal }>;
   /** Looks a user up. @returns each entry that the filter finds, at most two */
   find(username: string): Promise<readonly DirectoryUser[]>;
+  /** Looks up the entry with this identifier. @returns `undefined` if there is none that the filter accepts */
+  byId(id: string): Promise<DirectoryUser | undefined>;
   close(): void;
 }

@@ -1,5 +1,6 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Filter as LdapFilter } from 'ldapts';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
@@ -42,6 +43,10 @@ const DEFAULTS: Readonly<Record<Settings['ldapKind'], Attributes>> = {
 const ACCOUNT_CONTROL = 'userAccountControl';
 const ACCOUNT_DISABLED = 0x2;
 
+/** Says when an account of Active Directory expires, in units of 100 nanoseconds since 1601; 0 and the maximum: never. */
+const ACCOUNT_EXPIRES = 'accountExpires';
+const EPOCH_1601_MS = 11_644_473_600_000;
+
 /** Longer values are left out. */
 const MAX_VALUE = 1000;
 
@@ -78,7 +83,7 @@ export async function openDirectory(
     if (ldapCa !== undefined) refuse('ldapCa', `expected ${sourceOf('ldapTls')} required with it`);
   }
   const attributes = attributesOf(settings);
-  const { Filter, FilterParser } = await import('ldapts');
+  const { AndFilter, EqualityFilter, Filter, FilterParser } = await import('ldapts');
   const filterOf = (option: 'ldapFilter' | 'ldapGroupFilter', filter: string) => {
     try {
       FilterParser.parseString(filled(filter, { dn: 'x', username: 'x' }, Filter.escape));
@@ -86,6 +91,14 @@ export async function openDirectory(
       refuse(option, `expected a valid filter in parentheses (RFC 4515), got ${JSON.stringify(filter)}`);
     }
     return (values: Readonly<Record<string, string>>) => filled(filter, values, Filter.escape);
+  };
+  /** An entry by its identifier, if the filter accepts it for any username. */
+  const entryFilter = (id: string) => {
+    const value = isBinary(attributes.id) ? guidBytes(id) : id;
+    const accepts = filled(attributes.filter, { username: '*' }, (text) => text);
+    return new AndFilter({
+      filters: [new EqualityFilter({ attribute: attributes.id, value }), FilterParser.parseString(accepts)],
+    });
   };
   const groups = new Map<string, string>();
   for (const [dn, group] of Object.entries(ldapGroups)) {
@@ -114,6 +127,7 @@ export async function openDirectory(
     {
       ...{ base, attributes, groups },
       filter: filterOf('ldapFilter', attributes.filter),
+      entryFilter,
       groupAttribute: settings.ldapGroupAttribute,
       groupSearch:
         ldapGroupFilter === undefined
@@ -194,6 +208,7 @@ type Filled = (values: Readonly<Record<string, string>>) => string;
 interface Mapping {
   readonly base: string;
   readonly filter: Filled;
+  readonly entryFilter: (id: string) => LdapFilter;
   readonly attributes: Attributes;
   /** Groups of grantd by the key of a distinguished name. */
   readonly groups: ReadonlyMap<string, string>;
@@ -226,7 +241,8 @@ class LdapDirectory implements Directory {
     admits: (entry: string) => Promise<boolean> = async () => true,
   ) {
     return this.#pool.use(async (connection) => {
-      const [entry, other] = await this.#search(connection, username ?? randomName());
+      const { filter } = this.#mapping;
+      const [entry, other] = await this.#search(connection, filter({ username: username ?? randomName() }));
       const isMeant = entry !== undefined && other === undefined;
       // An unknown name asks the directory as often as a known one, so that the time does not tell them apart.
       const target = isMeant ? entry : this.#decoy();
@@ -250,9 +266,17 @@ class LdapDirectory implements Directory {
   async find(username: string): Promise<readonly DirectoryUser[]> {
     return this.#pool.use(async (connection) => {
       const users: DirectoryUser[] = [];
-      for (const entry of await this.#search(connection, username))
+      for (const entry of await this.#search(connection, this.#mapping.filter({ username })))
         users.push(this.#userOf(entry, await this.#groupsOf(connection, entry, username)));
       return users;
+    });
+  }
+
+  async byId(id: string): Promise<DirectoryUser | undefined> {
+    return this.#pool.use(async (connection) => {
+      const [entry, other] = await this.#search(connection, this.#mapping.entryFilter(id));
+      if (entry === undefined || other !== undefined) return undefined;
+      return this.#userOf(entry, await this.#groupsOf(connection, entry, ''));
     });
   }
 
@@ -260,15 +284,15 @@ class LdapDirectory implements Directory {
     this.#pool.close();
   }
 
-  async #search(connection: LdapConnection, username: string): Promise<readonly LdapEntry[]> {
-    const { base, filter, attributes, groupAttribute, groupSearch, timeLimit } = this.#mapping;
+  async #search(connection: LdapConnection, filter: string | LdapFilter): Promise<readonly LdapEntry[]> {
+    const { base, attributes, groupAttribute, groupSearch, timeLimit } = this.#mapping;
     const { id, username: name, claims } = attributes;
     const wanted = [
-      ...[id, name, ACCOUNT_CONTROL, ...Object.values(claims)],
+      ...[id, name, ACCOUNT_CONTROL, ACCOUNT_EXPIRES, ...Object.values(claims)],
       ...(groupSearch === undefined ? [groupAttribute] : []),
     ];
     return connection.search(base, {
-      filter: filter({ username }),
+      filter,
       attributes: [...new Set(wanted)],
       explicitBufferAttributes: isBinary(id) ? [id] : [],
       // Two are enough to see that the filter is ambiguous.
@@ -314,6 +338,8 @@ class LdapDirectory implements Directory {
     });
     const mapped = directoryGroups.flatMap((dn) => groups.get(dnKey(dn) ?? '') ?? []);
     const [control = '0'] = textsOf(entry, ACCOUNT_CONTROL);
+    const [expires = '0'] = textsOf(entry, ACCOUNT_EXPIRES);
+    const isExpired = Number(expires) > 0 && Number(expires) / 10_000 - EPOCH_1601_MS <= Date.now();
     return {
       dn: entry.dn,
       id: id.toLowerCase(),
@@ -321,7 +347,7 @@ class LdapDirectory implements Directory {
       claims: Object.fromEntries(claims),
       groups: [...new Set(mapped)].sort(),
       directoryGroups,
-      isDisabled: (Number(control) & ACCOUNT_DISABLED) !== 0,
+      isDisabled: isExpired || (Number(control) & ACCOUNT_DISABLED) !== 0,
     };
   }
 }
@@ -372,6 +398,13 @@ function guidsOf({ attributes }: LdapEntry, name: string): readonly string[] {
       const first = parts.map((part) => Buffer.from(part).reverse().toString('hex'));
       return [...first, bytes.toString('hex', 8, 10), bytes.toString('hex', 10)].join('-');
     });
+}
+
+/** The bytes of such an identifier. */
+function guidBytes(text: string): Buffer {
+  const [one = '', two = '', three = '', ...rest] = text.split('-');
+  const first = [one, two, three].map((part) => Buffer.from(part, 'hex').reverse());
+  return Buffer.concat([...first, Buffer.from(rest.join(''), 'hex')]);
 }
 
 /**

@@ -303,6 +303,7 @@ export const PAGE_REASONS = {
   password_expired: 'The password has expired in the directory, or must be changed there first.',
   directory_entry_ambiguous: 'The filter of the directory finds several entries.',
   directory_entry_limited: 'Too many wrong passwords for this entry, by several names, from one IP address.',
+  directory_entry_missing: 'The directory no longer has the user’s entry, or the filter does not find it.',
   directory_name_taken: 'The directory’s username belongs to a user who is not tied to this entry.',
   directory_name_refused: 'The directory’s username is not allowed here.',
   directory_unavailable: 'The directory did not answer, or refused the server’s own account.',
@@ -345,6 +346,8 @@ export const PAGE_REASONS = {
   provider_code_refused: 'The identity provider refused the code, for example because it was used before.',
   provider_answer_invalid:
     'The answer of the identity provider fails a check, such as of its issuer, nonce or signature.',
+  provider_sign_in_old:
+    'The user had to sign in again at the identity provider, and its ID token does not say that they did (auth_time).',
   provider_answer_foreign:
     'The answer of the identity provider was not asked for by this browser, or was used before.',
   provider_not_linked: 'No user is linked with the identity at the provider, and none may be created.',

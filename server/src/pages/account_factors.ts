@@ -4,7 +4,7 @@ import { encode } from 'uqr';
 import type { Passkey } from '../data/factors.ts';
 import { MAX_PASSKEYS } from '../data/factors.ts';
 import type { PageReason } from '../log/log.ts';
-import { levelOf, METHODS } from '../people/acr.ts';
+import { afterStep, levelOf, METHODS } from '../people/acr.ts';
 import { type Challenge, nameOfPasskey, type PasskeyRefusal } from '../people/passkeys.ts';
 import type { TotpOffer, TotpRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
@@ -205,7 +205,7 @@ async function added(
 ): Promise<Response> {
   record(c, parts, session, 'factor_added');
   const { person, signedInAtMs } = session;
-  const amr = [...new Set([...session.amr, ...methods])];
+  const amr = afterStep(session.amr, methods);
   if (levelOf(amr) > levelOf(session.amr))
     await parts.browserSessions.begin(c, person, { amr, signedInAtMs });
   const { subject } = person;

@@ -1,6 +1,6 @@
 import type { AuthorizationRefusal } from '@grantd/core';
 import { covers } from '../data/consents.ts';
-import { acrOf } from '../people/acr.ts';
+import { acrOf, amrShown } from '../people/acr.ts';
 import { counts, isExempt, isReachedAlone, requiredConsent } from '../people/consents.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
 import type { PendingAuthorization } from './browser_state.ts';
@@ -197,7 +197,7 @@ export async function answerWithCode(
     username: name,
     authTime: Math.floor(session.signedInAtMs / 1000),
     ...(acr !== undefined && { acr }),
-    amr: session.amr,
+    amr: amrShown(session.amr),
     sessionId: session.id,
     isStillApproved,
   };

@@ -32,6 +32,8 @@ export interface HowSignedIn {
   readonly amr: readonly string[];
   /** Default: now. A further step keeps the time of the earlier one. */
   readonly signedInAtMs?: number;
+  /** When the user proved at a provider who they are. Default: now. */
+  readonly provedAtMs?: number | undefined;
   /** Called with the session before the browser gets it. */
   readonly begun?: (sessionId: string) => Promise<void>;
 }
@@ -79,7 +81,8 @@ export class BrowserSessions {
    * Signs a user in with a new secret. A user who signs in again continues the same session, so that signing out still
    * reaches everything opened before. A different user ends the previous user’s session.
    * @param person the user at the time of the check
-   * @returns `undefined` if the password has changed since or the user is disabled
+   * @returns `undefined` if the password has changed since, the user is disabled, or the session of a further step has
+   * ended
    */
   async begin(
     c: Context,
@@ -92,7 +95,7 @@ export class BrowserSessions {
     const signIn = {
       amr: how.amr,
       userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
-      signedInAtMs: how.signedInAtMs ?? nowMs,
+      signedInAtMs: how.signedInAtMs ?? how.provedAtMs ?? nowMs,
       lastSeenAtMs: nowMs,
     };
     const fresh: StoredSession = {
@@ -113,6 +116,8 @@ export class BrowserSessions {
         this.#expiryOf(fresh),
         person,
       ));
+    // A further step belongs to a session, and does not outlive it.
+    if (!continues && how.signedInAtMs !== undefined) return undefined;
     if (!continues) {
       const expiresAtMs = this.#expiryOf(fresh);
       if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
@@ -143,6 +148,13 @@ export class BrowserSessions {
     await this.#touch(stored);
     const { id, signedInAtMs, amr } = stored;
     return { id, person, signedInAtMs, amr };
+  }
+
+  /** Whether a session can begin with a sign-in of this time. */
+  async canBeginWith(subject: string, signedInAtMs: number): Promise<boolean> {
+    const { lifetimes, clock } = this.#parts;
+    if (signedInAtMs + lifetimes.absolute * 1000 <= clock()) return false;
+    return !(await this.#isVoid(subject, signedInAtMs));
   }
 
   /** Whether a session that was valid a moment ago has ended. */

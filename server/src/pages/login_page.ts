@@ -51,6 +51,7 @@ const PROBLEMS = {
   password_expired: { problem: 'password_expired', status: 403 },
   directory_entry_ambiguous: { problem: 'credentials_wrong', status: 403 },
   directory_entry_limited: { problem: 'credentials_wrong', status: 403 },
+  directory_entry_missing: { problem: 'account_disabled', status: 403 },
   directory_name_taken: { problem: 'credentials_wrong', status: 403 },
   directory_name_refused: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },

@@ -15,7 +15,10 @@ import type { PageParts } from './page_parts.ts';
 /** How long after a sign-in users may change how they sign in. */
 const FRESH_MS = 10 * 60 * 1000;
 
-export function isFresh({ clock }: PageParts, { signedInAtMs }: BrowserSession): boolean {
+export function isFresh(
+  { clock }: PageParts,
+  { signedInAtMs }: Pick<BrowserSession, 'signedInAtMs'>,
+): boolean {
   return clock() - signedInAtMs <= FRESH_MS;
 }
 

@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html';
 import type { Passkey } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
+import type { AdmissionRefusal } from '../people/directory.ts';
 import type { Challenge, PasskeyAnswer, PasskeyRefusal } from '../people/passkeys.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
@@ -121,14 +122,14 @@ export function passkeyAnswer(form: URLSearchParams): PasskeyAnswer | undefined 
   };
 }
 
-export type PasskeySignInRefusal = PasskeyRefusal | 'passkey_foreign' | 'person_disabled';
+export type PasskeySignInRefusal = PasskeyRefusal | AdmissionRefusal | 'passkey_foreign';
 
 /**
- * Finds the user who signs in with a passkey.
+ * Finds the user who signs in with a passkey. The directory of a user must still let them in.
  * @param only the user who must own it
  */
 export async function signInWithPasskey(
-  { passkeys, signInParts: { people, storage } }: PageParts,
+  { passkeys, signInParts: { people, storage, directory } }: PageParts,
   answer: PasskeyAnswer,
   only?: Person,
 ): Promise<
@@ -143,5 +144,7 @@ export async function signInWithPasskey(
   const person = await people.bySubject(subject);
   if (person === undefined) return { refused: 'passkey_unknown' };
   const state = await storage.getPrincipalState('subject', subject);
-  return state?.disabledAtMs === undefined ? { person, passkey } : { refused: 'person_disabled', subject };
+  if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', subject };
+  const admitted = (await directory?.admit(person)) ?? { person };
+  return 'refused' in admitted ? { ...admitted, subject } : { ...admitted, passkey };
 }

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import { type Level, PHISHING_RESISTANT } from '../config/acr.ts';
 import type { FactorsOfPerson } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
-import { METHODS } from '../people/acr.ts';
+import { afterStep, METHODS } from '../people/acr.ts';
 import type { Challenge } from '../people/passkeys.ts';
 import type { CodeRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
@@ -158,7 +158,7 @@ async function check(
     const { passkeys, hasTotp } = await factors.of(person.subject);
     return passkeys > 0 || hasTotp;
   };
-  const amr = [...new Set([...(session?.amr ?? METHODS.password), ...METHODS.code])];
+  const amr = afterStep(session?.amr ?? METHODS.password, METHODS.code);
   const how = { amr, isStillThere, ...(session !== undefined && { signedInAtMs: session.signedInAtMs }) };
   return { person, isRecovery: recovery !== null, how };
 }

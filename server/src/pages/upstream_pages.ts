@@ -9,10 +9,11 @@ import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
 import { openAccount, pathOfAccountPage, toAccount } from './account_frame.ts';
 import { proceed } from './authorization.ts';
-import { type BrowserSession, signInName } from './browser_sessions.ts';
+import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
 import { type AccountPageName, type PendingRequest, pendingOf } from './browser_state.ts';
 import { PageProblem, renderProblem } from './error_page.ts';
 import { pageSetting, renderPage } from './layout.ts';
+import { isFresh, missingOf } from './missing_step.ts';
 import { bodyOf, type PageContext, type PageParts, requestIdOf, type UpstreamParts } from './page_parts.ts';
 import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
 import {
@@ -28,10 +29,12 @@ const PROBLEMS = {
   provider_denied: { problem: 'denied', status: 403 },
   provider_code_refused: { problem: 'invalid', status: 403 },
   provider_answer_invalid: { problem: 'invalid', status: 403 },
+  provider_sign_in_old: { problem: 'invalid', status: 403 },
   provider_answer_foreign: { problem: 'foreign', status: 400 },
   provider_not_linked: { problem: 'not_linked', status: 403 },
   provider_linked_elsewhere: { problem: 'linked_elsewhere', status: 409 },
   person_disabled: { problem: 'disabled', status: 403 },
+  directory_entry_missing: { problem: 'disabled', status: 403 },
   person_changed: { problem: 'invalid', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
 } as const satisfies Partial<
@@ -93,9 +96,14 @@ export function offeredProviders(
 }
 
 function isAgainNeeded(page: PendingPage): boolean {
-  if (!('authorization' in page)) return false;
+  return isAgain(page) || ('authorization' in page && page.authorization.maxAge !== undefined);
+}
+
+/** Whether the user must prove again who they are, for an application or for a change of the account. */
+function isAgain(page: PendingPage): boolean {
+  if (!('authorization' in page)) return page.pending.isFresh === true;
   const { prompt, maxAge } = page.authorization;
-  return prompt.includes('login') || maxAge !== undefined;
+  return prompt.includes('login') || maxAge === 0;
 }
 
 /** `POST /upstream/PROVIDER/sign_in`: sends the user to the provider. */
@@ -122,8 +130,7 @@ export async function beginSignIn(
   const authorization = 'authorization' in page ? page.authorization : undefined;
   return begin(c, parts, connected, {
     pending: page.pending,
-    again:
-      authorization !== undefined && (authorization.prompt.includes('login') || authorization.maxAge === 0),
+    again: isAgain(page),
     maxAge: authorization?.maxAge,
     loginHint: loginHint ?? authorization?.loginHint,
   });
@@ -232,7 +239,7 @@ async function signIn(
   c: PageContext,
   parts: PageParts,
   connected: ConnectedProvider,
-  { pending }: Flow,
+  { pending, request }: Flow,
   user: UpstreamUser,
 ): Promise<Response> {
   const { provider } = connected;
@@ -243,8 +250,14 @@ async function signIn(
   const { person, identity } = resolved;
   const refusal = await refusalOf(parts, page, person);
   if (refusal !== undefined) return refuse(c, parts, provider, refusal, pending);
-  const begun = await parts.browserSessions.begin(c, person, {
-    amr: upstream.amrOf(connected, user),
+  const admitted = (await parts.signInParts.directory?.admit(person)) ?? { person };
+  if ('refused' in admitted) return refuse(c, parts, provider, admitted.refused, pending);
+  const how = { amr: upstream.amrOf(connected, user), provedAtMs: user.provedAtMs };
+  const isAsked = request.againSinceMs !== undefined;
+  if (!isAsked && (await isTooOld(parts, page, admitted.person, how)))
+    return begin(c, parts, connected, { pending, again: true });
+  const begun = await parts.browserSessions.begin(c, admitted.person, {
+    ...how,
     begun: (sessionId) => upstream.identities.noteSession(sessionId, identity.id, user.sid),
   });
   if (begun === undefined) return refuse(c, parts, provider, 'person_changed', pending);
@@ -258,6 +271,19 @@ async function signIn(
   void parts.notifyClients(ended);
   if (!('authorization' in page)) return toPending(c, parts, page.pending);
   return proceed(c, parts, { ...page, pending: { ...page.pending, signIn: signInName(session) } }, session);
+}
+
+/** Whether a sign-in at a provider is too old for a session, or for the factor that the user has to add next. */
+async function isTooOld(
+  parts: PageParts,
+  page: PendingPage,
+  person: Person,
+  { amr, provedAtMs: signedInAtMs }: Pick<HowSignedIn, 'amr' | 'provedAtMs'>,
+): Promise<boolean> {
+  if (signedInAtMs === undefined) return false;
+  if (!(await parts.browserSessions.canBeginWith(person.subject, signedInAtMs))) return true;
+  if (!('authorization' in page) || isFresh(parts, { signedInAtMs })) return false;
+  return (await missingOf(parts, person, amr, page.authorization))?.step === 'enrol';
 }
 
 /** @throws {PageProblem} the request can no longer be continued */
@@ -321,7 +347,7 @@ export async function toNewSignIn(
   parts: PageParts,
   page: AccountPageName = 'security',
 ): Promise<Response> {
-  const pending = { kind: 'account', page, begunAtMs: parts.clock() } as const;
+  const pending = { kind: 'account', page, begunAtMs: parts.clock(), isFresh: true } as const;
   const sealed = (await parts.pendingRequests.seal(pending)) ?? '';
   return c.redirect(`${parts.basePath}/login?pending=${sealed}&other`, 303);
 }
@@ -624,7 +650,7 @@ function cookieOf(state: string): string {
 function flowOf(value: unknown): Flow | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.request) || !isJsonObject(value.pending)) return undefined;
   const { provider, sessionId, begunAtMs } = value;
-  const { state, nonce, verifier, maxAge } = value.request;
+  const { state, nonce, verifier, maxAge, againSinceMs } = value.request;
   const pending = pendingOf(value.pending);
   const isFlow =
     typeof provider === 'string' &&
@@ -633,7 +659,11 @@ function flowOf(value: unknown): Flow | undefined {
     typeof nonce === 'string' &&
     typeof verifier === 'string';
   if (!isFlow || pending === undefined) return undefined;
-  const request = { state, nonce, verifier, ...(typeof maxAge === 'number' && { maxAge }) };
+  const request = {
+    ...{ state, nonce, verifier },
+    ...(typeof maxAge === 'number' && { maxAge }),
+    ...(typeof againSinceMs === 'number' && { againSinceMs }),
+  };
   return { provider, request, pending, begunAtMs, ...(typeof sessionId === 'string' && { sessionId }) };
 }
 

@@ -15,9 +15,30 @@ export const METHODS = {
   passkey: ['pop', 'user', 'mfa'],
 } as const;
 
+/** A sign-in at another provider. What it has passed on comes before, and what the user did here comes after. */
+export const FEDERATED = 'fed';
+
+/** What the user has done here. A provider’s word about methods is for applications, and never a step of this server. */
+function doneHere(amr: readonly string[]): readonly string[] {
+  return amr.slice(amr.lastIndexOf(FEDERATED) + 1);
+}
+
+/** The methods of a sign-in after a further step. */
+export function afterStep(amr: readonly string[], methods: readonly string[]): readonly string[] {
+  return [...amr.filter((one) => !methods.includes(one)), ...methods];
+}
+
+/** The methods as tokens have them. */
+export function amrShown(amr: readonly string[]): readonly string[] {
+  if (!amr.includes(FEDERATED)) return amr;
+  return [FEDERATED, ...amr.filter((one) => one !== FEDERATED)];
+}
+
 export function levelOf(amr: readonly string[]): Level {
-  if (amr.includes('pop')) return PHISHING_RESISTANT;
-  return amr.includes('mfa') ? MULTI_FACTOR : PASSWORD;
+  const done = doneHere(amr);
+  // Only with user verification is a key more than one factor.
+  if (done.includes('pop') && done.includes('user')) return PHISHING_RESISTANT;
+  return done.includes('mfa') ? MULTI_FACTOR : PASSWORD;
 }
 
 /**
@@ -27,7 +48,7 @@ export function levelOf(amr: readonly string[]): Level {
  */
 export function acrOf(amr: readonly string[], requested: readonly string[] = []): string | undefined {
   const level = levelOf(amr);
-  if (level === PASSWORD && !amr.includes('pwd')) return undefined;
+  if (level === PASSWORD && !doneHere(amr).includes('pwd')) return undefined;
   const met = requested.find((acr) => (levelOfAcr(acr) ?? Number.POSITIVE_INFINITY) <= level);
   return met ?? ACRS.findLast((one) => one.level <= level)?.acr;
 }

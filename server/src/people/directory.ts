@@ -20,6 +20,9 @@ export type DirectorySignInRefusal =
   | 'directory_name_taken'
   | 'directory_name_refused';
 
+/** Why the directory no longer lets in a user who needs no password of it. */
+export type AdmissionRefusal = 'directory_entry_missing' | 'person_disabled' | 'person_changed';
+
 const MAX_ATTEMPTS = 5;
 
 /** Signs in users whose passwords a directory checks. Every sign-in brings what the directory says about them up to date. */
@@ -50,12 +53,29 @@ export class DirectorySignIn {
     return 'refused' in outcome ? outcome : this.#personOf(outcome.user);
   }
 
+  /**
+   * Asks whether the directory still lets in a user who has signed in without its password, and brings what it says about
+   * them up to date. Users with a local password are not looked up.
+   * @throws {DirectoryFault} the directory does not decide
+   */
+  async admit(person: Person): Promise<{ readonly person: Person } | { readonly refused: AdmissionRefusal }> {
+    const { directoryId } = person;
+    if (directoryId === undefined) return { person };
+    const user = await this.#parts.directory.byId(directoryId);
+    if (user === undefined) return { refused: 'directory_entry_missing' };
+    return user.isDisabled ? { refused: 'person_disabled' } : this.#update(person, user);
+  }
+
   async #personOf(
     user: DirectoryUser,
   ): Promise<{ readonly person: Person } | { readonly refused: DirectorySignInRefusal }> {
     const { people } = this.#parts;
     const known = (await people.byDirectoryId(user.id)) ?? (await this.#add(user));
     if ('refused' in known) return known;
+    return this.#update(known, user);
+  }
+
+  async #update(known: Person, user: DirectoryUser) {
     await this.#updateGroups(known, user);
     return this.#updateClaims(known.subject, user);
   }

@@ -10,6 +10,7 @@ import type {
   UpstreamIdentity,
   UpstreamName,
 } from '../data/upstream_identities.ts';
+import { FEDERATED } from './acr.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
 import {
   CLOCK_TOLERANCE,
@@ -130,7 +131,7 @@ export class Upstream {
   /** How the user has signed in: through a provider, and as that says if the operator believes it. */
   amrOf({ provider: { passAmr } }: ConnectedProvider, { claims: { amr } }: UpstreamUser): readonly string[] {
     const passed = passAmr && Array.isArray(amr) ? amr.filter((one) => METHODS.has(one)) : [];
-    return ['fed', ...new Set<string>(passed)];
+    return [...new Set<string>(passed), FEDERATED];
   }
 
   /** @returns `undefined` for an error that is not about a provider */

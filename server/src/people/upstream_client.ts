@@ -11,7 +11,11 @@ export class ProviderUnavailable extends Error {
 }
 
 /** Why an answer of a provider is not a sign-in. */
-export type ProviderRefusalReason = 'provider_denied' | 'provider_code_refused' | 'provider_answer_invalid';
+export type ProviderRefusalReason =
+  | 'provider_denied'
+  | 'provider_code_refused'
+  | 'provider_answer_invalid'
+  | 'provider_sign_in_old';
 
 export class ProviderRefusal extends Error {
   override readonly name = 'ProviderRefusal';
@@ -23,12 +27,16 @@ export class ProviderRefusal extends Error {
   }
 }
 
+type Claims = Readonly<Record<string, unknown>>;
+
 /** A user as the provider describes them. */
 export interface UpstreamUser {
   readonly issuer: string;
   readonly sub: string;
   /** The session at the provider, for logout tokens. */
   readonly sid: string | undefined;
+  /** When the user proved to the provider who they are; `undefined` if it does not say. */
+  readonly provedAtMs: number | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
@@ -39,6 +47,8 @@ export interface UpstreamRequest {
   readonly verifier: string;
   /** Seconds since the last sign-in at the provider that the application allows. */
   readonly maxAge?: number;
+  /** Present if the user must prove again who they are: since when. */
+  readonly againSinceMs?: number;
 }
 
 interface RequestOptions {
@@ -107,6 +117,7 @@ export class UpstreamClient {
       nonce: openid.randomNonce(),
       verifier: openid.randomPKCECodeVerifier(),
       ...(maxAge !== undefined && { maxAge }),
+      ...(again && { againSinceMs: this.#clock() }),
     };
     const isOpenid = this.#provider.protocol === 'openid';
     const parameters = {
@@ -117,8 +128,9 @@ export class UpstreamClient {
       code_challenge: await openid.calculatePKCECodeChallenge(request.verifier),
       code_challenge_method: 'S256',
       ...(isOpenid && { nonce: request.nonce, ui_locales: language }),
-      ...(isOpenid && again && { prompt: 'login' }),
       ...(isOpenid && maxAge !== undefined && { max_age: String(maxAge) }),
+      // With `max_age`, the provider must say when the user signed in (OpenID Connect Core §2).
+      ...(isOpenid && again && { prompt: 'login', max_age: '0' }),
       ...(loginHint && { [isOpenid ? 'login_hint' : 'login']: loginHint }),
     };
     const isPushed = configuration.serverMetadata().pushed_authorization_request_endpoint !== undefined;
@@ -139,7 +151,8 @@ export class UpstreamClient {
    * Checks an authorization response and exchanges its code for the identity of the user.
    * @param callback the redirect URI with the parameters of the response
    */
-  async finish(callback: URL, { state, nonce, verifier, maxAge }: UpstreamRequest): Promise<UpstreamUser> {
+  async finish(callback: URL, request: UpstreamRequest): Promise<UpstreamUser> {
+    const { state, nonce, verifier, maxAge, againSinceMs } = request;
     const { configuration } = await this.#ready();
     const isOpenid = this.#provider.protocol === 'openid';
     return this.#ask(async () => {
@@ -152,20 +165,26 @@ export class UpstreamClient {
       if (!isOpenid) return this.#githubUser(configuration, tokens.access_token);
       const claims = tokens.claims();
       if (claims === undefined) throw new ProviderRefusal('provider_answer_invalid', 'no ID token');
+      const provedAtMs = provedAt(claims.auth_time, againSinceMs);
       const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
       const asked: Partial<openid.UserInfoResponse> = hasUserInfo
         ? await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)
         : {};
-      // The ID token is signed, so it takes precedence. One answer must not verify the address of the other.
-      const isSame = claims.email === undefined || claims.email === asked.email;
-      const userInfo = isSame ? asked : {};
       return {
         issuer: claims.iss,
         sub: claims.sub,
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
-        claims: { ...userInfo, ...claims },
+        provedAtMs: provedAtMs === undefined ? undefined : Math.min(provedAtMs, this.#clock()),
+        claims: this.#merged(asked, claims),
       };
     });
+  }
+
+  /** The ID token is signed, so it takes precedence. One answer must not verify the address of the other. */
+  #merged(userInfo: Claims, idToken: Claims): Claims {
+    const { email = '', email_verified: verified = '' } = this.#provider.claims;
+    const { [email]: _, [verified]: __, ...others } = idToken[email] === undefined ? idToken : userInfo;
+    return idToken[email] === undefined ? { ...userInfo, ...others } : { ...others, ...idToken };
   }
 
   /** The URL at which users sign out of the provider (RP-Initiated Logout §2). `undefined` if it has none. */
@@ -294,7 +313,7 @@ export class UpstreamClient {
     return {
       issuer,
       sub: String(user.id),
-      sid: undefined,
+      ...{ sid: undefined, provedAtMs: undefined },
       claims: {
         ...claims,
         ...(isJsonObject(primary) && { email: primary.email, email_verified: primary.verified === true }),
@@ -310,6 +329,25 @@ export class UpstreamClient {
       throw failureOf(error);
     }
   }
+}
+
+/**
+ * When a user proved to the provider who they are.
+ * @param againSinceMs since when they must have done so
+ * @throws {ProviderRefusal} they have not, or the provider does not say so
+ */
+function provedAt(authTime: number | undefined, againSinceMs: number | undefined): number | undefined {
+  const provedAtMs = authTime === undefined ? undefined : authTime * 1000;
+  if (againSinceMs === undefined) return provedAtMs;
+  if (provedAtMs === undefined)
+    throw new ProviderRefusal('provider_sign_in_old', 'the ID token has no auth_time');
+  if (provedAtMs < againSinceMs - CLOCK_TOLERANCE * 1000)
+    throw new ProviderRefusal(
+      'provider_sign_in_old',
+      'the user has not signed in again: auth_time is too early',
+    );
+  // The clock of the provider may be behind, and counts whole seconds.
+  return Math.max(provedAtMs, againSinceMs);
 }
 
 /** Errors with which a provider says that it cannot answer now (RFC 6749 §4.1.2.1). */

@@ -222,6 +222,6 @@ export function passwordOf(uid: string): string {
 
 function textsOf(attributes: TestEntry['attributes']): Record<string, string | readonly string[]> {
   return Object.fromEntries(
-    Object.entries(attributes).filter((one): one is [string, string] => !Buffer.isBuffer(one[1])),
+    Object.entries(attributes).map(([name, value]) => [name, Buffer.isBuffer(value) ? String(value) : value]),
   );
 }

@@ -65,6 +65,8 @@ export class IdentityProvider {
       claims: {
         nonce: searchParams.get('nonce') ?? undefined,
         aud: searchParams.get('client_id'),
+        // Core §2: required if the request has max_age.
+        ...(searchParams.get('max_age') !== null && { auth_time: seconds() }),
         ...claims,
       },
     });
