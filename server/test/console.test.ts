@@ -26,13 +26,14 @@ const ISSUER = 'http://localhost:4000';
 const HOUR_MS = 60 * 60 * 1000;
 const PASSWORD = 'correct horse';
 
-async function startConsole() {
+async function startConsole(options: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-console-'));
   const configuration = readConfiguration(
     {},
     {
       ...{ GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32), GRANTD_TRUSTED_PROXIES: '127.0.0.1' },
       ...{ GRANTD_CONSOLE: 'true', GRANTD_ADMIN_GROUP: 'admins', GRANTD_ADMIN_FROM: '127.0.0.1,10.0.0.0/8' },
+      ...options,
     },
   );
   const database = sqliteDatabase(join(folder, 'grantd.db'));
@@ -148,6 +149,25 @@ describe('who may use the console', () => {
     assert.ok(isLogin(login));
     const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
     assert.equal(page.url, `${set.url}/console`);
+  });
+
+  test('a password alone is not enough for a user with a second factor', async () => {
+    const { subject } = await set.addUser('grace', ['admins']);
+    const browser = await set.browserOf('grace');
+    assert.equal((await browser.get(`${set.url}/console`)).url, `${set.url}/console`);
+    await set.instance.factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+    for (const path of PATHS)
+      assert.match((await browser.get(`${set.url}/console${path}`)).url, /\/second\?pending=/, path);
+    assert.match((await browser.post(`${set.url}/console/users`, {})).url, /\/second\?pending=/);
+  });
+
+  test('whoever needs a second factor and has none adds it before they see the console', async (t) => {
+    const strict = await startConsole({ GRANTD_SIGN_IN_POLICY: 'second_factor' });
+    t.after(() => strict.close());
+    await strict.addUser('alice', ['admins']);
+    const browser = await strict.browserOf('alice');
+    for (const path of PATHS)
+      assert.match((await browser.get(`${strict.url}/console${path}`)).url, /\/account\/security$/, path);
   });
 
   test('for addresses outside --admin-from there is no such page', async () => {

@@ -1,11 +1,13 @@
 // Who may use the console, and what its pages get.
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
+import { openAccount } from '../pages/account_frame.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
 import type { SealedValues } from '../pages/browser_state.ts';
 import { PageProblem } from '../pages/error_page.ts';
 import { pageSetting, renderPage } from '../pages/layout.ts';
+import { missingOf } from '../pages/missing_step.ts';
 import type { PageContext, PageParts } from '../pages/page_parts.ts';
-import { redirectToPage, verifiedForm } from '../pages/pending_page.ts';
+import { verifiedForm } from '../pages/pending_page.ts';
 import { toNewSignIn } from '../pages/upstream_pages.ts';
 import { type ConsolePageName, type ConsoleView, consoleView, refusedPage } from './frame.ts';
 
@@ -65,20 +67,21 @@ export function page(
 }
 
 /**
- * @returns the session, or a redirect to the sign-in page
+ * @returns the session, or a redirect to the pages that complete the sign-in
  * @throws {PageProblem} the user is not an administrator
  */
 async function openSession(
   c: PageContext,
   { pages, adminGroup }: ConsoleParts,
 ): Promise<BrowserSession | Response> {
-  const session = await pages.browserSessions.current(c);
-  if (session === undefined)
-    return redirectToPage(c, pages, 'login', { kind: 'account', page: 'console', begunAtMs: pages.clock() });
+  const session = await openAccount(c, pages, 'console');
+  if (session instanceof Response) return session;
   // Read from the database with the session, so that leaving the group ends the access at once.
   if (session.person.groups?.includes(adminGroup) !== true)
     throw new PageProblem('console', 'not_administrator');
-  return session.signedInAtMs + MAX_SIGN_IN_AGE_MS > pages.clock()
+  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return toNewSignIn(c, pages, 'console');
+  // A user who needs a second factor and has none adds it first.
+  return (await missingOf(pages, session.person, session.amr)) === undefined
     ? session
-    : toNewSignIn(c, pages, 'console');
+    : c.redirect(`${pages.basePath}/account/security`, 303);
 }
