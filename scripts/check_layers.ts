@@ -70,7 +70,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['texts/'],
     ['operations/'],
     ['pages/'],
-    ['admin/'],
+    ['admin/', 'console/'],
     ['mail/'],
     ['serve/'],
     ['cli/'],

@@ -386,5 +386,5 @@ test('options that would let clients help themselves to the admin API are refuse
     /^GRANTD_REGISTRATION_APIS: expected no/,
   );
   assert.match(refused({ GRANTD_DEFAULT_AUDIENCE: AUDIENCE }) ?? '', /^GRANTD_DEFAULT_AUDIENCE: expected/);
-  assert.match(refused({ GRANTD_ADMIN_GROUP: 'admins' }) ?? '', /expected --admin-api with it$/);
+  assert.match(refused({ GRANTD_ADMIN_GROUP: 'admins' }) ?? '', /expected --admin-api or --console with it$/);
 });

@@ -102,6 +102,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   tracing: { text: 'otlp', json: 'otlp', value: 'otlp', badText: 'on', badJson: true },
   metricsPort: { text: '9464', json: 9464, value: 9464, badText: '65536', badJson: '9464' },
   adminApi: SWITCH_ON,
+  console: SWITCH_ON,
   adminFrom: {
     text: '10.0.0.0/8, ::1',
     json: ['10.0.0.0/8', '::1'],

@@ -25,6 +25,7 @@ import { askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
+import { requireAdminGroup } from '../operations/groups.ts';
 import { InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { clientAddress } from '../pages/page_parts.ts';
 import {
@@ -87,11 +88,7 @@ export async function openAdminApi(
 ): Promise<AdminListener> {
   const { settings } = configuration;
   const { issuer, apiRequests } = instance;
-  const { adminGroup } = settings;
-  if (adminGroup !== undefined && (await instance.groups.byName(adminGroup))?.name !== adminGroup)
-    throw new Refused(
-      `${configuration.sourceOf('adminGroup')}: there is no group ${adminGroup}: add it first with grantd group add ${JSON.stringify(adminGroup)}.`,
-    );
+  await requireAdminGroup(instance, configuration);
   const api = new AdminApi(instance, { configuration, server, isReady, clientCertificate });
   const base = adminAudience(issuer);
   const basePath = new URL(base).pathname;

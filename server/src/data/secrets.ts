@@ -21,6 +21,7 @@ import type { ProgramTables, TableRow } from './tables.ts';
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
   | 'api_request'
+  | 'console_token'
   | 'form_token'
   | 'known_browser'
   | 'mail'

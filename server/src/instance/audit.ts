@@ -6,8 +6,8 @@ import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentities, UpstreamIdentity } from '../data/upstream_identities.ts';
 
-/** What makes a change: a command, a running server, or the caller of its admin API. */
-export type ActorKind = 'cli' | 'server' | `api:${string}`;
+/** What makes a change: a command, a running server, the caller of its admin API, or an operator in its console. */
+export type ActorKind = 'cli' | 'server' | `api:${string}` | `console:${string}`;
 
 /** The parts of an instance that record changes. */
 export interface Audited extends Recorded {

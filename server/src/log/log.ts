@@ -353,6 +353,7 @@ export const PAGE_REASONS = {
   provider_not_linked: 'No user is linked with the identity at the provider, and none may be created.',
   provider_linked_elsewhere: 'The identity at the provider is linked with another user.',
   provider_needed: 'The link is the only way in which the user can sign in.',
+  not_administrator: 'The user is not in the group of administrators, who may use the console.',
   session_over: 'The session ended during the request. The new grant is revoked.',
 } as const;
 
@@ -367,6 +368,7 @@ export type PageName =
   | 'denied'
   | 'consent'
   | 'account'
+  | 'console'
   | 'forgot'
   | 'sign-up'
   | 'link'

@@ -1,3 +1,5 @@
+import type { Configuration } from '../config/configuration.ts';
+import { Refused } from '../config/refused.ts';
 import type { Group } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
 import { AccessEnding } from '../people/groups.ts';
@@ -111,6 +113,17 @@ export async function requireGroup({ groups }: Pick<OperationParts, 'groups'>, n
       `grantd group list shows all groups, and grantd group add ${JSON.stringify(name)} adds it.`,
     );
   return group;
+}
+
+/** @throws {Refused} the group of administrators does not exist */
+export async function requireAdminGroup(
+  { groups }: Pick<OperationParts, 'groups'>,
+  { settings: { adminGroup }, sourceOf }: Configuration,
+): Promise<void> {
+  if (adminGroup === undefined || (await groups.byName(adminGroup))?.name === adminGroup) return;
+  throw new Refused(
+    `${sourceOf('adminGroup')}: there is no group ${adminGroup}: add it first with grantd group add ${JSON.stringify(adminGroup)}.`,
+  );
 }
 
 /** IDs of the clients that are for a group. */

@@ -12,9 +12,10 @@ import { missingOf } from './missing_step.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 import { redirectToPage } from './pending_page.ts';
 
-/** The path of an account page below `/account`. */
+/** The path of an account page below the issuer. */
 export function pathOfAccountPage(page: AccountPageName): string {
-  return page === 'overview' ? '' : `/${page}`;
+  if (page === 'console') return '/console';
+  return page === 'overview' ? '/account' : `/account/${page}`;
 }
 
 /** @returns the session, or a redirect to the sign-in page, which leads back to this page */
@@ -59,7 +60,7 @@ export async function toAccount(
 ): Promise<Response> {
   if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // shows the signed-out page
   const sealed = await sealNotice(notices, notice, session.id);
-  return c.redirect(`${basePath}/account${pathOfAccountPage(page)}?notice=${sealed}`, 303);
+  return c.redirect(`${basePath}${pathOfAccountPage(page)}?notice=${sealed}`, 303);
 }
 
 /**
@@ -160,7 +161,7 @@ ${body}`,
 function navigation({ base, current }: AccountView, { account }: Texts): Html {
   return html`<nav class="tabs" aria-label="${account.title}">
 <ul role="list">
-${ACCOUNT_PAGES.map((page) => html`<li><a href="${base}${pathOfAccountPage(page)}"${page === current ? html` aria-current="page"` : ''}>${account.pages[page]}</a></li>\n`)}</ul>
+${ACCOUNT_PAGES.map((page) => html`<li><a href="${base}${pathOfAccountPage(page).slice('/account'.length)}"${page === current ? html` aria-current="page"` : ''}>${account.pages[page]}</a></li>\n`)}</ul>
 </nav>`;
 }
 

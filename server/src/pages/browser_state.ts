@@ -282,8 +282,8 @@ export interface PendingLogout {
 /** The account pages, in the order of their navigation. */
 export const ACCOUNT_PAGES = ['overview', 'security', 'sessions', 'applications', 'data'] as const;
 
-/** The account pages, with those that only other pages link to. */
-export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email';
+/** The account pages, with those that only other pages link to, and the console. */
+export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'console';
 
 /** A visit to an account page. */
 export interface PendingAccount {
@@ -324,7 +324,9 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
   const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') {
-    const page = [...ACCOUNT_PAGES, 'email' as const].find((one) => one === value.page) ?? 'overview';
+    const page =
+      [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
+      'overview';
     return { kind, page, begunAtMs, ...(value.isFresh === true && { isFresh: true as const }) };
   }
   if (!isParameters(parameters)) return undefined;

@@ -50,7 +50,7 @@ export async function finishSignIn(
 
 /** Continues to the account page that the user wanted to see. */
 export function toAccountPage(c: PageContext, { basePath }: PageParts, { page }: PendingAccount): Response {
-  return c.redirect(`${basePath}/account${pathOfAccountPage(page)}`, 303);
+  return c.redirect(`${basePath}${pathOfAccountPage(page)}`, 303);
 }
 
 export function clientIdOf(page: PendingPage): string | undefined {

@@ -49,8 +49,8 @@ function operatorLine({ name, logo }: Brand): Html {
   return html`${isOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi>`;
 }
 
-export function styleOf({ color, operator }: Page): string {
-  return `${paletteOf(color ?? operator.color)}${STYLE}`;
+export function styleOf({ color, operator, style = '' }: Page): string {
+  return `${paletteOf(color ?? operator.color)}${STYLE}${style}`;
 }
 
 /**
@@ -95,6 +95,8 @@ export interface Page extends PageSetting {
   readonly namesOperator?: boolean;
   /** `wide` for pages with lists. */
   readonly width?: 'narrow' | 'wide';
+  /** Style rules besides those of all pages. */
+  readonly style?: string;
   readonly status?: ContentfulStatusCode;
   /** Whether the page’s form may lead to an application. */
   readonly formMayLeave?: boolean;

@@ -79,6 +79,8 @@ interface Surroundings {
   readonly mail: PageParts['mail'];
   /** `undefined` if all users are local. */
   readonly directory: Directory | undefined;
+  /** Adds the pages of the console; `undefined` if it is off. */
+  readonly addConsole?: ((app: Hono<PageEnvironment>, parts: PageParts) => void) | undefined;
   /** Opens sign-in through identity providers; `undefined` if none is configured. */
   readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
 }
@@ -109,7 +111,17 @@ const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
 /** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, notifyClients, mail, directory, openUpstream }: Surroundings,
+  {
+    settings,
+    server,
+    requestLog,
+    operator,
+    notifyClients,
+    mail,
+    directory,
+    addConsole,
+    openUpstream,
+  }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
@@ -195,7 +207,7 @@ export function openPages(
       values: new SealedValues(secret, 'upstream'),
     },
   };
-  return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined);
+  return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined, addConsole);
 }
 
 function operatorShown({ name, color, logo }: Operator, issuer: string, basePath: string): Brand {
@@ -207,7 +219,11 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
 }
 
 /** @param hasMailbox whether a page shows the emails, for the demo */
-function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
+function listenerOver(
+  parts: PageParts,
+  hasMailbox: boolean,
+  addConsole: Surroundings['addConsole'],
+): PageListener {
   // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
     getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
@@ -260,6 +276,7 @@ function listenerOver(parts: PageParts, hasMailbox: boolean): PageListener {
     app.post(of('unlink'), submitUnlink(parts, upstream)).all(refuseMethod(parts, 'POST'));
     app.post(of('backchannel_logout'), receiveLogout(parts, upstream)).all(refuseMethod(parts, 'POST'));
   }
+  addConsole?.(app, parts);
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));

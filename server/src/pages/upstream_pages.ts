@@ -578,7 +578,7 @@ export function showSignedOut(parts: PageParts) {
 /** Continues with what the user wanted to do. */
 async function toPending(c: PageContext, parts: PageParts, pending: PendingRequest): Promise<Response> {
   if (pending.kind === 'account')
-    return c.redirect(`${parts.basePath}/account${pathOfAccountPage(pending.page)}`, 303);
+    return c.redirect(`${parts.basePath}${pathOfAccountPage(pending.page)}`, 303);
   return redirectToPage(c, parts, pending.kind === 'logout' ? 'logout' : 'authorization', pending);
 }
 

@@ -121,7 +121,7 @@ export function refuseContradictoryMail({ settings, sourceOf }: Configuration): 
 }
 
 /**
- * Options that would let clients use the admin API without an operator’s decision.
+ * Options that would let clients use the admin API without an operator’s decision, and a console without a group.
  * @throws {ConfigurationRefused} names the option
  */
 export function refuseOpenAdministration({ settings, sourceOf }: Configuration): void {
@@ -129,6 +129,8 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
     throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
   };
   const { adminApi, adminGroup, registrationScopes = [], registrationApis, defaultAudience = [] } = settings;
+  if (settings.console && adminGroup === undefined)
+    refuse('console', `${sourceOf('adminGroup')} with it, the group of its users`);
   const scope = registrationScopes.find(isAdminScope);
   if (scope !== undefined)
     refuse(
@@ -143,7 +145,8 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
   const audience = [defaultAudience].flat().find(isAdminApi);
   if (audience !== undefined)
     refuse('defaultAudience', `another URI than that of the admin API, because every client gets this one`);
-  if (adminGroup !== undefined && !adminApi) refuse('adminGroup', `${sourceOf('adminApi')} with it`);
+  if (adminGroup !== undefined && !adminApi && !settings.console)
+    refuse('adminGroup', `${sourceOf('adminApi')} or ${sourceOf('console')} with it`);
 }
 
 function isOwnUri(uri: string, issuer: string | undefined): boolean {

@@ -317,6 +317,10 @@ async function openService(
       ...{ configuration, server, requestLog, clientCertificate },
       isReady: async () => !isEnding() && isReady(),
     });
+    const addConsole = await consolePages(instance, {
+      ...{ configuration, server },
+      isReady: async () => !isEnding() && isReady(),
+    });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
     let work: Promise<unknown> = Promise.resolve();
     let closed: Promise<void> | undefined;
@@ -341,7 +345,7 @@ async function openService(
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
           return openPages(instance, {
-            ...{ settings, server, requestLog, operator, notifyClients, directory },
+            ...{ settings, server, requestLog, operator, notifyClients, directory, addConsole },
             mail: mail && { queue: mail.queue, links: mail.links },
             openUpstream: await upstreamOf(instance, providers),
           });
@@ -386,6 +390,15 @@ async function adminListener(
   if (!surroundings.configuration.settings.adminApi) return undefined;
   const { openAdminApi } = await import('../admin/admin_api.ts');
   return openAdminApi(instance, surroundings);
+}
+
+/** Loads the console, if it is on. */
+async function consolePages(
+  ...[instance, surroundings]: Parameters<typeof import('../console/console.ts')['openConsole']>
+): Promise<Awaited<ReturnType<typeof import('../console/console.ts')['openConsole']>> | undefined> {
+  if (!surroundings.configuration.settings.console) return undefined;
+  const { openConsole } = await import('../console/console.ts');
+  return openConsole(instance, surroundings);
 }
 
 /** Loads the part that sends emails, if the server sends any. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { hostileSite, NEIGHBOURHOODS } from './hostile_site.ts';
-import { addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
+import { addAdministrator, addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
 import type { Visit } from './visit.ts';
 
@@ -10,7 +10,7 @@ import type { Visit } from './visit.ts';
 const REFUSED = 'chrome-error://chromewebdata/';
 
 describe('framing in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
-  const set = scene(PAGE_FLAGS);
+  const set = scene(PAGE_FLAGS, addAdministrator);
   const { lure } = hostileSite(set);
   before(() => addPageClients(set().server));
 

@@ -6,7 +6,7 @@ import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { accessibilityProblems } from './accessibility.ts';
 import { brightness } from './brightness.ts';
 import { controls, tabStops } from './keyboard.ts';
-import { addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
+import { addAdministrator, addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
 import { watch } from './watch.ts';
 
@@ -30,7 +30,7 @@ const isOpened = (page: number, view: number) =>
   process.env.TEST_EVERY_PAIR === 'yes' || page % 2 === Math.floor(view / 2);
 
 describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
-  const set = scene(PAGE_FLAGS);
+  const set = scene(PAGE_FLAGS, addAdministrator);
   let alice: StorageState;
   before(async () => {
     await addPageClients(set().server);

@@ -29,6 +29,7 @@ export const PAGE_FLAGS: readonly string[] = [
   JSON.stringify({ payment: PAYMENT_TYPE }),
   '--providers',
   join(import.meta.dirname, 'providers.json'),
+  ...['--console', '--admin-group', 'admins'],
 ];
 
 /** A user with a passkey, an authenticator app and recovery codes. */
@@ -323,8 +324,85 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.open('/login?pending=over'),
     shows: '#problem',
   },
+  { name: 'console', as: 'alice', open: (visit) => visit.open('/console'), shows: '#count' },
+  {
+    name: 'console: counted',
+    as: 'alice',
+    open: (visit) => visit.open('/console?count=yes'),
+    shows: 'a[href$="/console"][aria-current]',
+  },
+  {
+    name: 'console: a token',
+    as: 'alice',
+    open: (visit) => visit.open('/console/tokens'),
+    shows: '#token',
+  },
+  { name: 'console: a token, explained', as: 'alice', open: explainToken, shows: 'svg.family' },
+  {
+    name: 'console: the revocation of a token',
+    as: 'alice',
+    open: async (visit) => {
+      await explainToken(visit);
+      await visit.page.click('#revoke');
+    },
+    shows: '#console-yes',
+  },
+  { name: 'console: users', as: 'alice', open: (visit) => visit.open('/console/users'), shows: '#search' },
+  {
+    name: 'console: a user',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.click('.rows a');
+    },
+    shows: '#ask-disable',
+  },
+  {
+    name: 'console: the end of all tokens of a user',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.click('.rows a');
+      await visit.page.click('#ask-revoke');
+    },
+    shows: '#console-yes',
+  },
+  {
+    name: 'console: clients',
+    as: 'alice',
+    open: (visit) => visit.open('/console/clients'),
+    shows: '#search',
+  },
+  {
+    name: 'console: a client',
+    as: 'alice',
+    open: (visit) => visit.open('/console/clients?id=long'),
+    shows: '#ask-disable',
+  },
+  {
+    name: 'console: no such client',
+    as: 'alice',
+    open: (visit) => visit.open('/console/clients?id=unknown'),
+    shows: '#problem',
+  },
+  { name: 'console: events', as: 'alice', open: (visit) => visit.open('/console/events'), shows: '#target' },
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
+
+/** Tokens that the console explains. */
+let issued = '';
+
+async function explainToken(visit: Visit): Promise<void> {
+  await visit.open('/console/tokens');
+  await visit.page.fill('#token', issued);
+  await visit.page.click('#explain');
+}
+
+/** The group that the console is for. */
+export async function addAdministrator({ folder }: RunningServer): Promise<void> {
+  await grantdPrints(folder, ['group', 'add', 'admins']);
+  await grantdPrints(folder, ['group', 'add-member', 'admins', 'alice']);
+}
 
 /** The clients that some of the pages show. */
 export async function addPageClients(server: RunningServer): Promise<void> {
@@ -358,5 +436,8 @@ export async function addPageClients(server: RunningServer): Promise<void> {
     await factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
     await factors.setRecoveryCodes(subject, ['digest'], 1);
   });
-  await grantdPrints(folder, ['token', 'issue', '--client=demo-web', '--user=alice']);
+  const tokens = await grantdPrints(folder, [
+    ...['token', 'issue', '--client=demo-web', '--user=alice', '--refresh'],
+  ]);
+  [, issued = ''] = tokens.trim().split('\n');
 }

@@ -17,12 +17,15 @@ export interface Scene {
   visitor(options?: BrowserContextOptions): Promise<Visit>;
 }
 
+type Prepare = (server: RunningServer) => Promise<void>;
+
 /**
  * Sets up the scene for the tests of a `describe`.
  * @param flags of the server, besides the demo's
+ * @param prepare changes what the flags need, on a server without them
  * @returns the scene; call the result inside the tests
  */
-export function scene(flags: readonly string[] = []): () => Scene {
+export function scene(flags: readonly string[] = [], prepare?: Prepare): () => Scene {
   const workbench = new Workbench();
   let application: Application | undefined;
   let chromium: Chromium | undefined;
@@ -31,7 +34,7 @@ export function scene(flags: readonly string[] = []): () => Scene {
     application = await startApplication();
     application.put('/callback', '<!doctype html><title>Back at the shop</title>');
     chromium = await Chromium.start();
-    set = await open(workbench, application, chromium, flags);
+    set = await open(workbench, application, chromium, flags, prepare);
   });
   after(async () => {
     await chromium?.close();
@@ -49,9 +52,15 @@ async function open(
   application: Application,
   chromium: Chromium,
   flags: readonly string[],
+  prepare: Prepare | undefined,
 ): Promise<Scene> {
   const redirectUri = `${application.origin}/callback`;
-  const server = await workbench.start(workbench.folder(), ['--demo', ...flags]);
+  const folder = workbench.folder();
+  const port = prepare && (await portAfter(workbench, folder, prepare));
+  const server = await workbench.start(folder, [
+    ...['--demo', ...flags],
+    ...(port === undefined ? [] : ['--port', port]),
+  ]);
   const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'].map(
     (scope) => `--scope=${scope}`,
   );
@@ -69,4 +78,12 @@ async function open(
       return new Visit(await chromium.page(options), server.url, shop);
     },
   };
+}
+
+/** Prepares the database of a server. @returns the port, which is part of the stored issuer */
+async function portAfter(workbench: Workbench, folder: string, prepare: Prepare): Promise<string> {
+  const server = await workbench.start(folder, ['--demo']);
+  await prepare(server);
+  await server.stop();
+  return new URL(server.url).port;
 }

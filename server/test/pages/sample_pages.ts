@@ -1,3 +1,10 @@
+import type { ClientRecord } from '@grantd/core';
+import { askClientPage, clientPage, clientsPage } from '../../src/console/clients.ts';
+import { eventsPage } from '../../src/console/events.ts';
+import { refusedPage } from '../../src/console/frame.ts';
+import { overviewPage as consolePage } from '../../src/console/overview.ts';
+import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
+import { askUserPage, userPage, usersPage } from '../../src/console/users.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
 import { emailPage } from '../../src/pages/account_email.ts';
@@ -69,6 +76,11 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'back',
   'here',
   'notice',
+  'status',
+  'ask',
+  'next',
+  'type',
+  'algorithm',
 ]);
 
 function written<V>(value: V, write: Write): V {
@@ -84,6 +96,7 @@ function written<V>(value: V, write: Write): V {
 const PROBLEMS: readonly Problem[] = [
   'form_foreign',
   'link_invalid',
+  'not_administrator',
   'not_found',
   'method_not_allowed',
   'too_large',
@@ -342,6 +355,33 @@ const OF_ACCOUNT: ProvidersOfAccount = {
   nowMs: Date.UTC(2026, 10, 1),
 };
 
+const CONSOLE = {
+  ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
+} as const;
+
+const CONSOLE_USER = {
+  ...{ subject: 'xT2a9', name: 'bob', passwordHash: '', revision: 1, createdAtMs: 0 },
+  ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
+};
+
+const CONSOLE_CLIENT: ClientRecord = {
+  ...{ id: 'web', name: 'Photos', grantTypes: ['authorization_code'], scopes: ['openid'] },
+  ...{ redirectUris: ['https://photos.example.com/cb'], secrets: [{ hash: 'none', createdAtMs: 0 }] },
+};
+
+const EXPLAINED: ExplainedView = {
+  ...CONSOLE,
+  ...{ current: 'tokens', sealed: 'sealed', username: 'bob' },
+  explanation: {
+    ...{ kind: 'refresh_token', alive: true },
+    record: {
+      ...{ id: 'token-id', kind: 'refresh_token', clientId: 'web', scopes: ['openid'], subject: 'xT2a9' },
+      ...{ issuedAtMs: 0, expiresAt: 3600, grantId: 'grant-1', familyId: 'family-1', pairId: 'pair-1' },
+      ...{ sessionId: 'session-1', successorId: 'token-2' },
+    },
+  },
+};
+
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
@@ -545,6 +585,44 @@ const SAMPLES: readonly Sample[] = [
     metadata: '/.well-known/openid-configuration',
     account: '/account',
   }),
+  sample('console', consolePage, {
+    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true, nowMs: 0 },
+    ...{ issuer: 'https://login.example.com', counted: { users: 50_000, tokens: 1234 } },
+    keys: [
+      { kid: 'key-1', algorithm: 'ES256', status: 'current', createdAtMs: 0 },
+      { kid: 'key-2', algorithm: 'ES256', status: 'retired', createdAtMs: 0, retiredAtMs: 1 },
+    ],
+  }),
+  sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
+  sample('console_token', explainedPage, EXPLAINED),
+  sample('console_revoke_token', revokeTokenPage, EXPLAINED),
+  sample('console_users', usersPage, {
+    ...{ ...CONSOLE, current: 'users', search: 'bo', next: '/console/users?after=bob' },
+    users: [{ ...CONSOLE_USER, disabledAtMs: 1 }],
+  }),
+  sample('console_user', userPage, {
+    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
+    sessions: [{ id: 's1', subject: 'xT2a9', amr: ['pwd'], userAgent: '', signedInAtMs: 0, lastSeenAtMs: 0 }],
+    consents: [],
+  }),
+  sample('console_disable_user', askUserPage, {
+    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'disable', alive: 2, sessions: 1 },
+  }),
+  sample('console_clients', clientsPage, {
+    ...{ ...CONSOLE, current: 'clients', search: '', clients: [CONSOLE_CLIENT] },
+  }),
+  sample('console_client', clientPage, {
+    ...{ ...CONSOLE, current: 'clients', id: 'web', type: 'public', isSelfRegistered: true },
+    ...{ disabledAtMs: 1, secrets: [{ createdAtMs: 0 }], members: [['client_name', 'Photos']] },
+  }),
+  sample('console_revoke_client', askClientPage, {
+    ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', alive: 2 },
+  }),
+  sample('console_events', eventsPage, {
+    ...{ ...CONSOLE, current: 'events', type: 'group_added', target: 'staff' },
+    events: [{ sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' }],
+  }),
+  sample('console_refused', refusedPage, { ...CONSOLE, current: 'clients', kind: 'not_found' }),
   sample('problem_request_invalid', problemPage, {
     problem: 'request_invalid',
     reason: 'redirect_uri_mismatch',

@@ -65,7 +65,7 @@ for (const language of LANGUAGES) {
         for (const id of ids) assert.match(id, /^[^\s]+$/);
         for (const named of all(html, /\s(?:for|aria-describedby|aria-labelledby|aria-controls)="([^"]*)"/g))
           for (const id of named.split(' ')) assert.ok(ids.includes(id), id);
-        const fields = all(html, /<input id="([^"]*)"/g);
+        const fields = all(html, /<(?:input|select|textarea) id="([^"]*)"/g);
         assert.deepEqual(all(html, /<label for="([^"]*)"/g), fields);
       });
     }

@@ -1,0 +1,87 @@
+// Who may use the console, and what its pages get.
+import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
+import { openAccount } from '../pages/account_frame.ts';
+import type { BrowserSession } from '../pages/browser_sessions.ts';
+import type { SealedValues } from '../pages/browser_state.ts';
+import { PageProblem } from '../pages/error_page.ts';
+import { pageSetting, renderPage } from '../pages/layout.ts';
+import { missingOf } from '../pages/missing_step.ts';
+import type { PageContext, PageParts } from '../pages/page_parts.ts';
+import { verifiedForm } from '../pages/pending_page.ts';
+import { toNewSignIn } from '../pages/upstream_pages.ts';
+import { type ConsolePageName, type ConsoleView, consoleView, refusedPage } from './frame.ts';
+
+/** What all requests to the console share. */
+export interface ConsoleParts {
+  readonly pages: PageParts;
+  readonly adminGroup: string;
+  readonly isReady: () => Promise<boolean>;
+  /** Seals a pasted token for the next form, so that no page contains it. */
+  readonly tokens: SealedValues;
+  /** The parts of operations, whose changes are recorded with the operator as actor. */
+  partsOf(subject: string): OperationParts;
+}
+
+/** A request of an operator. */
+export interface Visit {
+  readonly c: PageContext;
+  readonly console: ConsoleParts;
+  readonly parts: OperationParts;
+  readonly session: BrowserSession;
+  readonly setting: ReturnType<typeof pageSetting>;
+  readonly view: ConsoleView;
+  /** The submitted form, whose token is verified; empty for `GET`. */
+  readonly form: URLSearchParams;
+}
+
+/** Milliseconds. An older sign-in is asked for again. */
+const MAX_SIGN_IN_AGE_MS = 12 * 60 * 60 * 1000;
+
+/** A page for operators. Checks each request: session, age of the sign-in, group, and form token. */
+export function page(
+  consoleParts: ConsoleParts,
+  current: ConsolePageName,
+  answer: (visit: Visit) => Promise<Response>,
+) {
+  const { pages } = consoleParts;
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openSession(c, consoleParts);
+    if (session instanceof Response) return session;
+    const form =
+      c.req.method === 'POST'
+        ? await verifiedForm(c, pages, { page: 'console', about: [session.id] })
+        : new URLSearchParams();
+    const setting = pageSetting(c, pages);
+    const view = await consoleView(c, pages, session, current);
+    const parts = consoleParts.partsOf(session.person.subject);
+    try {
+      return await answer({ c, console: consoleParts, parts, session, setting, view, form });
+    } catch (error) {
+      if (error instanceof OperationRefused)
+        return renderPage(c, refusedPage({ ...view, kind: error.kind }, setting));
+      if (error instanceof InvalidInput)
+        return renderPage(c, refusedPage({ ...view, kind: 'invalid' }, setting));
+      throw error;
+    }
+  };
+}
+
+/**
+ * @returns the session, or a redirect to the pages that complete the sign-in
+ * @throws {PageProblem} the user is not an administrator
+ */
+async function openSession(
+  c: PageContext,
+  { pages, adminGroup }: ConsoleParts,
+): Promise<BrowserSession | Response> {
+  const session = await openAccount(c, pages, 'console');
+  if (session instanceof Response) return session;
+  // Read from the database with the session, so that leaving the group ends the access at once.
+  if (session.person.groups?.includes(adminGroup) !== true)
+    throw new PageProblem('console', 'not_administrator');
+  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return toNewSignIn(c, pages, 'console');
+  // A user who needs a second factor and has none adds it first.
+  return (await missingOf(pages, session.person, session.amr)) === undefined
+    ? session
+    : c.redirect(`${pages.basePath}/account/security`, 303);
+}

@@ -1,0 +1,76 @@
+// The operator's console: web pages below ISSUER/console, over the operations that the command line also uses.
+import type { AuthorizationServer } from '@grantd/core';
+import type { Hono } from 'hono';
+import type { Configuration } from '../config/configuration.ts';
+import { networkCheck } from '../config/options.ts';
+import { askedStorage } from '../data/tables.ts';
+import type { Instance } from '../instance/instance.ts';
+import { requireAdminGroup } from '../operations/groups.ts';
+import { SealedValues } from '../pages/browser_state.ts';
+import { refuseMethod, renderProblem } from '../pages/error_page.ts';
+import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';
+import { type ConsoleParts, page } from './access.ts';
+import { showClients, submitClients } from './clients.ts';
+import { showEvents } from './events.ts';
+import { showOverview } from './overview.ts';
+import { showTokens, submitTokens } from './tokens.ts';
+import { showUsers, submitUsers } from './users.ts';
+
+interface Surroundings {
+  readonly configuration: Configuration;
+  readonly server: AuthorizationServer;
+  readonly isReady: () => Promise<boolean>;
+}
+
+/**
+ * Opens the console over one database.
+ * @returns adds its pages to the others
+ * @throws {Refused} the group of administrators does not exist
+ */
+export async function openConsole(
+  instance: Instance,
+  { configuration, server, isReady }: Surroundings,
+): Promise<(app: Hono<PageEnvironment>, pages: PageParts) => void> {
+  await requireAdminGroup(instance, configuration);
+  const { adminGroup = '', adminFrom } = configuration.settings;
+  const isAdmitted = networkCheck(adminFrom);
+
+  return (app, pages) => {
+    const parts: ConsoleParts = {
+      ...{ pages, adminGroup, isReady },
+      tokens: new SealedValues(instance.secret(), 'console_token'),
+      partsOf(subject) {
+        const acting = instance.actingAs(`console:${subject}`);
+        return {
+          ...acting,
+          storage: askedStorage(acting.storage),
+          configuration,
+          server: async () => server,
+        };
+      },
+    };
+    const at = (path: string) => `${pages.basePath}/console${path}`;
+    const reading = refuseMethod(pages, 'GET, HEAD');
+    const forms = refuseMethod(pages, 'GET, HEAD, POST');
+    for (const path of [at(''), at('/*')])
+      app.use(path, async (c, next) =>
+        isAdmitted(pages.clientAddress(c.env.incoming))
+          ? next()
+          : renderProblem(c, pages, { problem: 'not_found' }, 404),
+      );
+    app.get(at(''), page(parts, 'overview', showOverview)).all(reading);
+    app
+      .get(at('/tokens'), page(parts, 'tokens', showTokens))
+      .post(page(parts, 'tokens', submitTokens))
+      .all(forms);
+    app
+      .get(at('/users'), page(parts, 'users', showUsers))
+      .post(page(parts, 'users', submitUsers))
+      .all(forms);
+    app
+      .get(at('/clients'), page(parts, 'clients', showClients))
+      .post(page(parts, 'clients', submitClients))
+      .all(forms);
+    app.get(at('/events'), page(parts, 'events', showEvents)).all(reading);
+  };
+}

@@ -1,0 +1,206 @@
+import { isJsonObject } from '@grantd/core/options';
+import { html } from 'hono/html';
+import type { RefusalKind } from '../operations/operation.ts';
+import { named, personLine, personShown } from '../pages/application_shown.ts';
+import { operatorMark } from '../pages/brand.ts';
+import type { BrowserSession } from '../pages/browser_sessions.ts';
+import type { Page, PageSetting, PersonShown } from '../pages/layout.ts';
+import type { PageContext, PageParts } from '../pages/page_parts.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import { CONSOLE_STYLE } from './style.ts';
+
+/** The pages, in the order of their navigation. */
+export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'clients', 'events'] as const;
+
+export type ConsolePageName = (typeof CONSOLE_PAGES)[number];
+
+/** Changes whose result a page shows after them. */
+export type ConsoleNotice = keyof Texts['console']['notices'];
+
+/** What every page of the console needs. */
+export interface ConsoleView {
+  /** URL of the first page. The others are below it. */
+  readonly base: string;
+  readonly current: ConsolePageName;
+  /** Sent back as the field `form_token`. */
+  readonly formToken: string;
+  readonly person: PersonShown;
+  /** URL of the sign-out page. */
+  readonly signOut: string;
+  readonly notice?: ConsoleNotice;
+}
+
+export async function consoleView(
+  c: PageContext,
+  { basePath, formTokens, notices }: PageParts,
+  session: BrowserSession,
+  current: ConsolePageName,
+): Promise<ConsoleView> {
+  const sealed = c.req.query('notice');
+  const opened = sealed === undefined ? undefined : await notices.open(sealed);
+  const isOwn = isJsonObject(opened) && opened.sessionId === session.id;
+  const notice = isOwn && isNotice(opened.console) ? opened.console : undefined;
+  return {
+    base: `${basePath}/console`,
+    current,
+    formToken: await formTokens.make(c, 'console', session.id),
+    person: personShown(session.person),
+    signOut: `${basePath}/logout`,
+    ...(notice !== undefined && { notice }),
+  };
+}
+
+function isNotice(value: unknown): value is ConsoleNotice {
+  return typeof value === 'string' && Object.hasOwn(textsIn('en').console.notices, value);
+}
+
+/** Shows a page after a change. The notice is sealed, because anyone can make up a URL. */
+export async function toConsole(
+  c: PageContext,
+  { notices }: PageParts,
+  session: BrowserSession,
+  url: string,
+  notice: ConsoleNotice,
+): Promise<Response> {
+  const sealed = await notices.seal({ console: notice, sessionId: session.id });
+  return c.redirect(`${url}${url.includes('?') ? '&' : '?'}notice=${sealed}`, 303);
+}
+
+interface ConsoleContent {
+  readonly title: string;
+  /** The headline, if it has markup. */
+  readonly heading?: Html;
+  readonly lead?: string;
+  readonly isProblem?: boolean;
+  readonly status?: 400 | 404 | 409;
+  readonly body: Html;
+}
+
+/** A page of the console: headline, navigation, the result of the last change, and who is signed in. */
+export function consoleFrame(view: ConsoleView, setting: PageSetting, content: ConsoleContent): Page {
+  const texts = textsIn(setting.language);
+  const { title, heading = title, lead, body, isProblem = false, status } = content;
+  return {
+    ...setting,
+    title: isProblem ? texts.problemTitle(title) : `${title} – ${texts.console.title}`,
+    width: 'wide',
+    style: CONSOLE_STYLE,
+    ...(status !== undefined && { status }),
+    body: html`<header>
+${operatorMark(setting.operator)}
+<h1>${heading}</h1>${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
+</header>
+${navigation(view, texts)}
+${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${texts.console.notices[view.notice]}</span></p>`}
+${body}
+${personLine(texts.account.signedInAs, view.person, html`<a id="sign-out" href="${view.signOut}">${texts.account.signOut}</a>`)}`,
+  };
+}
+
+function navigation({ base, current }: ConsoleView, { console: { title, pages } }: Texts): Html {
+  return html`<nav class="tabs" aria-label="${title}">
+<ul role="list">
+${CONSOLE_PAGES.map((name) => html`<li><a href="${urlOf(base, name)}"${name === current ? html` aria-current="page"` : ''}>${pages[name]}</a></li>\n`)}</ul>
+</nav>`;
+}
+
+/** The URL of a page, with parameters that have a value. */
+export function urlOf(
+  base: string,
+  name: ConsolePageName,
+  parameters: Readonly<Record<string, string | undefined>> = {},
+): string {
+  const given = Object.entries(parameters).flatMap(([key, value]) =>
+    value === undefined || value === '' ? [] : [[key, value]],
+  );
+  const query = new URLSearchParams(given).toString();
+  return `${base}${name === 'overview' ? '' : `/${name}`}${query === '' ? '' : `?${query}`}`;
+}
+
+interface RefusedView extends ConsoleView {
+  readonly kind: RefusalKind | 'invalid';
+}
+
+const STATUS = { not_found: 404, conflict: 409, changed: 409, invalid: 400 } as const;
+
+/** Says why an operation was refused. Nothing was changed. */
+export function refusedPage({ kind, ...view }: RefusedView, setting: PageSetting): Page {
+  const { refused } = textsIn(setting.language).console;
+  return consoleFrame(view, setting, {
+    title: refused[kind].title,
+    isProblem: true,
+    status: STATUS[kind],
+    body: html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${refused[kind].text}</span></p>`,
+  });
+}
+
+/** A term with its value. Without a value it is not shown. */
+export type Row = readonly [term: string, value: Html | string | undefined];
+
+export function termList(rows: readonly Row[]): Html {
+  return html`<dl class="profile">
+${rows.map(([term, value]) => (value === undefined || value === '' ? '' : html`<div><dt>${term}</dt><dd>${value}</dd></div>\n`))}</dl>`;
+}
+
+export function section(id: string, heading: string, body: Html): Html {
+  return html`<section aria-labelledby="${id}">
+<h2 id="${id}">${heading}</h2>
+${body}
+</section>
+`;
+}
+
+export function timeOf(atMs: number | undefined, { formats }: Texts): Html | undefined {
+  return atMs === undefined
+    ? undefined
+    : html`<time datetime="${new Date(atMs).toISOString()}">${formats.instant(atMs)}</time>`;
+}
+
+export function codes(values: readonly string[]): Html | undefined {
+  return values.length === 0
+    ? undefined
+    : html`<span class="codes">${values.map((value) => html`<code>${value}</code> `)}</span>`;
+}
+
+/** A form that searches by the fields in its URL. */
+export function searchForm(action: string, label: string, value: string, submit: string): Html {
+  return html`<form method="get" action="${action}" role="search" class="search">
+<label for="search">${label}</label>
+<input id="search" name="search" value="${value}" autocomplete="off" spellcheck="false">
+<button id="search-submit" type="submit">${submit}</button>
+</form>`;
+}
+
+/** A link to the next page of a list; empty on the last page. */
+export function nextLink(url: string | undefined, texts: Texts): Html | '' {
+  return url === undefined ? '' : html`<a id="next" class="button" href="${url}">${texts.console.next}</a>`;
+}
+
+interface QuestionShown {
+  readonly action: string;
+  /** Sent as the field `do`. */
+  readonly does: string;
+  readonly fields: Readonly<Record<string, string>>;
+  readonly yes: string;
+  /** URL to return to. */
+  readonly back: string;
+}
+
+/** The form before a change: button `console-yes`, link `console-no`. */
+export function question(
+  view: ConsoleView,
+  { action, does, fields, yes, back }: QuestionShown,
+  texts: Texts,
+): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<div class="choices">
+<button id="console-yes" type="submit" class="danger" name="do" value="${does}">${yes}</button>
+<a id="console-no" class="button" href="${back}">${texts.console.no}</a>
+</div>
+</form>`;
+}
+
+export { named };

@@ -1,0 +1,104 @@
+import { html } from 'hono/html';
+import { listKeys, type ShownKey } from '../operations/keys.ts';
+import { pagesOf } from '../operations/people.ts';
+import { revokeAll } from '../operations/tokens.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type ConsoleView, consoleFrame, section, termList, timeOf, urlOf } from './frame.ts';
+
+/** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
+export async function showOverview({
+  c,
+  console: { isReady },
+  parts,
+  setting,
+  view,
+}: Visit): Promise<Response> {
+  const [clients, groups, keys, ready] = await Promise.all([
+    parts.storage.clients.list(),
+    parts.groups.list(),
+    listKeys(parts),
+    isReady(),
+  ]);
+  const counted =
+    c.req.query('count') === 'yes'
+      ? {
+          users: await countUsers(parts),
+          tokens:
+            (await revokeAll(parts, { issuedBeforeMs: Date.now() }, { counts: true, isDryRun: true }))
+              .alive ?? 0,
+        }
+      : undefined;
+  const shown: OverviewView = {
+    ...view,
+    clients: clients.length,
+    groups: groups.length,
+    ...(counted !== undefined && { counted }),
+    keys,
+    isReady: ready,
+    issuer: parts.issuer,
+    nowMs: Date.now(),
+  };
+  return renderPage(c, overviewPage(shown, setting));
+}
+
+async function countUsers(parts: Visit['parts']): Promise<number> {
+  let users = 0;
+  for await (const some of pagesOf(parts, {})) users += some.length;
+  return users;
+}
+
+export interface OverviewView extends ConsoleView {
+  readonly clients: number;
+  readonly groups: number;
+  /** Present if asked for. */
+  readonly counted?: { readonly users: number; readonly tokens: number };
+  readonly keys: readonly ShownKey[];
+  readonly isReady: boolean;
+  readonly issuer: string;
+  readonly nowMs: number;
+}
+
+const STATUS_ORDER = ['current', 'next', 'retired'] as const;
+
+/** `/console`: link `count`. */
+export function overviewPage(view: OverviewView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words, formats } = texts;
+  const { counted } = view;
+  const figure = (term: string, count: number): Html =>
+    html`<div><dt>${term}</dt><dd>${formats.number(count)}</dd></div>\n`;
+  const health = view.isReady
+    ? html`<span class="badge good">${words.ready}</span>`
+    : html`<span class="badge bad">${words.notReady}</span>`;
+  const keys = view.keys.toSorted(
+    (one, other) => STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status),
+  );
+  return consoleFrame(view, setting, {
+    title: words.pages.overview,
+    body: html`${section(
+      'health',
+      words.health,
+      termList([
+        [words.state, health],
+        [words.issuer, html`<bdi>${view.issuer}</bdi>`],
+      ]),
+    )}${section(
+      'figures',
+      words.figures,
+      html`<dl class="figures">
+${figure(words.pages.clients, view.clients)}${figure(words.groups, view.groups)}${counted === undefined ? '' : html`${figure(words.pages.users, counted.users)}${figure(words.activeTokens, counted.tokens)}`}</dl>
+${counted === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
+    )}${section(
+      'keys',
+      words.keys,
+      html`<ul class="rows" role="list">
+${keys.map(
+  (key) => html`<li><code>${key.kid}</code> <span class="badge">${words.keyStatus[key.status]}</span>
+<p class="detail"><span>${key.algorithm}</span> <span>${words.created(html`<time datetime="${new Date(key.createdAtMs).toISOString()}" title="${formats.instant(key.createdAtMs)}">${formats.past(key.createdAtMs, view.nowMs)}</time>`)}</span>${key.retiredAtMs === undefined ? '' : html` <span>${words.retired(timeOf(key.retiredAtMs, texts) ?? html``)}</span>`}</p></li>\n`,
+)}</ul>`,
+    )}`,
+  });
+}

@@ -1,0 +1,76 @@
+import type { Explanation, TokenRecord } from '@grantd/core';
+import { html } from 'hono/html';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+
+interface Box {
+  readonly label: string;
+  readonly detail: string;
+  /** `this` for the token itself, `dead` for what is no longer valid. */
+  readonly className: string;
+}
+
+const WIDTH = 360;
+const BOX = { width: 165, height: 44, gap: 26 };
+
+/**
+ * The family of a token, as far as its record tells: session, grant and family above, its pair beside it, its successor
+ * below. @returns `undefined` if the token belongs to no grant
+ */
+export function familyPicture({ record, alive, kind }: Explanation, texts: Texts): Html | undefined {
+  if (record?.grantId === undefined) return undefined;
+  const { console: words } = texts;
+  const token: Partial<TokenRecord> = record;
+  const above: readonly Box[] = [
+    { label: words.session, id: record.sessionId },
+    { label: words.grant, id: record.grantId },
+    { label: words.rotations, id: token.familyId },
+  ].flatMap(({ label, id }) => (id === undefined ? [] : [{ label, detail: shortened(id), className: '' }]));
+  const isRefresh = kind === 'refresh_token';
+  const own: Box = {
+    label: words.kinds[kind],
+    detail: `${words.thisToken}: ${alive ? words.active : words.inactive}`,
+    className: alive ? 'this' : 'this dead',
+  };
+  const pair: Box | undefined =
+    token.pairId === undefined
+      ? undefined
+      : {
+          label: isRefresh ? words.kinds.access_token : words.kinds.refresh_token,
+          detail: words.pair,
+          className: '',
+        };
+  const successor: Box | undefined =
+    token.successorId === undefined
+      ? undefined
+      : { label: words.successor, detail: shortened(token.successorId), className: '' };
+  const yOf = (row: number) => 4 + row * (BOX.height + BOX.gap);
+  const left = pair === undefined ? (WIDTH - BOX.width) / 2 : 6;
+  const right = WIDTH - BOX.width - 6;
+  const center = (WIDTH - BOX.width) / 2;
+  const row = above.length;
+  const height = yOf(row + (successor === undefined ? 1 : 2)) - BOX.gap + 8;
+  const lines = [
+    ...above.slice(1).map((_, index) => line(center, yOf(index), center, yOf(index + 1))),
+    ...(row > 0 ? [line(center, yOf(row - 1), left, yOf(row))] : []),
+    ...(row > 0 && pair !== undefined ? [line(center, yOf(row - 1), right, yOf(row))] : []),
+    ...(successor === undefined ? [] : [line(left, yOf(row), left, yOf(row + 1))]),
+  ];
+  return html`<svg class="family" viewBox="0 0 ${String(WIDTH)} ${String(height)}" role="img" aria-label="${words.pictureText([...above, own, pair, successor].flatMap((box) => (box === undefined ? [] : [box.label])).join(', '))}">
+${lines}${above.map((box, index) => drawn(box, center, yOf(index)))}${drawn(own, left, yOf(row))}${pair === undefined ? '' : drawn(pair, right, yOf(row))}${successor === undefined ? '' : drawn(successor, left, yOf(row + 1))}</svg>`;
+}
+
+function line(fromX: number, fromY: number, toX: number, toY: number): Html {
+  const half = BOX.width / 2;
+  return html`<path d="M${String(fromX + half)} ${String(fromY + BOX.height)}L${String(toX + half)} ${String(toY)}"/>\n`;
+}
+
+/** Text as HTML, whose contrast with its background tools can measure. */
+function drawn({ label, detail, className }: Box, x: number, y: number): Html {
+  return html`<foreignObject x="${String(x)}" y="${String(y)}" width="${String(BOX.width)}" height="${String(BOX.height)}"><div class="box ${className}"><span>${label}</span><small>${detail}</small></div></foreignObject>\n`;
+}
+
+/** Identifiers that fit into a box. The list above has them whole. */
+function shortened(id: string): string {
+  return id.length > 22 ? `${id.slice(0, 21)}…` : id;
+}

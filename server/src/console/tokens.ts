@@ -1,0 +1,202 @@
+import type { Explanation } from '@grantd/core';
+import { isJsonObject } from '@grantd/core/options';
+import { html } from 'hono/html';
+import { explainToken, revokeToken } from '../operations/tokens.ts';
+import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import {
+  type ConsoleView,
+  codes,
+  consoleFrame,
+  question,
+  section,
+  termList,
+  timeOf,
+  urlOf,
+} from './frame.ts';
+import { familyPicture } from './token_picture.ts';
+
+/** `GET /console/tokens`. */
+export async function showTokens({ c, setting, view }: Visit): Promise<Response> {
+  return renderPage(c, tokensPage(view, setting));
+}
+
+/** Milliseconds for which an explained token can be revoked without pasting it again. */
+const SEALED_FOR_MS = 10 * 60 * 1000;
+
+/**
+ * `POST /console/tokens`: explains the token in `token`, asks whether to revoke it (`do=ask`), or revokes it
+ * (`do=revoke`). After the first form, the browser has the token only sealed.
+ */
+export async function submitTokens(visit: Visit): Promise<Response> {
+  const { c, parts, session, setting, view, form } = visit;
+  const does = form.get('do') ?? 'explain';
+  const token = does === 'explain' ? (form.get('token') ?? '').trim() : await openToken(visit);
+  if (token === undefined || token === '')
+    return renderPage(
+      c,
+      tokensPage({ ...view, problem: does === 'explain' ? 'no_token' : 'expired' }, setting),
+    );
+  const { tokens } = visit.console;
+  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: Date.now() });
+  const revoked = does === 'revoke' ? (await revokeToken(parts, token, false)).revoked : undefined;
+  const explanation = await explainToken(parts, token);
+  const subject = subjectOf(explanation);
+  const person = subject === undefined ? undefined : await parts.people.bySubject(subject);
+  const shown: ExplainedView = {
+    ...view,
+    explanation,
+    sealed,
+    ...(person !== undefined && { username: person.name }),
+    ...(revoked !== undefined && { notice: revoked ? 'token_revoked' : 'nothing_changed' }),
+  };
+  const draw = does === 'ask' && isRevocable(explanation) ? revokeTokenPage : explainedPage;
+  return renderPage(c, draw(shown, setting));
+}
+
+async function openToken({ console: { tokens }, form, session }: Visit): Promise<string | undefined> {
+  const opened = await tokens.open(form.get('sealed') ?? '');
+  if (!isJsonObject(opened)) return undefined;
+  const { token, sessionId, atMs } = opened;
+  const isCurrent = typeof atMs === 'number' && atMs + SEALED_FOR_MS > Date.now();
+  return isCurrent && sessionId === session.id && typeof token === 'string' ? token : undefined;
+}
+
+function isRevocable({ alive, record }: Explanation): boolean {
+  return alive && record !== undefined;
+}
+
+function subjectOf({ record, claims }: Explanation): string | undefined {
+  return (
+    record?.subject ?? (record === undefined && typeof claims?.sub === 'string' ? claims.sub : undefined)
+  );
+}
+
+interface TokensView extends ConsoleView {
+  readonly problem?: 'no_token' | 'expired';
+}
+
+/** `/console/tokens`: fields `token`, button `explain`. */
+export function tokensPage(view: TokensView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  return consoleFrame(view, setting, {
+    title: words.pages.tokens,
+    lead: words.tokensText,
+    isProblem: view.problem !== undefined,
+    ...(view.problem !== undefined && { status: 400 }),
+    body: tokenForm(view, texts),
+  });
+}
+
+function tokenForm(view: TokensView, { console: words }: Texts): Html {
+  const { problem } = view;
+  const invalid = problem === undefined ? '' : html` aria-describedby="problem" aria-invalid="true"`;
+  return html`<form method="post" action="${view.base}/tokens">
+<input type="hidden" name="form_token" value="${view.formToken}">
+${problem === undefined ? '' : html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${words.tokenProblems[problem]}</span></p>\n`}<label for="token">${words.token}</label>
+<textarea id="token" name="token" rows="5" autocomplete="off" autocapitalize="none" spellcheck="false" required${invalid}></textarea>
+<button id="explain" type="submit" class="primary" name="do" value="explain">${words.explain}</button>
+</form>`;
+}
+
+export interface ExplainedView extends ConsoleView {
+  readonly explanation: Explanation;
+  /** The token, sealed for the next form. */
+  readonly sealed: string;
+  readonly username?: string;
+}
+
+/** The answer about a token: button `revoke`, and the form for the next token. */
+export function explainedPage(view: ExplainedView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  const { explanation } = view;
+  const picture = familyPicture(explanation, texts);
+  return consoleFrame(view, setting, {
+    title: words.kinds[explanation.kind],
+    body: html`${section('answer', words.answer, termList(rowsOf(view, texts)))}${
+      picture === undefined ? '' : section('family', words.family, picture)
+    }${
+      isRevocable(explanation)
+        ? html`<form method="post" action="${view.base}/tokens">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<input type="hidden" name="sealed" value="${view.sealed}">
+<button id="revoke" type="submit" class="danger" name="do" value="ask">${words.revokeToken}</button>
+</form>`
+        : ''
+    }
+${section('another', words.anotherToken, tokenForm(view, texts))}`,
+  });
+}
+
+function rowsOf({ base, explanation, username }: ExplainedView, texts: Texts) {
+  const { console: words } = texts;
+  const { alive, reason, explanation: why, sinceMs, record, claims } = explanation;
+  const subject = subjectOf(explanation);
+  const client = record?.clientId ?? (typeof claims?.aud === 'string' ? claims.aud : undefined);
+  const audience = [claims?.aud ?? record?.claims?.aud ?? []].flat().map(String);
+  const code = (value: string | undefined) => (value === undefined ? undefined : html`<code>${value}</code>`);
+  return [
+    [
+      words.state,
+      alive
+        ? html`<span class="badge good">${words.active}</span>`
+        : html`<span class="badge bad">${words.inactive}</span>`,
+    ],
+    [
+      words.because,
+      reason === undefined ? undefined : html`<code>${reason}</code> <span lang="en">${why ?? ''}</span>`,
+    ],
+    [words.since, timeOf(sinceMs, texts)],
+    [
+      words.client,
+      client === undefined
+        ? undefined
+        : html`<a href="${urlOf(base, 'clients', { id: client })}"><bdi>${client}</bdi></a>`,
+    ],
+    [
+      words.user,
+      subject === undefined
+        ? undefined
+        : html`<a href="${urlOf(base, 'users', { sub: subject })}"><bdi>${username ?? subject}</bdi></a>`,
+    ],
+    [words.scopes, codes(record?.scopes ?? [])],
+    [words.audience, codes(audience)],
+    [words.issued, timeOf(record?.issuedAtMs, texts)],
+    [words.expires, timeOf(expiryOf(explanation), texts)],
+    [words.identifier, code(record?.id)],
+    [words.grant, code(record?.grantId)],
+    [words.session, code(record?.sessionId)],
+  ] as const;
+}
+
+function expiryOf({ record, claims }: Explanation): number | undefined {
+  if (record !== undefined) return record.expiresAt > 0 ? record.expiresAt * 1000 : undefined;
+  return typeof claims?.exp === 'number' ? claims.exp * 1000 : undefined;
+}
+
+/** The question before a revocation: button `console-yes`, link `console-no`. */
+export function revokeTokenPage(view: ExplainedView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { console: words } = texts;
+  const isRefresh = view.explanation.kind === 'refresh_token';
+  return consoleFrame(view, setting, {
+    title: words.revokeTokenTitle,
+    body: html`<p>${isRefresh ? words.revokeRefreshText : words.revokeTokenText}</p>
+${question(
+  view,
+  {
+    action: `${view.base}/tokens`,
+    does: 'revoke',
+    fields: { sealed: view.sealed },
+    yes: words.revokeToken,
+    back: urlOf(view.base, 'tokens'),
+  },
+  texts,
+)}`,
+  });
+}

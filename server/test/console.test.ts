@@ -1,0 +1,372 @@
+// The console of operators: who may use it, and what it does.
+import assert from 'node:assert/strict';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pino } from 'pino';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
+import { openConsole } from '../src/console/console.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { openInstance } from '../src/instance/instance.ts';
+import { RequestLog } from '../src/log/log.ts';
+import { addClient, registrationFrom } from '../src/operations/clients.ts';
+import { eventsBefore } from '../src/operations/events.ts';
+import { openPages } from '../src/pages/pages.ts';
+import { refuseOpenAdministration } from '../src/serve/exposure.ts';
+import { requestListener } from '../src/serve/http_server.ts';
+import { Browser, hiddenFields, isLogin } from './harness/browser.ts';
+import { cheapHash } from './harness/cheap_hash.ts';
+
+const ISSUER = 'http://localhost:4000';
+const HOUR_MS = 60 * 60 * 1000;
+const PASSWORD = 'correct horse';
+
+async function startConsole(options: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-console-'));
+  const configuration = readConfiguration(
+    {},
+    {
+      ...{ GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32), GRANTD_TRUSTED_PROXIES: '127.0.0.1' },
+      ...{ GRANTD_CONSOLE: 'true', GRANTD_ADMIN_GROUP: 'admins', GRANTD_ADMIN_FROM: '127.0.0.1,10.0.0.0/8' },
+      ...options,
+    },
+  );
+  const database = sqliteDatabase(join(folder, 'grantd.db'));
+  const instance = await openInstance(configuration, database, ISSUER, 'server');
+  const server = await instance.server();
+  const surroundings = { configuration, server, isReady: async () => true };
+  await assert.rejects(
+    openConsole(instance, surroundings),
+    new Refused('GRANTD_ADMIN_GROUP: there is no group admins: add it first with grantd group add "admins".'),
+  );
+  await instance.groups.add({ name: 'admins', description: '' }, Date.now());
+  const lines: string[] = [];
+  const requestLog = new RequestLog(pino({}, { write: (line: string) => void lines.push(line) }));
+  const pages = openPages(instance, {
+    ...{ settings: configuration.settings, server, requestLog, operator: {} },
+    notifyClients: async () => new Map(),
+    ...{ mail: undefined, directory: undefined, openUpstream: undefined },
+    addConsole: await openConsole(instance, surroundings),
+  });
+  const http = createServer(requestListener({ server, requestLog, pages, health: async () => false }));
+  await new Promise<void>((listening) => http.listen(0, '127.0.0.1', listening));
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+
+  const addUser = async (name: string, groups: readonly string[] = []) => {
+    const person = await instance.people.add({ name, passwordHash: cheapHash(PASSWORD), claims: {} });
+    assert.ok(person);
+    for (const group of groups)
+      await instance.groups.addMember({ subject: person.subject, group }, Date.now());
+    return person;
+  };
+  return {
+    ...{ url, instance, server, configuration, addUser },
+    log: () => lines.join(''),
+    async addClient(id: string) {
+      const cli = { ...instance.actingAs('cli'), configuration };
+      const members = { redirect_uris: ['https://app.example/cb'], scope: 'openid offline_access' };
+      return addClient(cli, await registrationFrom(server, configuration, id, members), 'generate');
+    },
+    /** A browser with a session of the user, who signed in some time ago. */
+    async browserOf(name: string, signedInHoursAgo = 0, headers: Readonly<Record<string, string>> = {}) {
+      const person = await instance.people.byName(name);
+      assert.ok(person);
+      const secret = randomBytes(32).toString('base64url');
+      const session = {
+        ...{ id: randomBytes(16).toString('base64url'), subject: person.subject, amr: ['pwd'] },
+        ...{ userAgent: '', signedInAtMs: Date.now() - signedInHoursAgo * HOUR_MS, lastSeenAtMs: Date.now() },
+      };
+      const digest = createHash('sha256').update(secret).digest('base64url');
+      assert.ok(await instance.sessions.add(session, digest, Date.now() + HOUR_MS, person));
+      const browser = new Browser(url, headers);
+      browser.cookies.set('grantd_session', secret);
+      return browser;
+    },
+    async tokensOf(clientId: string, subject: string) {
+      const [issued] = await server.operator.issueTokens({ clientId, subject, refresh: true });
+      return { access: issued?.accessToken ?? '', refresh: issued?.refreshToken ?? '' };
+    },
+    async isActive(token: string) {
+      return (await server.operator.explainToken(token)).alive;
+    },
+    async close() {
+      http.closeAllConnections();
+      http.close();
+      await database.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+let set: Awaited<ReturnType<typeof startConsole>>;
+before(async () => {
+  set = await startConsole();
+  await set.addUser('alice', ['admins']);
+  await set.addUser('bob');
+  await set.addClient('app');
+});
+after(() => set.close());
+
+const PATHS = ['', '/tokens', '/users', '/clients', '/events'];
+
+describe('who may use the console', () => {
+  test('a visitor signs in first, and then sees it', async () => {
+    const browser = new Browser(set.url);
+    for (const path of PATHS) assert.ok(isLogin(await browser.get(`${set.url}/console${path}`)), path);
+    const login = await browser.get(`${set.url}/console/users`);
+    const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
+    assert.equal(page.url, `${set.url}/console`);
+    assert.match(page.html, /<h1>Overview<\/h1>/);
+  });
+
+  test('a user outside the group gets a page that says what to do', async () => {
+    const browser = await set.browserOf('bob');
+    for (const path of PATHS) {
+      const page = await browser.get(`${set.url}/console${path}`);
+      assert.equal(page.status, 403, path);
+      assert.match(page.html, /Ask an administrator to add you to the group/);
+    }
+    assert.equal((await browser.post(`${set.url}/console/users`, { do: 'revoke' })).status, 403);
+  });
+
+  test('whoever leaves the group is out with the next request', async () => {
+    const { subject } = await set.addUser('carol', ['admins']);
+    const browser = await set.browserOf('carol');
+    assert.equal((await browser.get(`${set.url}/console`)).status, 200);
+    await set.instance.groups.beginEnd({ subject, group: 'admins' }, Date.now());
+    assert.equal((await browser.get(`${set.url}/console`)).status, 403);
+  });
+
+  test('a sign-in of more than 12 hours ago does not count', async () => {
+    assert.equal((await (await set.browserOf('alice', 11.9)).get(`${set.url}/console`)).status, 200);
+    const browser = await set.browserOf('alice', 12.1);
+    const login = await browser.get(`${set.url}/console/clients`);
+    assert.ok(isLogin(login));
+    const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
+    assert.equal(page.url, `${set.url}/console`);
+  });
+
+  test('a password alone is not enough for a user with a second factor', async () => {
+    const { subject } = await set.addUser('grace', ['admins']);
+    const browser = await set.browserOf('grace');
+    assert.equal((await browser.get(`${set.url}/console`)).url, `${set.url}/console`);
+    await set.instance.factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+    for (const path of PATHS)
+      assert.match((await browser.get(`${set.url}/console${path}`)).url, /\/second\?pending=/, path);
+    assert.match((await browser.post(`${set.url}/console/users`, {})).url, /\/second\?pending=/);
+  });
+
+  test('whoever needs a second factor and has none adds it before they see the console', async (t) => {
+    const strict = await startConsole({ GRANTD_SIGN_IN_POLICY: 'second_factor' });
+    t.after(() => strict.close());
+    await strict.addUser('alice', ['admins']);
+    const browser = await strict.browserOf('alice');
+    for (const path of PATHS)
+      assert.match((await browser.get(`${strict.url}/console${path}`)).url, /\/account\/security$/, path);
+  });
+
+  test('for addresses outside --admin-from there is no such page', async () => {
+    const statusFrom = async (address: string, path: string) => {
+      const browser = await set.browserOf('alice', 0, { 'x-forwarded-for': address });
+      return (await browser.get(`${set.url}/console${path}`)).status;
+    };
+    for (const path of PATHS)
+      assert.deepEqual([await statusFrom('10.1.2.3', path), await statusFrom('192.0.2.1', path)], [200, 404]);
+    const stranger = await set.browserOf('alice', 0, { 'x-forwarded-for': '192.0.2.1' });
+    assert.equal((await stranger.post(`${set.url}/console/users`, {})).status, 404);
+  });
+
+  test('a form without the token of this session changes nothing', async () => {
+    const { subject } = await set.addUser('dave');
+    const browser = await set.browserOf('alice');
+    const other = await set.browserOf('alice');
+    const foreign = hiddenFields(await other.get(`${set.url}/console/users?sub=${subject}`));
+    await browser.get(`${set.url}/console`);
+    for (const fields of [{}, { form_token: 'made up' }, foreign]) {
+      const page = await browser.post(`${set.url}/console/users`, { sub: subject, do: 'disable', ...fields });
+      assert.equal(page.status, 403);
+    }
+    const state = await set.instance.storage.getPrincipalState('subject', subject);
+    assert.equal(state?.disabledAtMs, undefined);
+  });
+
+  test('--console needs --admin-group, and either needs the other or the admin API', () => {
+    const start = (environment: Readonly<Record<string, string>>) =>
+      refuseOpenAdministration(readConfiguration({}, environment));
+    assert.throws(
+      () => start({ GRANTD_CONSOLE: 'true' }),
+      new ConfigurationRefused('GRANTD_CONSOLE: expected --admin-group with it, the group of its users'),
+    );
+    assert.throws(
+      () => start({ GRANTD_ADMIN_GROUP: 'admins' }),
+      new ConfigurationRefused('GRANTD_ADMIN_GROUP: expected --admin-api or --console with it'),
+    );
+    start({ GRANTD_ADMIN_GROUP: 'admins', GRANTD_CONSOLE: 'true' });
+  });
+});
+
+describe('tokens', () => {
+  test('a pasted token is explained and revoked after a question, and no page, URL or log has it', async () => {
+    const bob = await set.instance.people.byName('bob');
+    const { access, refresh } = await set.tokensOf('app', bob?.subject ?? '');
+    const browser = await set.browserOf('alice');
+    const form = await browser.get(`${set.url}/console/tokens`);
+    const explained = await browser.submit(form, { token: ` ${refresh}\n`, do: 'explain' });
+    assert.match(explained.html, /<h1>Refresh token<\/h1>/);
+    assert.match(explained.html, /<span class="badge good">active<\/span>/);
+    assert.match(explained.html, /<bdi>bob<\/bdi>/);
+    assert.match(
+      explained.html,
+      /<svg class="family" [^>]*aria-label="What the token belongs to: Grant, Family of rotations, Refresh token, Access token"/,
+    );
+    const asked = await browser.submit(explained, { do: 'ask' });
+    assert.match(asked.html, /The whole grant ends/);
+    assert.equal(await set.isActive(access), true);
+    const revoked = await browser.submit(asked, { do: 'revoke' });
+    assert.match(revoked.html, /The token is revoked\./);
+    assert.match(revoked.html, /<span class="badge bad">inactive<\/span>/);
+    assert.deepEqual([await set.isActive(access), await set.isActive(refresh)], [false, false]);
+    for (const page of [explained, asked, revoked]) {
+      assert.ok(!page.html.includes(refresh));
+      assert.equal(page.url, `${set.url}/console/tokens`);
+      assert.match(
+        page.headers.get('content-security-policy') ?? '',
+        /^default-src 'none'; style-src 'sha256/,
+      );
+      assert.equal(page.headers.get('cache-control'), 'no-store');
+    }
+    assert.ok(!set.log().includes(refresh));
+
+    const other = await set.browserOf('alice');
+    const own = hiddenFields(await other.get(`${set.url}/console/tokens`));
+    const { sealed = '' } = hiddenFields(asked);
+    const taken = await other.post(`${set.url}/console/tokens`, { ...own, sealed, do: 'ask' });
+    assert.equal(taken.status, 400, 'a sealed token is for its session only');
+  });
+
+  test('an unknown token says so, and an empty field is a problem', async () => {
+    const browser = await set.browserOf('alice');
+    const form = await browser.get(`${set.url}/console/tokens`);
+    const unknown = await browser.submit(form, { token: 'nonsense', do: 'explain' });
+    assert.match(unknown.html, /<h1>Not a token of this server<\/h1>/);
+    assert.doesNotMatch(unknown.html, /id="revoke"/);
+    assert.equal((await browser.submit(form, { token: ' ', do: 'explain' })).status, 400);
+  });
+});
+
+describe('users and clients', () => {
+  test('a user is found, disabled after a count, and enabled again', async () => {
+    const { subject } = await set.addUser('erin');
+    const { access } = await set.tokensOf('app', subject);
+    const theirs = await set.browserOf('erin');
+    const browser = await set.browserOf('alice');
+    const list = await browser.get(`${set.url}/console/users?search=eri`);
+    const [, found] = /href="\/console\/users\?sub=([\w-]+)"/.exec(list.html) ?? [];
+    assert.equal(found, subject);
+    const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=disable`);
+    assert.match(asked.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+    assert.match(asked.html, /<dt>Sessions<\/dt><dd>1<\/dd>/);
+    const disabled = await browser.submit(asked, { do: 'disable' });
+    assert.match(disabled.html, /The user is disabled\./);
+    assert.equal(await set.isActive(access), false);
+    assert.ok(isLogin(await theirs.get(`${set.url}/account`)));
+    const enabled = await browser.submit(disabled, { do: 'enable' });
+    assert.match(enabled.html, /The user is enabled\./);
+    assert.doesNotMatch(enabled.html, /cheap|scrypt/, 'no hash');
+  });
+
+  test('all tokens of a user end, and their sessions', async () => {
+    const { subject } = await set.addUser('frank');
+    const { access } = await set.tokensOf('app', subject);
+    const theirs = await set.browserOf('frank');
+    const browser = await set.browserOf('alice');
+    const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=revoke`);
+    assert.match((await browser.submit(asked, { do: 'revoke' })).html, /All tokens are revoked\./);
+    assert.equal(await set.isActive(access), false);
+    assert.ok(isLogin(await theirs.get(`${set.url}/account`)));
+  });
+
+  test('a client is shown without its secret, and disabled after a count', async () => {
+    const { secret = '' } = await set.addClient('shop/1');
+    const bob = await set.instance.people.byName('bob');
+    const { access } = await set.tokensOf('shop/1', bob?.subject ?? '');
+    const browser = await set.browserOf('alice');
+    const list = await browser.get(`${set.url}/console/clients?search=SHOP`);
+    assert.match(list.html, /href="\/console\/clients\?id=shop%2F1"/);
+    assert.doesNotMatch(list.html, /id=app"/);
+    const page = await browser.get(`${set.url}/console/clients?id=shop%2F1`);
+    assert.match(page.html, /https:\/\/app\.example\/cb/);
+    assert.ok(!page.html.includes(secret) && !page.html.includes('hash'));
+    const asked = await browser.get(`${set.url}/console/clients?id=shop%2F1&ask=disable`);
+    assert.match(asked.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+    assert.match((await browser.submit(asked, { do: 'disable' })).html, /The client is disabled\./);
+    assert.equal(await set.isActive(access), false);
+    assert.equal((await browser.get(`${set.url}/console/clients?id=nobody`)).status, 404);
+  });
+});
+
+describe('overview and events', () => {
+  test('the overview has keys and counts, and counts rows only when asked', async () => {
+    const browser = await set.browserOf('alice');
+    const page = await browser.get(`${set.url}/console`);
+    assert.match(page.html, /<dt>Clients<\/dt><dd>\d+<\/dd>/);
+    assert.match(page.html, /Signs now/);
+    assert.doesNotMatch(page.html, /<dt>Active tokens/);
+    const counted = await browser.get(`${set.url}/console?count=yes`);
+    assert.match(counted.html, /<dt>Users<\/dt><dd>\d+<\/dd>/);
+    assert.match(counted.html, /<dt>Active tokens<\/dt><dd>\d+<\/dd>/);
+  });
+
+  test('events are listed the newest first, by filters and in pages', async () => {
+    const { groups } = set.instance.actingAs('console:sub-of-alice');
+    for (let number = 1; number <= 51; number++)
+      await groups.add({ name: `group ${number}`, description: '' }, Date.now());
+    const browser = await set.browserOf('alice');
+    const page = await browser.get(`${set.url}/console/events?type=group_added`);
+    const targets = [...page.html.matchAll(/<a href="[^"]*target=[^"]*"><bdi>([^<]*)<\/bdi>/g)];
+    assert.equal(targets.length, 50);
+    assert.equal(targets[0]?.[1], 'group 51');
+    assert.match(page.html, /by <bdi>console:sub-of-alice<\/bdi>/);
+    const [, next = ''] = /<a id="next" class="button" href="([^"]*)"/.exec(page.html) ?? [];
+    const second = await browser.get(`${set.url}${next.replaceAll('&amp;', '&')}`);
+    assert.match(second.html, /<bdi>group 1<\/bdi>/);
+    const one = await browser.get(`${set.url}/console/events?target=group+7`);
+    assert.equal([...one.html.matchAll(/<li><code>group_added<\/code>/g)].length, 1);
+  });
+
+  test('events before a number are found across gaps', async () => {
+    const numbers = [1, 2, 3, 1_000_000_004, 1_000_000_005, 5_000_000_000];
+    const events = numbers.map(
+      (sequence) => ({ sequence, atMs: 0, type: 'group_added', target: 'x' }) as const,
+    );
+    let reads = 0;
+    const storage = {
+      ...set.instance.storage,
+      eventsAfter: async (number: number, limit: number) => {
+        reads++;
+        return events.filter(({ sequence }) => sequence > number).slice(0, limit);
+      },
+    };
+    const read = async (before?: number, most = 100) => {
+      const { events: found, next } = await eventsBefore({ storage }, before, {}, { most });
+      return [found.map(({ sequence }) => sequence), next];
+    };
+    assert.deepEqual(await read(), [numbers.toReversed(), undefined]);
+    assert.deepEqual(await read(undefined, 2), [[5_000_000_000, 1_000_000_005], 1_000_000_005]);
+    assert.deepEqual(await read(1_000_000_005, 2), [[1_000_000_004, 3], 3]);
+    assert.deepEqual(await read(3), [[2, 1], undefined]);
+    assert.deepEqual(await read(1), [[], undefined]);
+    assert.ok(reads < 600, `${reads} reads`);
+  });
+});
+
+test('every page is there in German', async () => {
+  const browser = await set.browserOf('alice', 0, { 'accept-language': 'de' });
+  for (const path of PATHS)
+    assert.match((await browser.get(`${set.url}/console${path}`)).html, /<html lang="de">/, path);
+});
