@@ -98,9 +98,14 @@ for (const database of DATABASES) {
     });
 
     test('gc: rows go while the server serves', async () => {
-      await prints('token', 'issue', '--client', 'demo-machine', '--ttl', '1', '--count', '3');
-      await new Promise((resolve) => setTimeout(resolve, 2100));
-      const { swept } = JSON.parse(await prints('gc', '--json'));
+      const sweptByGc = async (): Promise<number> => {
+        await prints('token', 'issue', '--client', 'demo-machine', '--ttl', '1', '--count', '3');
+        await new Promise((resolve) => setTimeout(resolve, 2100));
+        return JSON.parse(await prints('gc', '--json')).swept;
+      };
+      // The server's own first sweep can come in between, and its next one comes a minute later.
+      const first = await sweptByGc();
+      const swept = first >= 3 ? first : await sweptByGc();
       assert.ok(swept >= 3, `${swept} rows`);
     });
   });
