@@ -112,7 +112,7 @@ for (const database of DATABASES) {
 
     for (const [whose, statement] of Object.entries({
       'the library’s': database.newerStoreTables,
-      'the program’s own': `UPDATE ${schema}program_schema SET version = version + 1`,
+      'the program’s own': database.newerProgramTables,
     })) {
       test(`findings D6: a program whose database a newer one has migrated responds with 503, ${whose} tables`, async () => {
         const own = await workbench.start(await workbench.home(), ['--demo']);

@@ -17,6 +17,8 @@ export interface TestDatabase {
   readonly schema: '' | 'grantd.';
   /** Marks the library's tables as migrated by a newer program. */
   readonly newerStoreTables: string;
+  /** Marks the program's tables likewise. */
+  readonly newerProgramTables: string;
   /** The error text for a missing table. */
   readonly tableIsGone: string;
   /** Variables for a new database. */
@@ -34,6 +36,7 @@ const SQLITE: TestDatabase = {
   calledAs: String.raw`\S+/grantd-data/grantd\.db`,
   schema: '',
   newerStoreTables: 'PRAGMA user_version = 99; UPDATE schema_floor SET version = 99',
+  newerProgramTables: 'UPDATE program_schema SET version = 99; UPDATE program_schema_floor SET version = 99',
   tableIsGone: 'no such table',
   newDatabase: async () => ({}),
   async run(folder, sql) {
@@ -49,6 +52,7 @@ export const POSTGRESQL: TestDatabase = {
   calledAs: String.raw`postgres://grantd@127\.0\.0\.1:\d+/test_\w+`,
   schema: 'grantd.',
   newerStoreTables: 'INSERT INTO grantd.schema_versions (version) VALUES (99)',
+  newerProgramTables: 'UPDATE grantd.program_schema SET version = 99, floor = 99',
   tableIsGone: 'does not exist',
   newDatabase: async () => ({
     GRANTD_DATABASE: await disposableDatabase(await sharedPostgres()),
