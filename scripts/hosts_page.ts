@@ -142,7 +142,7 @@ If you can, mount the server before form parsers, so that it reads forms itself.
 
 Hono's adapter uses what Hono has kept. For h3, Next.js and Fetch, pass the body as your parser returned it, in the option \`body\`.
 
-The adapter cannot see what a parser hides. Some parsers keep only the last of several values, or stop after a thousand parameters. Some read \`[token]\` as \`token\`, which a raw form would ignore as an unknown parameter.
+The adapter cannot see what a parser hides. Some parsers keep only the last of several values, or stop after a thousand parameters. Some turn a parameter named \`[token]\` into \`token\`. If the server read the form itself, it would ignore \`[token]\` as an unknown parameter.
 
 ## Forwarded errors
 
