@@ -94,7 +94,7 @@ export async function runTestFiles(
 }
 
 /** A file that changes its process, for example how modules are loaded, says so in its first lines. */
-function runsAlone(file: string): boolean {
+export function runsAlone(file: string): boolean {
   return /^\/\/ Runs alone:/m.test(readFileSync(file, 'utf8'));
 }
 

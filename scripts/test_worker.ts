@@ -2,6 +2,7 @@
 // once, which saves about half of the processor time of a whole run.
 import { readFileSync } from 'node:fs';
 import { run } from 'node:test';
+import { runsAlone } from './run_test_files.ts';
 
 /** The outcome of one test file. */
 export interface FileResult {
@@ -20,6 +21,16 @@ export interface FileResult {
 /** Linux reports times of processes in hundredths of a second on every platform. */
 const MS_PER_TICK = 10;
 const INTERRUPTED = 'This file has ended before its tests.';
+/** What a library may replace for a whole process, and so for the test files after it. */
+const SHARED_GLOBALS = [
+  'Request',
+  'Response',
+  'Headers',
+  'fetch',
+  'Date',
+  'setTimeout',
+  'setInterval',
+] as const;
 
 // Each file begins in a message's own context. The runner would take a test that begins in the context of an earlier
 // one for its subtest.
@@ -34,6 +45,7 @@ process.on('message', async (file: string) => {
 async function results(file: string): Promise<FileResult> {
   const environment = { ...process.env };
   const folder = process.cwd();
+  const globals = SHARED_GLOBALS.map((name) => globalThis[name]);
   const startedAt = performance.now();
   const processorMsBefore = processorTimeMs();
   const counts = { passed: 0, failed: 0, skipped: 0 };
@@ -69,6 +81,12 @@ async function results(file: string): Promise<FileResult> {
   const processorMs = processorTimeMs() - processorMsBefore;
 
   if (isSuccess !== true && counts.failed === 0) failed(file, INTERRUPTED);
+  const replaced = SHARED_GLOBALS.filter((name, at) => globalThis[name] !== globals[at]);
+  if (replaced.length > 0 && !runsAlone(file))
+    failed(
+      file,
+      `It has replaced ${replaced.join(', ')} for the files after it. Write "// Runs alone:" at its top.`,
+    );
   process.chdir(folder);
   for (const name of Object.keys(process.env)) if (!(name in environment)) delete process.env[name];
   Object.assign(process.env, environment);

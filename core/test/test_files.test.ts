@@ -62,6 +62,13 @@ test('the next file finds the folder and the variables of the process unchanged'
   assert.ok(lines.includes('all passed: true'));
 });
 
+test('a file that replaces a global must run alone, because the next file would use the replacement', () => {
+  const replacing = "globalThis.Response = class extends Response {}; test('one', () => {});";
+  assert.ok(runs(replacing).lines.includes('✖ 1.test.mjs: 1 passed, 1 failed'));
+  const { lines } = runs(`// Runs alone: it replaces Response.\n${replacing}`, "test('next', () => {});");
+  assert.ok(lines.includes('all passed: true'));
+});
+
 for (const [what, content] of Object.entries({
   'leaves something open': "test('one', () => {}); setInterval(() => {}, 1000);",
   'ends its process': "test('one', () => process.exit(0));",
