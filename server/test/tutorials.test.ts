@@ -90,7 +90,7 @@ describe('tutorials', { skip: hasCurl ? false : 'there is no curl on this machin
     writeFileSync(file, code);
     const env = { PATH: process.env.PATH, JOB_SECRET: secretOf('nightly-job') };
     const printed = execFileSync(process.execPath, [file], { encoding: 'utf8', env });
-    assert.ok(read('machine').includes(`It prints \`${printed.trim()}\`.`), printed);
+    assert.ok(read('machine').includes(`The program prints \`${printed.trim()}\`.`), printed);
   });
 
   /** A page with the addresses of this run. */
