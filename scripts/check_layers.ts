@@ -73,6 +73,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['admin/', 'console/'],
     ['mail/'],
     ['serve/'],
+    ['embed.ts'],
     ['cli/'],
   ],
   'server/demo/': [['demo.ts']],

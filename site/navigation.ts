@@ -56,6 +56,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/mtls.md', to: 'authenticate clients by certificates' },
       { path: 'docs/fapi.md', to: 'require FAPI 2.0' },
       { path: 'docs/rich_authorization_requests.md', to: 'grant single rights, such as one payment' },
+      { path: 'docs/embedding.md', to: 'put its pages into your own application, for your own users' },
       { path: 'docs/hosts.md', to: 'mount the endpoints in Express, NestJS, Next.js and others' },
       { path: 'docs/migration.md', to: 'replace another server and keep its tokens' },
     ],

@@ -3,7 +3,7 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { OPTION_NAMES, type OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { isName, NO_PASSWORD } from '../data/people.ts';
-import { type Directory, DirectoryFault, type DirectoryUser } from '../directory/contract.ts';
+import { type DirectoryEntry, DirectoryFault, type SearchableDirectory } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';
 import { endSessionsOf, requirePerson } from '../operations/people.ts';
 import { refuseContradictoryDirectory } from '../serve/exposure.ts';
@@ -53,7 +53,7 @@ function requireName(name: string): void {
 /** @throws {Refused} the directory does not answer as expected */
 async function inDirectory<T>(
   { configuration }: CommandParts,
-  work: (directory: Directory) => Promise<T>,
+  work: (directory: SearchableDirectory) => Promise<T>,
 ): Promise<T> {
   refuseContradictoryDirectory(configuration);
   const directory = await openDirectory(configuration, process.env);
@@ -70,7 +70,7 @@ async function inDirectory<T>(
 }
 
 /** @throws {Refused} the filter finds no entry, or several */
-async function requireUser(directory: Directory, name: string): Promise<DirectoryUser> {
+async function requireUser(directory: SearchableDirectory, name: string): Promise<DirectoryEntry> {
   const [user, other] = await directory.find(name);
   if (user === undefined)
     throw new Refused(

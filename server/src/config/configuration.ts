@@ -52,9 +52,29 @@ export interface EffectiveOption {
 export function readOptions(flags: GivenFlags, environment: NodeJS.ProcessEnv): readonly EffectiveOption[] {
   const path = textOf(flags.config) ?? textOf(environment[variableOf('config')]);
   const file = path === undefined ? {} : readConfigFile(typedPath(environment, path));
-  const fileName = path === undefined ? '' : basename(path);
+  const nameInFile = (name: OptionName) => `${name} in ${basename(path ?? '')}`;
+  return optionsIn({ flags, environment, file, nameInFile });
+}
 
-  const find = (name: OptionName) => findValue(name, { flags, environment, file, fileName });
+/** @throws {ConfigurationRefused} as `readOptions` */
+export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
+  return configurationOf(readOptions(flags, environment));
+}
+
+/**
+ * The configuration of an application that embeds the program.
+ * @param given options by their names, as in the config file
+ * @throws {ConfigurationRefused} an option is unknown or invalid
+ */
+export function embeddedConfiguration(given: Readonly<Record<string, unknown>>): Configuration {
+  const file = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const unknown = unknownOption(file);
+  if (unknown !== undefined) throw new ConfigurationRefused(unknownName(unknown, unknown, OPTION_NAMES));
+  return configurationOf(optionsIn({ flags: {}, environment: {}, file, nameInFile: (name) => name }));
+}
+
+function optionsIn(sources: Sources): readonly EffectiveOption[] {
+  const find = (name: OptionName) => findValue(name, sources);
   const rules = narrowingBy(find('profile')?.value as Settings['profile'])?.rules;
   return OPTION_NAMES.map((name) => {
     const found = find(name);
@@ -65,9 +85,7 @@ export function readOptions(flags: GivenFlags, environment: NodeJS.ProcessEnv): 
   });
 }
 
-/** @throws {ConfigurationRefused} as `readOptions` */
-export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
-  const options = readOptions(flags, environment);
+function configurationOf(options: readonly EffectiveOption[]): Configuration {
   const settings = Object.fromEntries(options.map(({ name, value }) => [name, value]));
   const sources = new Map<string, string>(options.map(({ name, source }) => [name, source ?? flagOf(name)]));
   return { settings: settings as unknown as Settings, sourceOf: (name) => sources.get(name) ?? name };
@@ -77,13 +95,14 @@ interface Sources {
   readonly flags: GivenFlags;
   readonly environment: NodeJS.ProcessEnv;
   readonly file: Readonly<Record<string, unknown>>;
-  readonly fileName: string;
+  /** How a message names an option of the file. */
+  nameInFile(name: OptionName): string;
 }
 
 /** @returns `undefined` if the option is set nowhere */
 function findValue(
   name: OptionName,
-  { flags, environment, file, fileName }: Sources,
+  { flags, environment, file, nameInFile }: Sources,
 ): { value: unknown; source: string } | undefined {
   const { kind }: Option<unknown, unknown> = OPTIONS[name];
   const fromFlag = textOf(flags[name]);
@@ -93,7 +112,7 @@ function findValue(
   if (fromEnvironment !== undefined)
     return checked(kind.fromText(fromEnvironment), variableOf(name), kind.expected);
   if (Object.hasOwn(file, name)) {
-    return checked(kind.read(file[name]), `${name} in ${fileName}`, kind.expected);
+    return checked(kind.read(file[name]), nameInFile(name), kind.expected);
   }
   return undefined;
 }
@@ -117,11 +136,15 @@ export function readConfigFile(path: string, user = process.getuid?.()): Readonl
   const { text, status } = read(path);
   const content = parse(path, text);
   if (!isJsonObject(content)) throw new ConfigurationRefused(`${path}: expected a JSON object`);
-  const unknown = Object.keys(content).find((key) => !OPTION_NAMES.some((name) => name === key));
+  const unknown = unknownOption(content);
   if (unknown !== undefined)
     throw new ConfigurationRefused(unknownName(`${unknown} in ${path}`, unknown, OPTION_NAMES));
   if (user !== undefined) requirePrivate(path, content, status, user);
   return content;
+}
+
+function unknownOption(content: Readonly<Record<string, unknown>>): string | undefined {
+  return Object.keys(content).find((key) => !OPTION_NAMES.some((name) => name === key));
 }
 
 /**

@@ -56,8 +56,12 @@ export interface PeopleFilter {
 
 /** The users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface People {
-  /** @returns `undefined` if the name is taken, or the entry of the directory belongs to another user */
-  add(person: NewPerson): Promise<Person | undefined>;
+  /**
+   * @param subject default: a new one
+   * @returns `undefined` if the name or the subject identifier is taken, or the entry of the directory belongs to another
+   * user
+   */
+  add(person: NewPerson, subject?: string): Promise<Person | undefined>;
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
@@ -383,8 +387,8 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
   };
 
   return {
-    async add(newPerson) {
-      const person = personToKeep(newPerson);
+    async add(newPerson, subject) {
+      const person = personToKeep(newPerson, subject);
       const [added] = await tables.write(newPersonCall(issuer, person));
       return added?.length === 1 ? person : undefined;
     },

@@ -1,3 +1,5 @@
+import type { Claims } from '@grantd/core';
+
 /** The directory gave no answer, or refused the server’s own account. Never a decision about a user. */
 export class DirectoryFault extends Error {
   override readonly name = 'DirectoryFault';
@@ -5,18 +7,24 @@ export class DirectoryFault extends Error {
 
 /** A user as the directory describes them. */
 export interface DirectoryUser {
-  readonly dn: string;
   /** The stable identifier of the entry. */
   readonly id: string;
+  /** The user’s subject identifier here. Default: a new one. */
+  readonly subject?: string;
   /** The usernames of the entry. It has at least one. */
   readonly names: readonly [string, ...string[]];
-  /** Values of the mapped claims. A claim without a value is absent. */
-  readonly claims: Readonly<Record<string, string>>;
+  /** Values of the claims about which the directory decides. A claim without a value is absent. */
+  readonly claims: Claims;
   /** Groups of grantd whose member the user is. */
   readonly groups: readonly string[];
+  readonly isDisabled: boolean;
+}
+
+/** An entry of an LDAP directory. */
+export interface DirectoryEntry extends DirectoryUser {
+  readonly dn: string;
   /** All groups in the directory, as distinguished names. */
   readonly directoryGroups: readonly string[];
-  readonly isDisabled: boolean;
 }
 
 /** Why the directory lets a user not in. */
@@ -28,12 +36,16 @@ export type DirectoryRefusal =
   | 'directory_entry_ambiguous'
   | 'directory_entry_limited';
 
-/** A directory of users. Methods reject with a `DirectoryFault` if it does not answer. */
+/**
+ * Where users come from that are not local: an LDAP directory, or the application that embeds the program. Methods
+ * reject with a `DirectoryFault` if it does not answer.
+ */
 export interface Directory {
   /** Groups of grantd about which the directory decides. */
   readonly groups: readonly string[];
   /** Claims about which the directory decides. */
-  readonly claims: readonly string[];
+  readonly claims: readonly string[] | 'all';
+  /** Whether every email address of the directory counts as verified. */
   readonly areEmailsVerified: boolean;
   /**
    * Checks a password. An unknown name costs as many requests as a wrong password.
@@ -44,9 +56,13 @@ export interface Directory {
     password: string,
     admits?: (entry: string) => Promise<boolean>,
   ): Promise<{ readonly user: DirectoryUser } | { readonly refused: DirectoryRefusal }>;
-  /** Looks a user up. @returns each entry that the filter finds, at most two */
-  find(username: string): Promise<readonly DirectoryUser[]>;
   /** Looks up the entry with this identifier. @returns `undefined` if there is none that the filter accepts */
   byId(id: string): Promise<DirectoryUser | undefined>;
   close(): void;
+}
+
+/** A directory that finds entries by username, for commands. */
+export interface SearchableDirectory extends Directory {
+  /** Looks a user up. @returns each entry that the filter finds, at most two */
+  find(username: string): Promise<readonly DirectoryEntry[]>;
 }

@@ -5,7 +5,12 @@ import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { type Directory, DirectoryFault, type DirectoryRefusal, type DirectoryUser } from './contract.ts';
+import {
+  type DirectoryEntry,
+  DirectoryFault,
+  type DirectoryRefusal,
+  type SearchableDirectory,
+} from './contract.ts';
 import type { LdapConnection, LdapEntry, LdapPool, LdapSettings, RefusedBind } from './ldap.ts';
 
 /** Attributes of a directory. */
@@ -62,7 +67,7 @@ const MAX_GROUPS = 1000;
 export async function openDirectory(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-): Promise<Directory | undefined> {
+): Promise<SearchableDirectory | undefined> {
   const { settings, sourceOf } = configuration;
   const refuse = (option: OptionName, problem: string): never => {
     throw new ConfigurationRefused(`${sourceOf(option)}: ${problem}`);
@@ -220,7 +225,7 @@ interface Mapping {
 }
 
 /** Reads users from LDAP. */
-class LdapDirectory implements Directory {
+class LdapDirectory implements SearchableDirectory {
   readonly groups: readonly string[];
   readonly claims: readonly string[];
   readonly areEmailsVerified: boolean;
@@ -263,16 +268,16 @@ class LdapDirectory implements Directory {
     });
   }
 
-  async find(username: string): Promise<readonly DirectoryUser[]> {
+  async find(username: string): Promise<readonly DirectoryEntry[]> {
     return this.#pool.use(async (connection) => {
-      const users: DirectoryUser[] = [];
+      const users: DirectoryEntry[] = [];
       for (const entry of await this.#search(connection, this.#mapping.filter({ username })))
         users.push(this.#userOf(entry, await this.#groupsOf(connection, entry, username)));
       return users;
     });
   }
 
-  async byId(id: string): Promise<DirectoryUser | undefined> {
+  async byId(id: string): Promise<DirectoryEntry | undefined> {
     return this.#pool.use(async (connection) => {
       const [entry, other] = await this.#search(connection, this.#mapping.entryFilter(id));
       if (entry === undefined || other !== undefined) return undefined;
@@ -326,7 +331,7 @@ class LdapDirectory implements Directory {
   }
 
   /** @throws {Error} the account of the server cannot read what is needed of the entry */
-  #userOf(entry: LdapEntry, directoryGroups: readonly string[]): DirectoryUser {
+  #userOf(entry: LdapEntry, directoryGroups: readonly string[]): DirectoryEntry {
     const { attributes, groups } = this.#mapping;
     const [id] = isBinary(attributes.id) ? guidsOf(entry, attributes.id) : textsOf(entry, attributes.id);
     const [name, ...otherNames] = textsOf(entry, attributes.username);

@@ -44,8 +44,8 @@ export function audited(
 
   const peopleAs = (actor: string): People => ({
     ...people,
-    async add(person) {
-      const added = await people.add(person);
+    async add(...given) {
+      const added = await people.add(...given);
       return recorded(added, added !== undefined, 'person_added', added?.subject ?? '', actor);
     },
     async update(person) {

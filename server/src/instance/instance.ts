@@ -68,13 +68,23 @@ export interface Instance extends OpenDatabase {
   actingAs(actor: ActorKind): Instance;
 }
 
+/** What a process brings to an instance. */
+interface Surroundings {
+  /**
+   * The secret of the processes that this one serves with. Later additions are accepted but not used for new values.
+   * Default: none.
+   */
+  readonly secretOfStart?: readonly string[] | undefined;
+  /** Adds traces to the requests that fetch client URLs. Default: adds none. */
+  readonly traced?: ((fetchDocument: FetchDocument) => FetchDocument) | undefined;
+  /** Where the claims of users come from. Default: the database. */
+  readonly claimsOf?: ((people: People) => GetUserClaims) | undefined;
+}
+
 /**
  * Opens a database for an issuer, which must match the stored issuer. A new database gets its secret first, so that
  * neither exists without the other. Invalid options write nothing.
  * @param actor what makes changes through the instance
- * @param secretOfStart the secret of the processes that this one serves with. Later additions are accepted but not used
- * for new values.
- * @param traced adds traces to the requests that fetch client URLs
  * @throws {ConfigurationRefused} an option is invalid
  * @throws {Refused} the database has no secret, may not be created, or was created for another issuer in the meantime
  */
@@ -83,8 +93,7 @@ export async function openInstance(
   database: Database,
   issuer: string,
   actor: ActorKind,
-  secretOfStart: readonly string[] = [],
-  traced = (fetchDocument: FetchDocument): FetchDocument => fetchDocument,
+  { secretOfStart = [], traced = (fetchDocument) => fetchDocument, claimsOf = userClaims }: Surroundings = {},
 ): Promise<Instance> {
   const { settings } = configuration;
   // Invalid options are found before the database is opened and its issuer stored.
@@ -121,7 +130,7 @@ export async function openInstance(
     async secretDependents() {
       const secret = secrets();
       const server = new AuthorizationServer({
-        ...libraryOptions(settings, loaded, userClaims(parts.people), fetchDocument),
+        ...libraryOptions(settings, loaded, claimsOf(parts.people), fetchDocument),
         ...{ issuer, secret, storage: parts.storage, pairwiseSecret: UNUSED_SECRET },
       });
       const keptPairwiseSecret =
@@ -145,7 +154,7 @@ export async function openInstance(
         (await pairwiseSecretOf(withApis.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, loaded, userClaims(parts.people), fetchDocument),
+          ...libraryOptions(settings, loaded, claimsOf(parts.people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,

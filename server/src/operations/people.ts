@@ -305,8 +305,8 @@ async function changeRow(
 
 /** Disabling also revokes all tokens of the user and ends their sessions. */
 export async function setPersonDisabled(
-  parts: OperationParts,
-  person: Person,
+  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  person: Pick<Person, 'subject'>,
   disabled: boolean,
 ): Promise<void> {
   await parts.storage.setDisabled('subject', person.subject, disabled);
@@ -366,8 +366,13 @@ export async function setPassword(
 
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */
 export function removePerson(
-  { people, consents, storage, sessions }: OperationParts,
-  { subject }: Person,
+  {
+    people,
+    consents,
+    storage,
+    sessions,
+  }: Pick<OperationParts, 'people' | 'consents' | 'storage' | 'sessions'>,
+  { subject }: Pick<Person, 'subject'>,
 ): Promise<number> {
   const ending = new SessionEnding({ sessions, storage });
   return new PersonRemoval({ people, consents, ending, storage }).remove(subject);

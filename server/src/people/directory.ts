@@ -86,7 +86,8 @@ export class DirectorySignIn {
     const name = user.names.find((one) => nameProblem(one) === undefined);
     if (name === undefined) return { refused: 'directory_name_refused' };
     const claims = this.#claimsAfter({}, user);
-    const added = await people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId: user.id });
+    const { id: directoryId, subject } = user;
+    const added = await people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId }, subject);
     return added ?? (await people.byDirectoryId(user.id)) ?? { refused: 'directory_name_taken' };
   }
 
@@ -121,17 +122,16 @@ export class DirectorySignIn {
 
   /** Claims that the directory decides about follow it. Others stay as an operator has set them. */
   #claimsAfter(before: Claims, { claims }: DirectoryUser): Claims {
-    const { directory } = this.#parts;
-    const decided = directory.claims.includes('email')
-      ? [...directory.claims, 'email_verified']
-      : directory.claims;
-    const others = Object.entries(before).filter(([claim]) => !decided.includes(claim));
-    const { email, ...rest } = claims;
-    const isUsable = email !== undefined && isAddress(email);
+    const { claims: named, areEmailsVerified } = this.#parts.directory;
+    const isDecided = (claim: string) =>
+      named === 'all' || named.includes(claim === 'email_verified' ? 'email' : claim);
+    const others = Object.entries(before).filter(([claim]) => !isDecided(claim));
+    const { email, email_verified: isVerified, ...rest } = claims;
+    const isUsable = typeof email === 'string' && isAddress(email);
     return {
       ...Object.fromEntries(others),
       ...rest,
-      ...(isUsable && { email, email_verified: directory.areEmailsVerified }),
+      ...(isUsable && { email, email_verified: areEmailsVerified || isVerified === true }),
     };
   }
 }

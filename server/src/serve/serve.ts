@@ -1,13 +1,14 @@
 import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthorizationServer, FetchDocument } from '@grantd/core';
+import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import type { OptionName, Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
+import type { People } from '../data/people.ts';
 import type { Directory } from '../directory/contract.ts';
 import {
   type Instance,
@@ -252,7 +253,7 @@ function changed(name: OptionName, one: unknown, other: unknown): readonly Optio
 }
 
 /** What one configuration serves, over its own connections to the database. A reload replaces it. */
-interface Service {
+export interface Service {
   readonly instance: Instance;
   readonly server: AuthorizationServer;
   readonly operator: Operator;
@@ -275,24 +276,28 @@ interface Service {
 }
 
 interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'tracing' | 'sweeps'> {
-  readonly secretOfStart: readonly string[] | undefined;
+  readonly secretOfStart?: readonly string[] | undefined;
+  /** The users of the application that embeds the program. */
+  readonly users?:
+    | { readonly directory: Directory; readonly claimsOf: (people: People) => GetUserClaims }
+    | undefined;
   /** Whether this process serves the database already. */
   readonly isReload: boolean;
   isEnding(): boolean;
 }
 
 /** @throws {Refused} the database cannot be served */
-async function openService(
+export async function openService(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-  { log, monitor, tracing, sweeps, secretOfStart, isReload, isEnding }: ServiceRole,
+  { log, monitor, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
 ): Promise<Service> {
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
   const providers = readProviders(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
-  const directory = await directoryOf(configuration, environment);
+  const directory = users?.directory ?? (await directoryOf(configuration, environment));
   const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
   );
@@ -304,7 +309,9 @@ async function openService(
     refuseStoredInsecureIssuer(configuration, issuer);
     refusePlainIssuer(configuration, issuer);
     refuseForeignDemo(configuration, issuer, database.name);
-    const instance = await openInstance(configuration, database, issuer, 'server', secretOfStart, traced);
+    const instance = await openInstance(configuration, database, issuer, 'server', {
+      ...{ secretOfStart, traced, claimsOf: users?.claimsOf },
+    });
     await refuseKnownPasswords(configuration, instance);
     const requestLog = new RequestLog(log);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);

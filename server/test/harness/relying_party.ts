@@ -6,7 +6,7 @@ type Parameters = Record<string, string>;
 
 /** An openid-client configuration, from the server's own metadata. */
 export function discovered(
-  { url }: RunningServer,
+  { url }: Pick<RunningServer, 'url'>,
   id: string,
   authentication: client.ClientAuth,
   metadata?: Partial<client.ClientMetadata>,
@@ -32,7 +32,7 @@ interface CodeFlow {
 
 /** Runs the code flow through the real pages to its tokens, with all checks of openid-client. */
 export async function codeFlow(
-  { url: server }: RunningServer,
+  { url: server }: Pick<RunningServer, 'url'>,
   configuration: client.Configuration,
   flow: CodeFlow,
 ): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers> {

@@ -1,0 +1,236 @@
+// The program within an application: the same server and pages, without a port, signals and a process of their own.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
+import type { Logger } from 'pino';
+import { embeddedConfiguration } from './config/configuration.ts';
+import { OPTION_NAMES, OPTIONS, type OptionName } from './config/options.ts';
+import { ConfigurationRefused } from './config/refused.ts';
+import { type People, userClaims } from './data/people.ts';
+import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
+import { refuseInsecureIssuer } from './instance/instance.ts';
+import { openLog } from './log/log.ts';
+import { endSessionsOf, removePerson, setPersonDisabled } from './operations/people.ts';
+import { refuseContradictoryDirectory } from './serve/exposure.ts';
+import { openService } from './serve/serve.ts';
+
+export { ConfigurationRefused, Refused } from './config/refused.ts';
+
+/** A user of the application. */
+export interface HostUser {
+  /**
+   * Names the user in tokens (`sub`). Never changes, and is never given to somebody else: at most 255 ASCII characters
+   * (OpenID Connect Core §2).
+   */
+  readonly subject: string;
+  /** What the user types to sign in. At most 128 characters; pages show it. */
+  readonly username: string;
+  /** Claims for UserInfo and ID tokens, such as `name`, `email` and `email_verified`. Default: none. */
+  readonly claims?: Claims;
+  /** The names of groups in `HostUsers.groups` whose member the user is. Default: none. */
+  readonly groups?: readonly string[];
+  /** Whether the user may not sign in. Default: `false`. */
+  readonly isDisabled?: boolean;
+}
+
+/**
+ * The users of the application. If a method rejects, the page or endpoint answers 503: a rejection says nothing about
+ * the user.
+ */
+export interface HostUsers {
+  /**
+   * Checks a password. Take as long for an unknown name as for a wrong password. grantd limits the attempts.
+   * @returns `undefined` if there is no such user or the password is wrong
+   */
+  authenticate(username: string, password: string): Promise<HostUser | undefined>;
+  /**
+   * Looks a user up: before a sign-in without the password, such as by a passkey, and for every UserInfo response and ID
+   * token, so that their claims are current.
+   * @returns `undefined` if the user no longer exists
+   */
+  find(subject: string): Promise<HostUser | undefined>;
+  /** Names of groups of grantd about which the application decides. Default: none. */
+  readonly groups?: readonly string[];
+}
+
+/** Options that concern a port, a process or the log of its own, or the directory that `users` takes the place of. */
+const OPTIONS_OF_THE_PROGRAM = OPTION_NAMES.filter(
+  (name) =>
+    ['TLS', 'Monitoring', 'Directory'].includes(OPTIONS[name].group) ||
+    ['port', 'host', 'workers', 'shutdownDelay', 'demo', 'log'].includes(name),
+);
+
+/** Options of the program by their names in the config file (docs/configuration.md), and what the application brings. */
+export interface EmbedOptions extends Partial<Record<Exclude<OptionName, 'issuer'>, unknown>> {
+  /** URL that names the server, with a path that the application leaves to grantd: `https://app.example/auth`. */
+  readonly issuer: string;
+  /** The application’s own users. Default: the users in grantd’s database, which its commands manage. */
+  readonly users?: HostUsers;
+  /** Receives the request log and faults. Default: faults and warnings, as JSON lines on standard output. */
+  readonly logger?: Logger;
+}
+
+/** grantd within an application. */
+export interface EmbeddedGrantd {
+  /** The library’s server, for what the application does with tokens by itself. */
+  readonly server: AuthorizationServer;
+  /**
+   * Serves a request if its path is the issuer’s or below, or one of its well-known documents. Use it before anything
+   * that reads bodies, and without a path of its own.
+   * @param next called instead, for every other path
+   * @returns whether it serves the request. It may still be writing the response
+   * @example
+   * app.use(grantd.handle);
+   */
+  readonly handle: (
+    request: IncomingMessage,
+    response: ServerResponse,
+    next?: (error?: unknown) => void,
+  ) => boolean;
+  /** Ends a user’s sessions and revokes their tokens; they may sign in again. Call it when their password changes. */
+  endAccess(subject: string): Promise<void>;
+  /**
+   * Disables a user, or enables them again. Disabling also ends their sessions and tokens. Call it when the application
+   * disables a user: `isDisabled` alone lets present tokens live until they expire.
+   */
+  setDisabled(subject: string, isDisabled: boolean): Promise<void>;
+  /** Removes what grantd knows about a user, with sessions and tokens. It never accepts the subject again. */
+  removeUser(subject: string): Promise<void>;
+  /** Finishes what requests have left, and closes the database. Call it when no request is pending. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens grantd within an application. Its endpoints, pages, sessions, consents and second factors are those of the
+ * program, below the path of the issuer.
+ * @throws {ConfigurationRefused} an option is unknown, invalid, or one of the program alone; the message names it
+ * @throws {Refused} the database cannot be served
+ * @example
+ * const grantd = await embed({ issuer: 'https://app.example/auth', database: 'sqlite:grantd.db', users });
+ * app.use(grantd.handle);
+ */
+export async function embed({ users, logger, ...given }: EmbedOptions): Promise<EmbeddedGrantd> {
+  const configuration = embeddedConfiguration(given);
+  const foreign = OPTIONS_OF_THE_PROGRAM.find((name) => given[name as keyof typeof given] !== undefined);
+  if (foreign !== undefined)
+    throw new ConfigurationRefused(`${foreign}: expected no value, because the application takes care of it`);
+  const basePath = pathOfIssuer(given.issuer);
+  refuseInsecureIssuer(configuration);
+  refuseContradictoryDirectory(configuration);
+  const log = logger ?? (await openLog('json'));
+  if (logger === undefined) log.level = 'warn';
+  const service = await openService(configuration, process.env, {
+    log,
+    sweeps: true,
+    isReload: false,
+    isEnding: () => false,
+    users: users && { directory: directoryOf(users), claimsOf: (people) => currentClaims(users, people) },
+  });
+  const { instance, server, watch } = service;
+  let isLost = false;
+  const lose = () => {
+    isLost = true;
+  };
+  service.run(lose);
+  void watch.replaced.then(() => {
+    log.fatal({ event: 'database_replaced', database: service.name });
+    lose();
+  });
+  const metadataPath = `/.well-known/oauth-authorization-server${basePath}`;
+  const isOwn = (path: string) =>
+    path === basePath || path.startsWith(`${basePath}/`) || path === metadataPath;
+  return {
+    server,
+    handle(request, response, next) {
+      const { url = '' } = request;
+      if ('originalUrl' in request && request.originalUrl !== url)
+        throw new Error('handle: expected to be used without a path, because it compares whole paths');
+      if (!isOwn(pathOf({ url }))) {
+        next?.();
+        return false;
+      }
+      // A request after a loss would read or write another file.
+      if (isLost) response.writeHead(503, { 'cache-control': 'no-store', 'content-length': 0 }).end();
+      else service.listener(request, response);
+      return true;
+    },
+    async endAccess(subject) {
+      await instance.storage.revokeAll({ principal: 'subject', id: subject });
+      await endSessionsOf(instance, { subject });
+    },
+    async setDisabled(subject, isDisabled) {
+      await setPersonDisabled(instance, { subject }, isDisabled);
+    },
+    async removeUser(subject) {
+      await removePerson(instance, { subject });
+    },
+    async close() {
+      await service.stop();
+      await service.end();
+    },
+  };
+}
+
+/** @throws {ConfigurationRefused} the issuer has no path, or one that ends in a slash */
+function pathOfIssuer(issuer: string | undefined): string {
+  const pathname = issuer === undefined ? '/' : new URL(issuer).pathname;
+  if (pathname.endsWith('/'))
+    throw new ConfigurationRefused(
+      'issuer: expected a URL with a path such as https://app.example/auth, because the other paths are the application’s',
+    );
+  return pathname;
+}
+
+/** The claims of the application’s users as they are now, and those of local users. */
+function currentClaims(users: HostUsers, people: People): GetUserClaims {
+  const ofLocal = userClaims(people);
+  return async (subject) => {
+    const person = await people.bySubject(subject);
+    if (person?.directoryId === undefined) return ofLocal(subject);
+    const user = await users.find(subject);
+    if (user === undefined || user.isDisabled === true) return undefined;
+    const { groups } = person;
+    return { ...(groups !== undefined && { groups }), ...user.claims };
+  };
+}
+
+/** The application’s users as those of a directory. */
+function directoryOf(users: HostUsers): Directory {
+  return {
+    groups: users.groups ?? [],
+    claims: 'all',
+    areEmailsVerified: false,
+    async authenticate(username, password) {
+      if (username === undefined) return { refused: 'person_unknown' };
+      const user = await asked(() => users.authenticate(username, password));
+      if (user === undefined) return { refused: 'password_wrong' };
+      return user.isDisabled === true ? { refused: 'person_disabled' } : { user: directoryUser(user) };
+    },
+    async byId(subject) {
+      const user = await asked(() => users.find(subject));
+      return user && directoryUser(user);
+    },
+    close() {},
+  };
+}
+
+/** @throws {DirectoryFault} the application rejects */
+async function asked<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw new DirectoryFault('the application’s users: the call was rejected', { cause: error });
+  }
+}
+
+const SUBJECT = /^[\x20-\x7e]{1,255}$/;
+
+function directoryUser({
+  subject,
+  username,
+  claims = {},
+  groups = [],
+  isDisabled = false,
+}: HostUser): DirectoryUser {
+  if (!SUBJECT.test(subject)) throw new TypeError('subject: expected 1 to 255 ASCII characters');
+  return { id: subject, subject, names: [username], claims, groups, isDisabled };
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { embed, type HostUser, type HostUsers } from 'grantd';
+import * as client from 'openid-client';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { Browser, signInAndConsent } from './harness/browser.ts';
+import { freePort } from './harness/free_port.ts';
+import { codeFlow, discovered } from './harness/relying_party.ts';
+
+const REDIRECT_URI = 'https://web.example/callback';
+const PASSWORD = 'correct horse';
+const WHO = { username: 'ada', password: PASSWORD };
+
+/** Keys that are cheap to make. */
+const ES256 = { accessTokenAlgorithm: 'ES256', idTokenAlgorithm: 'ES256' };
+
+const closing: (() => unknown)[] = [];
+after(async () => {
+  for (const close of closing.reverse()) await close();
+});
+
+/** The users of an application, which a test can change. */
+class Users implements HostUsers {
+  readonly groups = ['staff'];
+  readonly all = new Map<string, HostUser>();
+  fault: Error | undefined;
+
+  constructor() {
+    this.set({ claims: { name: 'Ada', email: 'ada@example.com', email_verified: true } });
+  }
+
+  set(change: Partial<HostUser>): void {
+    const user = this.all.get('user-7') ?? { subject: 'user-7', username: 'ada' };
+    this.all.set('user-7', { ...user, ...change });
+  }
+
+  async authenticate(username: string, password: string): Promise<HostUser | undefined> {
+    if (this.fault !== undefined) throw this.fault;
+    if (password !== PASSWORD) return undefined;
+    return [...this.all.values()].find((user) => user.username === username);
+  }
+
+  async find(subject: string): Promise<HostUser | undefined> {
+    if (this.fault !== undefined) throw this.fault;
+    return this.all.get(subject);
+  }
+}
+
+/** An application that embeds grantd, with a client. */
+async function open() {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-embed-'));
+  closing.push(() => rmSync(folder, { recursive: true }));
+  const port = await freePort();
+  const url = `http://localhost:${port}/auth`;
+  const users = new Users();
+  const path = join(folder, 'app.db');
+  const grantd = await embed({ issuer: url, database: `sqlite:${path}`, users, ...ES256 });
+  closing.push(() => grantd.close());
+  const server = createServer((request, response) =>
+    grantd.handle(request, response, () => response.end('the application’s own')),
+  );
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+  closing.push(() => server.close());
+  const database = sqliteDatabase(path);
+  const stored = await database.open(url);
+  closing.push(() => database.close());
+  await stored.storage.clients.add({
+    id: 'web',
+    redirectUris: [REDIRECT_URI],
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: ['openid', 'profile', 'email', 'offline_access'],
+  });
+  const configuration = await discovered({ url }, 'web', client.None(), {
+    id_token_signed_response_alg: 'ES256',
+  });
+  const signIn = (browser = new Browser(url)) =>
+    codeFlow({ url }, configuration, {
+      redirectUri: REDIRECT_URI,
+      person: (to) => signInAndConsent(browser, to.href, WHO),
+    });
+  return { url, users, grantd, stored, configuration, signIn };
+}
+
+test('the application’s users sign in on grantd’s pages with claims as they are now, and its other paths are its own', async () => {
+  const { url, users, configuration, signIn } = await open();
+  for (const path of ['/own', '/authentic', '/.well-known/oauth-authorization-server'])
+    assert.equal(await (await fetch(new URL(path, url))).text(), 'the application’s own');
+
+  const tokens = await signIn();
+  assert.equal(tokens.claims()?.sub, 'user-7');
+  const userInfo = () => client.fetchUserInfo(configuration, tokens.access_token, 'user-7');
+  assert.equal((await userInfo()).email_verified, true);
+  users.set({ claims: { name: 'Ada Lovelace' } });
+  const { name: current, email } = await userInfo();
+  assert.deepEqual([current, email], ['Ada Lovelace', undefined]);
+});
+
+test('a wrong password, a disabled user and an outage of the application’s users are three answers', async () => {
+  const { url, users, grantd, signIn } = await open();
+  const tokens = await signIn();
+  const userInfo = async () =>
+    (await fetch(`${url}/userinfo`, { headers: { authorization: `Bearer ${tokens.access_token}` } })).status;
+  const login = async (password: string) => {
+    const browser = new Browser(url);
+    const page = await browser.get(`${url}/account`);
+    return browser.submit(page, { username: 'ada', password });
+  };
+  assert.equal((await login('guessed')).status, 403);
+  assert.match((await login(PASSWORD)).html, /Ada/);
+
+  users.fault = new Error('the user database is down');
+  assert.deepEqual([(await login(PASSWORD)).status, await userInfo()], [503, 503]);
+  users.fault = undefined;
+  assert.equal(await userInfo(), 200);
+
+  users.set({ isDisabled: true });
+  assert.deepEqual([(await login(PASSWORD)).status, await userInfo()], [403, 401]);
+  await grantd.setDisabled('user-7', true);
+  users.set({ isDisabled: false });
+  assert.deepEqual([(await login(PASSWORD)).status, await userInfo()], [403, 401]);
+  await grantd.setDisabled('user-7', false);
+  assert.match((await login(PASSWORD)).html, /Ada/);
+});
+
+test('the application ends the access of a user, and removes them for good', async () => {
+  const { url, grantd, signIn } = await open();
+  const browser = new Browser(url);
+  const { access_token: token } = await signIn(browser);
+  const userInfo = async () =>
+    (await fetch(`${url}/userinfo`, { headers: { authorization: `Bearer ${token}` } })).status;
+  const account = async () => (await browser.get(`${url}/account`)).html.includes('id="login-submit"');
+  assert.deepEqual([await userInfo(), await account()], [200, false]);
+  await grantd.endAccess('user-7');
+  assert.deepEqual([await userInfo(), await account()], [401, true]);
+
+  await grantd.removeUser('user-7');
+  const page = await browser.submit(await browser.get(`${url}/account`), WHO);
+  assert.equal(page.status, 403);
+});
+
+test('the application decides about the groups that it names, at each sign-in', async () => {
+  const { users, signIn, stored } = await open();
+  for (const name of ['staff', 'local']) await stored.groups.add({ name, description: '' }, Date.now());
+  const groups = async () => (await stored.people.bySubject('user-7'))?.groups;
+  users.set({ groups: ['staff', 'unknown'] });
+  await signIn();
+  await stored.groups.addMember({ subject: 'user-7', group: 'local' }, Date.now());
+  assert.deepEqual(await groups(), ['local', 'staff']);
+  users.set({ groups: [] });
+  await signIn();
+  assert.deepEqual(await groups(), ['local']);
+});
+
+test('a handler below a path is refused, because it would compare a part of the path', async () => {
+  const { grantd } = await open();
+  const request = Object.assign(new IncomingMessage(new Socket()), {
+    url: '/token',
+    originalUrl: '/auth/token',
+  });
+  assert.throws(
+    () => grantd.handle(request, new ServerResponse(request)),
+    /^Error: handle: expected to be used/,
+  );
+});
+
+for (const [name, value] of Object.entries({
+  port: 4000,
+  ldapUrl: 'ldaps://x',
+  tlsKey: 'x',
+  demo: true,
+  prot: 1,
+}))
+  test(`the option ${name} is refused by its name, and nothing is written`, async () => {
+    const options = { issuer: 'https://app.example/auth', database: 'sqlite:never.db', [name]: value };
+    await assert.rejects(embed(options), { name: 'ConfigurationRefused', message: new RegExp(`^${name}: `) });
+  });
+
+for (const issuer of ['https://app.example', 'https://app.example/', 'https://app.example/auth/'])
+  test(`the issuer ${issuer} would take paths of the application`, async () => {
+    await assert.rejects(
+      embed({ issuer, database: 'sqlite:never.db' }),
+      /^.*issuer: expected a URL with a path/,
+    );
+  });
