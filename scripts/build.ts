@@ -18,6 +18,9 @@ import {
 const root = dirname(import.meta.dirname);
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
+/** What applications import of the program, and what it re-exports. */
+const DECLARED_OF_PROGRAM = ['src/embed.ts', 'src/config/refused.ts'];
+
 const { into } = parseArgs({ options: { into: { type: 'string' } } }).values;
 
 for (const name of ['core', 'protect', 'server']) {
@@ -48,8 +51,11 @@ async function build(folder: string, target: string): Promise<void> {
     join(target, 'package.json'),
     `${JSON.stringify(publishedManifest(manifest, internals), undefined, 2)}\n`,
   );
-  compile(folder, target, 'src', 'lib');
-  if (existsSync(demo)) compile(folder, target, 'demo', 'demo');
+  compile(join(folder, 'tsconfig.build.json'), target, ['src'], 'src', 'lib');
+  if (existsSync(demo)) compile(join(folder, 'tsconfig.build.json'), target, ['demo'], 'demo', 'demo');
+  // The program's other modules are nobody's to import.
+  const ofProgram = join(folder, 'tsconfig.declarations.json');
+  if (existsSync(ofProgram)) compile(ofProgram, target, DECLARED_OF_PROGRAM, 'src', 'lib');
   if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
     for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
@@ -65,16 +71,19 @@ function manifestOf(folder: string): Manifest {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 }
 
-function compile(folder: string, target: string, source: string, output: string): void {
+/** @param base settings of the compiler @param include files or folders of `source` */
+function compile(
+  base: string,
+  target: string,
+  include: readonly string[],
+  source: string,
+  output: string,
+): void {
   const project = join(target, 'tsconfig.json');
-  const settings = {
-    extends: join(folder, 'tsconfig.build.json'),
-    compilerOptions: { rootDir: source, outDir: output },
-    include: [source],
-  };
+  const settings = { extends: base, compilerOptions: { rootDir: source, outDir: output }, include };
   writeFileSync(project, JSON.stringify(settings));
   const { status } = spawnSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' });
-  if (status !== 0) throw new Error(`${folder} does not compile`);
+  if (status !== 0) throw new Error(`${target} does not compile with ${base}`);
   rmSync(project);
 }
 

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
 import type { Logger } from 'pino';
 import { embeddedConfiguration } from './config/configuration.ts';
-import { OPTION_NAMES, OPTIONS, type OptionName } from './config/options.ts';
+import { OPTION_NAMES, OPTIONS } from './config/options.ts';
 import { ConfigurationRefused } from './config/refused.ts';
 import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
@@ -59,14 +59,15 @@ const OPTIONS_OF_THE_PROGRAM = OPTION_NAMES.filter(
     ['port', 'host', 'workers', 'shutdownDelay', 'demo', 'log'].includes(name),
 );
 
-/** Options of the program by their names in the config file (docs/configuration.md), and what the application brings. */
-export interface EmbedOptions extends Partial<Record<Exclude<OptionName, 'issuer'>, unknown>> {
+/** What the application brings, and options of the program by their names in the config file (docs/configuration.md). */
+export interface EmbedOptions {
   /** URL that names the server, with a path that the application leaves to grantd: `https://app.example/auth`. */
   readonly issuer: string;
   /** The application’s own users. Default: the users in grantd’s database, which its commands manage. */
   readonly users?: HostUsers;
   /** Receives the request log and faults. Default: faults and warnings, as JSON lines on standard output. */
   readonly logger?: Logger;
+  readonly [option: string]: unknown;
 }
 
 /** grantd within an application. */
@@ -110,7 +111,7 @@ export interface EmbeddedGrantd {
  */
 export async function embed({ users, logger, ...given }: EmbedOptions): Promise<EmbeddedGrantd> {
   const configuration = embeddedConfiguration(given);
-  const foreign = OPTIONS_OF_THE_PROGRAM.find((name) => given[name as keyof typeof given] !== undefined);
+  const foreign = OPTIONS_OF_THE_PROGRAM.find((name) => given[name] !== undefined);
   if (foreign !== undefined)
     throw new ConfigurationRefused(`${foreign}: expected no value, because the application takes care of it`);
   const basePath = pathOfIssuer(given.issuer);

@@ -25,6 +25,20 @@ const linked = join(folder, 'node_modules', '.bin', 'grantd');
 const workbench = new Workbench();
 after(() => workbench.clear());
 
+for (const [kind, loading] of [
+  ['an ES module', "const { embed } = await import('grantd');"],
+  [
+    'a CommonJS module',
+    "const { embed } = process.getBuiltinModule('module').createRequire(process.cwd() + '/')('grantd');",
+  ],
+] as const)
+  test(`${kind} embeds the installed program`, () => {
+    const options = "{ issuer: 'https://app.example/auth', database: 'sqlite:embedded.db' }";
+    const code = `${loading} const grantd = await embed(${options}); console.log(typeof grantd.handle); await grantd.close();`;
+    const { status, stdout } = run(process.execPath, ['--input-type=module', '-e', code], folder);
+    assert.deepEqual({ status, stdout }, { status: 0, stdout: 'function\n' });
+  });
+
 for (const [name, node] of [
   ['24.7', OLDEST_NODE],
   ['26', process.execPath],

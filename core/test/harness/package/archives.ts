@@ -49,10 +49,18 @@ function nestedCopies(folder: string, parents: readonly string[]) {
   const nested: Record<string, Readonly<Record<string, string>>> = {};
   for (const parent of parents) {
     const own = join(ROOT, 'node_modules', parent, 'node_modules');
-    const names = existsSync(own) ? readdirSync(own).filter((name) => !/^[.@]/.test(name)) : [];
+    const names = existsSync(own) ? packagesIn(own) : [];
     if (names.length > 0) nested[parent] = copiesOf(folder, names, own);
   }
   return nested;
+}
+
+/** The names of the packages in a folder of modules, also those with a scope. */
+function packagesIn(modules: string): readonly string[] {
+  const names = readdirSync(modules).filter((name) => !name.startsWith('.'));
+  return names.flatMap((name) =>
+    name.startsWith('@') ? readdirSync(join(modules, name)).map((one) => `${name}/${one}`) : [name],
+  );
 }
 
 function disposable(folder: string): string {
