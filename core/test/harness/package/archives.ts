@@ -1,17 +1,8 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
-import {
-  copiesOf,
-  dependenciesOf,
-  install,
-  PACKED_VARIABLE,
-  type Packed,
-  pack,
-  packedIn,
-  ROOT,
-} from './packed.ts';
+import { copyDependencies, install, PACKED_VARIABLE, type Packed, pack, packedIn, ROOT } from './packed.ts';
 
 /** The packages of this test run. A test file that runs alone packs for itself, and removes them afterwards. */
 export function packedPackages(): Packed {
@@ -36,31 +27,13 @@ export function installedProtect({ protect, jose }: Packed): string {
 /** A folder in which npm has installed the program. Its dependencies are copies of those in this repository. */
 export function installedProgram({ core, protect, program }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
-  const libraries = { '@grantd/core': core.file, '@grantd/protect': protect.file };
-  const names = [...dependenciesOf('grantd')].filter((name) => !Object.hasOwn(libraries, name));
-  const copies = disposable(mkdtempSync(join(tmpdir(), 'grantd-copies-')));
-  const archives = { ...libraries, grantd: program.file, ...copiesOf(copies, names) };
-  install(folder, archives, nestedCopies(copies, names));
+  copyDependencies(join(ROOT, 'server'), folder, ['@grantd/core', '@grantd/protect']);
+  install(folder, {
+    '@grantd/core': core.file,
+    '@grantd/protect': protect.file,
+    grantd: program.file,
+  });
   return folder;
-}
-
-/** Nested dependencies with another version, by package. */
-function nestedCopies(folder: string, parents: readonly string[]) {
-  const nested: Record<string, Readonly<Record<string, string>>> = {};
-  for (const parent of parents) {
-    const own = join(ROOT, 'node_modules', parent, 'node_modules');
-    const names = existsSync(own) ? packagesIn(own) : [];
-    if (names.length > 0) nested[parent] = copiesOf(folder, names, own);
-  }
-  return nested;
-}
-
-/** The names of the packages in a folder of modules, also those with a scope. */
-function packagesIn(modules: string): readonly string[] {
-  const names = readdirSync(modules).filter((name) => !name.startsWith('.'));
-  return names.flatMap((name) =>
-    name.startsWith('@') ? readdirSync(join(modules, name)).map((one) => `${name}/${one}`) : [name],
-  );
 }
 
 function disposable(folder: string): string {

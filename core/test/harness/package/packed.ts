@@ -1,5 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
 import { output } from './run.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
@@ -48,14 +57,9 @@ function packInto(folder: string): void {
     program: join(folder, 'server'),
     jose: join(ROOT, 'node_modules', 'jose'),
   });
-  const names = [...dependenciesOf('@grantd/core')].filter((name) => name !== 'jose');
   const installed = join(folder, 'installed');
-  install(installed, {
-    '@grantd/core': archives.core.file,
-    '@grantd/protect': archives.protect.file,
-    jose: archives.jose.file,
-    ...copiesOf(folder, names),
-  });
+  copyDependencies(join(ROOT, 'core'), installed);
+  install(installed, { '@grantd/core': archives.core.file, '@grantd/protect': archives.protect.file });
   const packed: Packed = { ...archives, installed };
   writeFileSync(join(folder, RECORD), JSON.stringify(packed));
 }
@@ -64,16 +68,35 @@ export function packedIn(folder: string): Packed {
   return JSON.parse(readFileSync(join(folder, RECORD), 'utf8'));
 }
 
-/** The packages that npm installs for others, with their dependents. */
-export function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<string> {
-  const manifest = join(ROOT, 'node_modules', name, 'package.json');
-  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
-  for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
-    if (found.has(dependency) || !existsSync(join(ROOT, 'node_modules', dependency))) continue;
-    found.add(dependency);
-    dependenciesOf(dependency, found);
+/**
+ * Copies the dependencies of a package, with theirs, into the modules of a folder. npm finds them there, so it needs
+ * neither a registry nor its cache.
+ * @param without packages that are not copied
+ */
+export function copyDependencies(source: string, folder: string, without: readonly string[] = []): void {
+  const top = new Map<string, string>();
+  const waiting: (readonly [source: string, folder: string])[] = [[source, folder]];
+  for (const [dependent, place] of waiting) {
+    const manifest = JSON.parse(readFileSync(join(dependent, 'package.json'), 'utf8'));
+    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+      const found = resolved(name, dependent);
+      if (found === undefined || without.includes(name) || top.get(name) === found) continue;
+      // A second version is nested, as npm does it.
+      const target = join(top.has(name) ? place : folder, 'node_modules', name);
+      if (!top.has(name)) top.set(name, found);
+      cpSync(found, target, { recursive: true, filter: (path) => path !== join(found, 'node_modules') });
+      waiting.push([found, target]);
+    }
   }
-  return found;
+}
+
+/** The folder of a dependency, as Node finds it. @returns `undefined` for an optional one of another platform */
+function resolved(name: string, dependent: string): string | undefined {
+  for (let folder = dependent; folder.startsWith(ROOT); folder = dirname(folder)) {
+    const found = join(folder, 'node_modules', name);
+    if (existsSync(found)) return realpathSync(found);
+  }
+  return undefined;
 }
 
 interface NpmPacked {
@@ -99,39 +122,12 @@ export function archivesOf<Key extends string>(
   return Object.fromEntries(archives);
 }
 
-/**
- * Archives of packages that npm has installed in a folder of modules, by name. They need not be packed as if they were
- * published, which takes fifty times as long.
- */
-export function copiesOf(
-  folder: string,
-  names: readonly string[],
-  modules = join(ROOT, 'node_modules'),
-): Readonly<Record<string, string>> {
-  const copies = names.map((name) => {
-    const file = join(mkdtempSync(join(folder, 'copy-')), `${name.replace('/', '-')}.tgz`);
-    output('tar', ['-cf', file, '--exclude=./node_modules', '-C', join(modules, name), '.'], folder);
-    return [name, file];
-  });
-  return Object.fromEntries(copies);
-}
-
-/**
- * Creates a folder in which npm has installed archives, each by the name of its package.
- * @param ofParents archives of other versions, for the packages that depend on those
- */
-export function install(
-  folder: string,
-  archives: Readonly<Record<string, string>>,
-  ofParents: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
-): void {
+/** Creates a folder in which npm has installed archives, each by the name of its package. */
+export function install(folder: string, archives: Readonly<Record<string, string>>): void {
   mkdirSync(folder, { recursive: true });
-  const specifiersOf = (files: Readonly<Record<string, string>>) =>
-    Object.fromEntries(Object.entries(files).map(([name, file]) => [name, `file:${file}`]));
-  const overrides = Object.fromEntries(
-    Object.entries(ofParents).map(([parent, files]) => [parent, specifiersOf(files)]),
+  const dependencies = Object.fromEntries(
+    Object.entries(archives).map(([name, file]) => [name, `file:${file}`]),
   );
-  const manifest = { private: true, dependencies: specifiersOf(archives), overrides };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
   output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
 }
