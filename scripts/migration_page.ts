@@ -6,7 +6,7 @@ const FOLDER = 'examples/migration_from_oauth2_server';
 export function migrationPage(): string {
   return `# Move from @jmondi/oauth2-server
 
-Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts the access tokens with the scope \`openid\`. The first refresh exchanges an old refresh token for tokens of grantd. You write fewer than 60 lines of code.
+Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts old access tokens with the scope \`openid\`. When a client uses an old refresh token, it gets tokens of grantd. You write fewer than 60 lines of code.
 
 You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). First read [what changes for clients](../${FOLDER}/README.md#what-changes) and [what is not kept](../${FOLDER}/README.md#what-is-not-kept), such as opaque refresh tokens.
 
@@ -20,8 +20,8 @@ With the option \`previousServer\`, grantd recognises tokens of a previous serve
 | --- | --- |
 | \`keys\` | The keys and secrets that verify old tokens, each by one algorithm. grantd never signs with them. |
 | \`identify\` | Tells the kind and identifier of a JWT by its claims, because all JWTs of the old server have \`typ: JWT\`. An access token has \`jti\`, a refresh token has \`refresh_token_id\`, and a code has neither. |
-| \`find\` | Returns the row of a token, or \`undefined\` if there is none. If it throws, the response is 503. The old \`getBy…\` methods throw for a missing row too, so do not use them. |
-| \`revoke\` | Revokes the row, as the old server did. |
+| \`find\` | Returns the row of a token, or \`undefined\` if the token has no row. If \`find\` throws, the response is 503. Do not use the old \`getBy…\` methods in it, because they also throw for a missing row. |
+| \`revoke\` | Revokes the row in the same way as the old server. |
 
 ${code('old_records.ts')}
 
@@ -32,16 +32,16 @@ ${code('host.ts')}
 ## 3. Switch over
 
 1. Introspect an old token at the new host. If the response is \`{"active":false}\`, \`OLD_SECRET\` may be wrong.
-2. Send \`/token\` to grantd. Keep \`/authorize\` as a page of your application, but let it validate and complete requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
+2. Route \`/token\` to grantd. Keep \`/authorize\` as a page of your application, but validate and complete its requests with grantd, as in [express_with_users](../examples/express_with_users/host.ts).
 3. Remove the option \`previousServer\` when the last old refresh token has expired.
 
 ## Extra token fields
 
-If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields, and introspection returns those that you declare.
+If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields. Introspection returns the fields that you declare.
 
 ${code('../test/extra_token_fields.ts')}
 
-In \`host.ts\`, pass the result to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If a field is for some APIs or scopes only, add \`apis\` or \`scopes\` to its declaration.
+In \`host.ts\`, pass the result to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If only some APIs or scopes need a field, add \`apis\` or \`scopes\` to its declaration.
 `;
 }
 
