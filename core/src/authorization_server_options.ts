@@ -22,30 +22,31 @@ import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions {
-  /** URL that names this server and the base of all its URLs (RFC 8414 §2). */
+  /** URL that names this server, and is the base of its other URLs (RFC 8414 §2). */
   readonly issuer: string;
   /**
-   * Secret of at least 32 characters. Keys derived from it hash client secrets and encrypt signing keys. To rotate it,
-   * pass a list: the first makes new values, and values of all are accepted.
+   * Secret of at least 32 characters. The server derives keys from it, which hash client secrets and encrypt signing
+   * keys. To rotate it, pass a list: the server uses the first secret for new hashes and encryption, and accepts data
+   * that was made with any secret of the list.
    */
   readonly secret: string | readonly string[];
   /** Stores clients, tokens, codes and keys. */
   readonly storage: Storage;
   /**
-   * Secret of at least 32 characters for pairwise subject identifiers. It must never change, because all identifiers
-   * would (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
+   * Secret of at least 32 characters for pairwise subject identifiers. Never change it: every identifier would change
+   * (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
    */
   readonly pairwiseSecret?: string;
   /** Signs and verifies JWTs. Default: a service that uses storage.keys, which is then required. */
   readonly jwtService?: JwtService;
   /**
-   * Accepts tokens of the server that this one replaces until they expire. Requires storage.getPrincipalState. Default:
-   * none.
+   * Describes the server that this one replaces. Its tokens are accepted until they expire. Requires
+   * storage.getPrincipalState. Default: none.
    */
   readonly previousServer?: PreviousServer;
   /** Turns on OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
-  /** Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection. Default: none. */
+  /** Additional claims, such as roles, groups or a tenant, in tokens, UserInfo and introspection. Default: none. */
   readonly applicationClaims?: ApplicationClaims;
   /**
    * Types of authorization details that clients may request, each with a JSON Schema (RFC 9396 §2). Default: none, so
@@ -63,14 +64,15 @@ export interface AuthorizationServerOptions {
    */
   readonly fetchDocument?: FetchDocument;
   /**
-   * Whether requests carry the client’s TLS certificate, which adapters take from their option clientCertificate.
-   * Clients can bind tokens to it, and authenticate by a registered one (self_signed_tls_client_auth); with
-   * certificateReader also by a name in it (tls_client_auth) (RFC 8705 §2). Default: `false`.
+   * Whether clients can bind tokens to TLS certificates, and authenticate with a registered certificate
+   * (self_signed_tls_client_auth). With certificateReader, they can also authenticate by a name in a certificate
+   * (tls_client_auth). Adapters get the certificate from their option clientCertificate (RFC 8705 §2). Default:
+   * `false`.
    */
   readonly clientCertificates?: boolean | CertificateReader;
   /**
-   * Origin at which clients present certificates, if not the issuer’s, so that browsers are not asked for certificates
-   * there. Metadata list its URLs (RFC 8705 §5). Default: the issuer’s origin.
+   * Origin at which clients present certificates. If it is not the issuer’s origin, browsers show no dialog for
+   * certificates. The metadata names its endpoints (RFC 8705 §5). Default: the issuer’s origin.
    */
   readonly mtlsOrigin?: string;
   /** Paths below the issuer, if the host routes them elsewhere. Default: DEFAULT_PATHS. */
@@ -81,9 +83,9 @@ export interface AuthorizationServerOptions {
    */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
   /**
-   * Returns whether a user may use a client that has allowed_groups. Asked before each code, code exchange and refresh.
-   * A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants. Default:
-   * no user may use such a client.
+   * Returns whether a user may use a client that has allowed_groups. The server calls it before each code, code
+   * exchange and refresh. If it rejects, the response is 503. When a user may no longer use a client, also call
+   * storage.revokeGrants. Default: no user may use such a client.
    */
   readonly mayUseClient?: MayUseClient;
   /**
@@ -99,31 +101,35 @@ export interface AuthorizationServerOptions {
   readonly authenticateIntrospect?: boolean;
   /** Whether revocation requires client authentication (RFC 7009 §2.1). Default: `true`. */
   readonly authenticateRevoke?: boolean;
-  /** Whether introspection refuses public clients. Has no effect without authenticateIntrospect. Default: `true`. */
+  /**
+   * Whether introspection rejects public clients. Without authenticateIntrospect, the option has no effect. Default:
+   * `true`.
+   */
   readonly introspectionRequiresConfidentialClient?: boolean;
   /**
-   * FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes defaults of other options, and
-   * refuses values that it does not allow. A client can also have its own (FAPI 2.0 Security Profile §5.3.2). Default:
-   * none.
+   * FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes the defaults of other options, and
+   * rejects values that it does not allow. You can also set a profile for single clients (FAPI 2.0 Security Profile
+   * §5.3.2). Default: none.
    */
   readonly profile?: ProfileName;
   /**
-   * Who may introspect a token. any_client: every client, but a self-registered one without a resource only its own
-   * tokens. audience: the token’s client and the APIs in its audience (RFC 7662 §4). Default: `any_client`.
+   * Who may introspect a token. any_client: every client, except that a self-registered client without a resource can
+   * introspect only its own tokens. audience: only the token’s client and the APIs in its audience (RFC 7662 §4).
+   * Default: `any_client`.
    */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
   /**
-   * Whether the server ignores an unknown token_type_hint instead of refusing it. A client can have
-   * ignore_unknown_token_type_hint alone (RFC 7009 §2.2.1). Default: `false`.
+   * Whether the server ignores an unknown token_type_hint instead of rejecting the request. For a single client, set
+   * ignore_unknown_token_type_hint (RFC 7009 §2.2.1). Default: `false`.
    */
   readonly ignoreUnknownTokenTypeHints?: boolean;
   /**
-   * Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the
-   * token that it received. Default: any.
+   * Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can send a token that it has received
+   * to UserInfo, and read the user’s claims. Default: any.
    */
   readonly userInfoAudiences?: readonly string[];
   /**
-   * Whether every authorization request must be pushed. Clients can also require this individually (RFC 9126 §5).
+   * Whether every authorization request must be pushed. You can also require this for single clients (RFC 9126 §5).
    * Default: `false`.
    */
   readonly requirePushedAuthorizationRequests?: boolean;
@@ -135,19 +141,18 @@ export interface AuthorizationServerOptions {
   /** Algorithms with which clients may sign request objects (RFC 9101 §6.2). Default: RS256, PS256, ES256, EdDSA. */
   readonly requestObjectAlgorithms?: readonly SigningAlgorithm[];
   /**
-   * Algorithms of the assertions that authenticate clients. Without HS256, HS384 and HS512, there is no
-   * client_secret_jwt; without the others, no private_key_jwt (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA,
-   * HS256, HS384, HS512.
+   * Algorithms of the assertions that authenticate clients. client_secret_jwt needs HS256, HS384 or HS512, and
+   * private_key_jwt needs one of the others (RFC 7523 §3). Default: RS256, PS256, ES256, EdDSA, HS256, HS384, HS512.
    */
   readonly clientAssertionAlgorithms?: readonly AssertionAlgorithm[];
   /**
-   * Whether clients may not sign anything with RS256. Removes it from requestObjectAlgorithms,
+   * Whether the server rejects RS256 signatures of clients. If true, it removes RS256 from requestObjectAlgorithms,
    * clientAssertionAlgorithms and dpopAlgorithms (FAPI 2.0 Security Profile §5.4.1). Default: `false`.
    */
   readonly refuseRs256FromClients?: boolean;
   /**
-   * Whether every request object needs aud, nbf and exp. By default, one in the request parameter needs exp alone, and
-   * one behind a request_uri none (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
+   * Whether every request object needs aud, nbf and exp. By default, a request object in the parameter request needs
+   * only exp, and one from a request_uri needs none of them (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
    */
   readonly strictRequestObjects?: boolean;
   /** Format of new access tokens. Clients can override it (RFC 9068). Default: `jwt`. */
@@ -157,32 +162,35 @@ export interface AuthorizationServerOptions {
   /** Algorithm that signs new ID tokens. Default: `RS256`. */
   readonly idTokenAlgorithm?: SigningAlgorithm;
   /**
-   * APIs (resource URIs) whose verifiers refuse at+jwt. Access tokens for such an API alone get the typ header JWT
-   * instead, and UserInfo refuses them (RFC 9068 §2.1). Default: none.
+   * APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token for only such an API gets typ:
+   * JWT instead, and UserInfo rejects it (RFC 9068 §2.1). Default: none.
    */
   readonly apisWithPlainJwts?: readonly string[];
-  /** Whether new refresh tokens are opaque instead of JWTs. Existing ones stay valid. Default: `false`. */
+  /** Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid. Default: `false`. */
   readonly useOpaqueRefreshTokens?: boolean;
   /**
-   * Algorithms of the DPoP proofs with which clients bind tokens to a key. An empty list turns DPoP off, as does a
-   * storage without oneTimeIdentifiers (RFC 9449 §5.1). Default: RS256, PS256, ES256, EdDSA.
+   * Algorithms of the DPoP proofs with which clients bind tokens to a key. DPoP is off if the list is empty, or if the
+   * storage has no oneTimeIdentifiers (RFC 9449 §5.1). Default: RS256, PS256, ES256, EdDSA.
    */
   readonly dpopAlgorithms?: readonly SigningAlgorithm[];
   /**
-   * Whether a DPoP proof may or must contain a nonce of this server, which shows that it was not made in advance (RFC
-   * 9449 §8). Default: `offered`.
+   * Whether DPoP proofs may (offered) or must (required) contain a nonce of this server. A nonce shows that the client
+   * did not create the proof in advance (RFC 9449 §8). Default: `offered`.
    */
   readonly dpopNonces?: DpopNonces;
-  /** Audience (aud) of access tokens if the client requests no resource. Default: the issuer. */
+  /** Audience (aud) of access tokens if the request selects no API. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];
   /**
-   * Maximum tokens that each process caches: verified JWTs, about 120 bytes each, and with SQLite records of access
-   * tokens, less than 1 kB each. 0 turns these caches off. Default: `200000`.
+   * Maximum entries in each of two caches per process: verified JWTs (about 120 bytes each) and, with SQLite, records
+   * of access tokens (less than 1 kB each). 0 turns both caches off. Default: `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */
   readonly accessTokenLifetime?: number;
-  /** Seconds until a refresh token expires. Each rotation starts the count again. Default: `1209600`. */
+  /**
+   * Seconds until a refresh token expires. Each rotation issues a new refresh token with the full lifetime. Default:
+   * `1209600`.
+   */
   readonly refreshTokenLifetime?: number;
   /**
    * Seconds after which the user must sign in again, regardless of rotations. 0 means no limit. Default: 7776000 (90
@@ -203,7 +211,7 @@ export interface AuthorizationServerOptions {
 
 /** Options of OpenID Connect, which is on if this block is set. */
 export interface OidcOptions {
-  /** Returns a user’s claims for UserInfo. A rejection counts as a storage fault (503) (OpenID Connect Core §5.3). */
+  /** Returns a user’s claims for UserInfo. If it rejects, the response is 503 (OpenID Connect Core §5.3). */
   readonly getUserClaims: GetUserClaims;
   /** Claims that each scope permits (OpenID Connect Core §5.4). Default: the standard claims of OpenID Connect. */
   readonly claimsByScope?: ClaimsByScope;
@@ -212,8 +220,8 @@ export interface OidcOptions {
 /** Options of dynamic client registration (RFC 7591) and later changes by clients (RFC 7592). */
 export interface RegistrationOptions {
   /**
-   * Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken, or with one
-   * that the host accepts (RFC 7591 §3).
+   * Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a
+   * function, the host checks the initial access token itself (RFC 7591 §3).
    */
   readonly openTo: OpenTo;
   /**
@@ -229,25 +237,26 @@ export interface RegistrationOptions {
   /** Types of authorization details that self-registered clients may request (RFC 9396 §10). Default: none. */
   readonly authorizationDetailsTypes?: readonly string[];
   /**
-   * Grant types that self-registered clients may use. With client_credentials, strangers get tokens without any user.
-   * Default: authorization_code and refresh_token.
+   * Grant types that self-registered clients may use. With client_credentials, anyone who may register gets tokens
+   * without a user. Default: authorization_code and refresh_token.
    */
   readonly grantTypes?: readonly GrantType[];
   /**
-   * For development only. Lets self-registered clients use http and localhost, which exposes authorization codes on the
-   * network. Default: `false`.
+   * For development only. Whether self-registered clients may use http and localhost, which exposes authorization codes
+   * on the network. Default: `false`.
    */
   readonly allowInsecureUris?: boolean;
   /**
-   * Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which
-   * could belong to another server. Clients keep the setting with which they registered. Default: `issuer`.
+   * Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint’s URL. An
+   * attacker’s server could name this URL as its own endpoint and replay the assertion. Clients keep the setting with
+   * which they registered. Default: `issuer`.
    */
   readonly assertionAudience?: AssertionAudience;
   /**
-   * Lets self-registered confidential clients omit PKCE, which exposes them to code injection. A client keeps the
-   * setting with which it registered (RFC 9700 §2.1.1). Default: `false`.
+   * Whether self-registered confidential clients may omit PKCE, which exposes them to code injection. A client keeps
+   * the setting with which it registered (RFC 9700 §2.1.1). Default: `false`.
    */
   readonly insecureAllowMissingPkce?: boolean;
-  /** Maximum number of self-registered clients. The server refuses further registrations. Default: `10000`. */
+  /** Maximum number of self-registered clients. The server rejects further registrations. Default: `10000`. */
   readonly mostClients?: number;
 }

@@ -113,40 +113,40 @@ export const SHARED_OPTIONS = {
   introspectionRequiresConfidentialClient: option(
     'Endpoints',
     trueOrFalse,
-    'Whether introspection refuses public clients. Has no effect without authenticateIntrospect.',
+    'Whether introspection rejects public clients. Without authenticateIntrospect, the option has no effect.',
     true,
   ),
   profile: optionWithoutDefault(
     'Endpoints',
     { ...oneOf<ProfileName>(...PROFILE_NAMES), type: 'ProfileName' },
-    'FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes defaults of other options, and refuses values that it does not allow. A client can also have its own.',
+    'FAPI 2.0 profile of the server and all its clients (docs/fapi.md). It changes the defaults of other options, and rejects values that it does not allow. You can also set a profile for single clients.',
     'none',
     { section: 'FAPI 2.0 Security Profile §5.3.2' },
   ),
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
-    'Who may introspect a token. any_client: every client, but a self-registered one without a resource only its own tokens. audience: the token’s client and the APIs in its audience.',
+    'Who may introspect a token. any_client: every client, except that a self-registered client without a resource can introspect only its own tokens. audience: only the token’s client and the APIs in its audience.',
     'any_client',
     { section: 'RFC 7662 §4' },
   ),
   ignoreUnknownTokenTypeHints: option(
     'Endpoints',
     trueOrFalse,
-    'Whether the server ignores an unknown token_type_hint instead of refusing it. A client can have ignore_unknown_token_type_hint alone.',
+    'Whether the server ignores an unknown token_type_hint instead of rejecting the request. For a single client, set ignore_unknown_token_type_hint.',
     false,
     { section: 'RFC 7009 §2.2.1' },
   ),
   userInfoAudiences: optionWithoutDefault(
     'Endpoints',
     textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
-    'Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the token that it received.',
+    'Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can send a token that it has received to UserInfo, and read the user’s claims.',
     'any',
   ),
   requirePushedAuthorizationRequests: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every authorization request must be pushed. Clients can also require this individually.',
+    'Whether every authorization request must be pushed. You can also require this for single clients.',
     false,
     { section: 'RFC 9126 §5' },
   ),
@@ -169,21 +169,21 @@ export const SHARED_OPTIONS = {
   clientAssertionAlgorithms: option(
     'Endpoints',
     listOf<AssertionAlgorithm>('AssertionAlgorithm', ASSERTION_ALGORITHMS, 1),
-    'Algorithms of the assertions that authenticate clients. Without HS256, HS384 and HS512, there is no client_secret_jwt; without the others, no private_key_jwt.',
+    'Algorithms of the assertions that authenticate clients. client_secret_jwt needs HS256, HS384 or HS512, and private_key_jwt needs one of the others.',
     [...ASSERTION_ALGORITHMS],
     { section: 'RFC 7523 §3', defaultInWords: ASSERTION_ALGORITHMS.join(', ') },
   ),
   refuseRs256FromClients: option(
     'Endpoints',
     trueOrFalse,
-    'Whether clients may not sign anything with RS256. Removes it from requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms.',
+    'Whether the server rejects RS256 signatures of clients. If true, it removes RS256 from requestObjectAlgorithms, clientAssertionAlgorithms and dpopAlgorithms.',
     false,
     { section: 'FAPI 2.0 Security Profile §5.4.1' },
   ),
   strictRequestObjects: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every request object needs aud, nbf and exp. By default, one in the request parameter needs exp alone, and one behind a request_uri none.',
+    'Whether every request object needs aud, nbf and exp. By default, a request object in the parameter request needs only exp, and one from a request_uri needs none of them.',
     false,
     { section: 'FAPI 2.0 Message Signing §5.3.1' },
   ),
@@ -205,41 +205,41 @@ export const SHARED_OPTIONS = {
   apisWithPlainJwts: option(
     'Tokens',
     textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
-    'APIs (resource URIs) whose verifiers refuse at+jwt. Access tokens for such an API alone get the typ header JWT instead, and UserInfo refuses them.',
+    'APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token for only such an API gets typ: JWT instead, and UserInfo rejects it.',
     [],
     { section: 'RFC 9068 §2.1', defaultInWords: 'none' },
   ),
   useOpaqueRefreshTokens: option(
     'Tokens',
     trueOrFalse,
-    'Whether new refresh tokens are opaque instead of JWTs. Existing ones stay valid.',
+    'Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid.',
     false,
   ),
   dpopAlgorithms: option(
     'Tokens',
     listOf<SigningAlgorithm>('SigningAlgorithm', SIGNING_ALGORITHMS),
-    'Algorithms of the DPoP proofs with which clients bind tokens to a key. An empty list turns DPoP off, as does a storage without oneTimeIdentifiers.',
+    'Algorithms of the DPoP proofs with which clients bind tokens to a key. DPoP is off if the list is empty, or if the storage has no oneTimeIdentifiers.',
     [...SIGNING_ALGORITHMS],
     { section: 'RFC 9449 §5.1', defaultInWords: SIGNING_ALGORITHMS.join(', ') },
   ),
   dpopNonces: option(
     'Tokens',
     { ...oneOf<DpopNonces>('offered', 'required'), type: 'DpopNonces' },
-    'Whether a DPoP proof may or must contain a nonce of this server, which shows that it was not made in advance.',
+    'Whether DPoP proofs may (offered) or must (required) contain a nonce of this server. A nonce shows that the client did not create the proof in advance.',
     'offered',
     { section: 'RFC 9449 §8' },
   ),
   defaultAudience: optionWithoutDefault(
     'Tokens',
     textOrList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
-    'Audience (aud) of access tokens if the client requests no resource.',
+    'Audience (aud) of access tokens if the request selects no API.',
     'the issuer',
   ),
 
   cachedTokens: option(
     'Tokens',
     wholeNumber(0, 10_000_000),
-    'Maximum tokens that each process caches: verified JWTs, about 120 bytes each, and with SQLite records of access tokens, less than 1 kB each. 0 turns these caches off.',
+    'Maximum entries in each of two caches per process: verified JWTs (about 120 bytes each) and, with SQLite, records of access tokens (less than 1 kB each). 0 turns both caches off.',
     DEFAULT_CACHED_TOKENS,
   ),
 
@@ -247,7 +247,7 @@ export const SHARED_OPTIONS = {
   refreshTokenLifetime: option(
     'Lifetimes',
     seconds(1),
-    'Seconds until a refresh token expires. Each rotation starts the count again.',
+    'Seconds until a refresh token expires. Each rotation issues a new refresh token with the full lifetime.',
     14 * 24 * 60 * 60,
   ),
   refreshFamilyLifetime: optionWithoutDefault(
@@ -296,7 +296,7 @@ const HOST_OPTIONS = {
   issuer: requiredOption(
     'Host',
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
-    'URL that names this server and the base of all its URLs.',
+    'URL that names this server, and is the base of its other URLs.',
     { section: 'RFC 8414 §2' },
   ),
   secret: requiredOption(
@@ -306,7 +306,7 @@ const HOST_OPTIONS = {
       'a text of at least 32 characters, or a list of such texts, newest first',
       secretText,
     ),
-    'Secret of at least 32 characters. Keys derived from it hash client secrets and encrypt signing keys. To rotate it, pass a list: the first makes new values, and values of all are accepted.',
+    'Secret of at least 32 characters. The server derives keys from it, which hash client secrets and encrypt signing keys. To rotate it, pass a list: the server uses the first secret for new hashes and encryption, and accepts data that was made with any secret of the list.',
     { isSecret: true },
   ),
   storage: requiredOption(
@@ -317,7 +317,7 @@ const HOST_OPTIONS = {
   pairwiseSecret: optionWithoutDefault(
     'Host',
     text('SECRET', 'a text of at least 32 characters', secretText),
-    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, because all identifiers would.',
+    'Secret of at least 32 characters for pairwise subject identifiers. Never change it: every identifier would change.',
     'none, so no client can have pairwise subjects',
     { section: 'OpenID Connect Core §8.1', isSecret: true },
   ),
@@ -334,7 +334,7 @@ const HOST_OPTIONS = {
   previousServer: optionWithoutDefault(
     'Host',
     hostValue<PreviousServer>('PreviousServer', 'an object'),
-    'Accepts tokens of the server that this one replaces until they expire. Requires storage.getPrincipalState.',
+    'Describes the server that this one replaces. Its tokens are accepted until they expire. Requires storage.getPrincipalState.',
     'none',
   ),
   oidc: optionWithoutDefault(
@@ -346,7 +346,7 @@ const HOST_OPTIONS = {
   applicationClaims: optionWithoutDefault(
     'Host',
     hostValue<ApplicationClaims>('ApplicationClaims', 'an object with claims and valuesOf', isObject),
-    'Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection.',
+    'Additional claims, such as roles, groups or a tenant, in tokens, UserInfo and introspection.',
     'none',
   ),
   authorizationDetails: optionWithoutDefault(
@@ -387,7 +387,7 @@ const HOST_OPTIONS = {
       'true, false, or certificateReader of @grantd/core/client_certificates',
       (value) => typeof value === 'boolean' || typeof value === 'function',
     ),
-    'Whether requests carry the client’s TLS certificate, which adapters take from their option clientCertificate. Clients can bind tokens to it, and authenticate by a registered one (self_signed_tls_client_auth); with certificateReader also by a name in it (tls_client_auth).',
+    'Whether clients can bind tokens to TLS certificates, and authenticate with a registered certificate (self_signed_tls_client_auth). With certificateReader, they can also authenticate by a name in a certificate (tls_client_auth). Adapters get the certificate from their option clientCertificate.',
     false,
     { section: 'RFC 8705 §2' },
   ),
@@ -398,7 +398,7 @@ const HOST_OPTIONS = {
       'an https origin, such as https://mtls.example.com, and clientCertificates',
       isHttpsOrigin,
     ),
-    'Origin at which clients present certificates, if not the issuer’s, so that browsers are not asked for certificates there. Metadata list its URLs.',
+    'Origin at which clients present certificates. If it is not the issuer’s origin, browsers show no dialog for certificates. The metadata names its endpoints.',
     'the issuer’s origin',
     { section: 'RFC 8705 §5' },
   ),
@@ -417,7 +417,7 @@ const HOST_OPTIONS = {
   mayUseClient: optionWithoutDefault(
     'Host',
     functionOf<MayUseClient>('MayUseClient'),
-    'Returns whether a user may use a client that has allowed_groups. Asked before each code, code exchange and refresh. A rejection counts as a storage fault (503). When a user loses a client, also call storage.revokeGrants.',
+    'Returns whether a user may use a client that has allowed_groups. The server calls it before each code, code exchange and refresh. If it rejects, the response is 503. When a user may no longer use a client, also call storage.revokeGrants.',
     'no user may use such a client',
   ),
   onEvent: optionWithoutDefault(
@@ -447,7 +447,7 @@ export const OIDC_OPTIONS = {
   getUserClaims: requiredOption(
     'Host',
     functionOf<GetUserClaims>('GetUserClaims'),
-    'Returns a user’s claims for UserInfo. A rejection counts as a storage fault (503).',
+    'Returns a user’s claims for UserInfo. If it rejects, the response is 503.',
     { section: 'OpenID Connect Core §5.3' },
   ),
   claimsByScope: option(
@@ -464,7 +464,7 @@ export const REGISTRATION_OPTIONS = {
   openTo: requiredOption(
     'Endpoints',
     hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-    'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken, or with one that the host accepts.',
+    'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a function, the host checks the initial access token itself.',
     { section: 'RFC 7591 §3' },
   ),
   scopes: optionWithoutDefault(
@@ -490,33 +490,33 @@ export const REGISTRATION_OPTIONS = {
   grantTypes: option(
     'Endpoints',
     listOf<GrantType>('GrantType', GRANT_TYPES),
-    'Grant types that self-registered clients may use. With client_credentials, strangers get tokens without any user.',
+    'Grant types that self-registered clients may use. With client_credentials, anyone who may register gets tokens without a user.',
     ['authorization_code', 'refresh_token'],
     { defaultInWords: 'authorization_code and refresh_token' },
   ),
   allowInsecureUris: option(
     'Endpoints',
     trueOrFalse,
-    'For development only. Lets self-registered clients use http and localhost, which exposes authorization codes on the network.',
+    'For development only. Whether self-registered clients may use http and localhost, which exposes authorization codes on the network.',
     false,
   ),
   assertionAudience: option(
     'Endpoints',
     { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
-    'Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which could belong to another server. Clients keep the setting with which they registered.',
+    'Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint’s URL. An attacker’s server could name this URL as its own endpoint and replay the assertion. Clients keep the setting with which they registered.',
     'issuer',
   ),
   insecureAllowMissingPkce: option(
     'Endpoints',
     trueOrFalse,
-    'Lets self-registered confidential clients omit PKCE, which exposes them to code injection. A client keeps the setting with which it registered.',
+    'Whether self-registered confidential clients may omit PKCE, which exposes them to code injection. A client keeps the setting with which it registered.',
     false,
     { section: 'RFC 9700 §2.1.1' },
   ),
   mostClients: option(
     'Endpoints',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
-    'Maximum number of self-registered clients. The server refuses further registrations.',
+    'Maximum number of self-registered clients. The server rejects further registrations.',
     10_000,
   ),
 };

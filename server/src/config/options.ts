@@ -179,7 +179,7 @@ export const OPTIONS = {
   issuer: optionWithoutDefault(
     'Server',
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
-    'URL that names this server and the base of all its URLs. Stored in the database at the first start.',
+    'URL that names this server, and is the base of its other URLs. The server stores it in the database at the first start.',
     'the stored one, or http://localhost:PORT',
   ),
   database: option(
@@ -193,7 +193,7 @@ export const OPTIONS = {
     'Server',
     trueOrFalse,
     'Whether to create a missing database.',
-    'an SQLite file is created unless files of an earlier database are next to it; tables in an empty PostgreSQL database are not created',
+    'with SQLite, the file is created, unless files of an earlier database are next to it; with PostgreSQL, an empty database is an error',
   ),
   databaseConnections: option(
     'Server',
@@ -210,7 +210,7 @@ export const OPTIONS = {
   databaseStatementTimeoutMs: option(
     'Server',
     milliseconds(1),
-    'Milliseconds to wait for PostgreSQL to answer a statement before the request fails with 503.',
+    'Milliseconds to wait for the result of a PostgreSQL statement before the request fails with 503.',
     5000,
   ),
   secret: optionWithoutDefault(
@@ -220,14 +220,14 @@ export const OPTIONS = {
       'a text of at least 32 characters, or a JSON array of such texts, newest first',
       isSecret,
     ),
-    'Secret from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, set an array: the server uses the first secret for new values, and accepts values made with any of them (docs/secrets.md).',
+    'Secret from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, set an array: the server uses the first secret for new hashes and encryption, and accepts data that was made with any secret of the array (docs/secrets.md).',
     'with SQLite, the file PATH.secret next to the database, created at the first start; required with PostgreSQL',
     { isSecret: true },
   ),
   pairwiseSecret: optionWithoutDefault(
     'Server',
     text('SECRET', 'a text of at least 32 characters', isSecret),
-    'Secret for pairwise subject identifiers. It must never change, because every identifier would change with it.',
+    'Secret for pairwise subject identifiers. Never change it: every identifier would change.',
     'created at the first start and stored in the database, encrypted with the server’s secret',
     { isSecret: true },
   ),
@@ -238,7 +238,7 @@ export const OPTIONS = {
       'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
       (network) => parseNetwork(network) !== undefined,
     ),
-    'Proxies whose X-Forwarded-For header, and clientCertificateHeader, are trusted. Behind any other proxy, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
+    'Addresses of proxies whose headers X-Forwarded-For and clientCertificateHeader the server trusts. Behind a proxy that is not listed, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
     'none',
   ),
   workers: option(
@@ -251,13 +251,13 @@ export const OPTIONS = {
   shutdownDelay: option(
     'Server',
     seconds(0, 3600),
-    'Seconds for which the server still accepts requests after SIGTERM. Meanwhile, /health/ready fails and every response closes its connection.',
+    'Seconds for which the server still accepts requests after SIGTERM. During this time, /health/ready fails and every response closes its connection.',
     5,
   ),
   demo: option(
     'Server',
     trueOrFalse,
-    'Adds demo data with known passwords; listens on loopback only.',
+    'Adds demo data with known passwords. The server then listens on loopback only.',
     false,
     { needsRestart: true },
   ),
@@ -277,13 +277,13 @@ export const OPTIONS = {
   eventRetention: option(
     'Server',
     seconds(1),
-    'Seconds for which events, such as revocations, are kept.',
+    'Seconds for which the database keeps events, such as revocations.',
     30 * 24 * 60 * 60,
   ),
   passkeys: option(
     'Server',
     trueOrFalse,
-    'Whether users can sign in with passkeys. Browsers offer them only if the issuer is https, or localhost, and no IP address.',
+    'Whether users can sign in with passkeys. Browsers offer passkeys only if the issuer is an https URL with a host name, or on localhost.',
     true,
   ),
   signInPolicy: option(
@@ -308,7 +308,7 @@ export const OPTIONS = {
   backupFolder: optionWithoutDefault(
     'Backups',
     text('FOLDER', 'a folder path', (path) => path.trim() !== ''),
-    'Folder to which the running server writes a backup of its SQLite database regularly. Create it first (docs/backup.md).',
+    'Folder to which the running server regularly writes a backup of its SQLite database. The folder must exist (docs/backup.md).',
     'none, so the server makes no backups',
   ),
   backupInterval: option('Backups', seconds(60), 'Seconds between two backups.', 24 * 60 * 60),
@@ -323,13 +323,13 @@ export const OPTIONS = {
     textList('KEYS', 'public keys such as age1…, separated by commas, or a list of them', (key) =>
       /^age1[02-9a-z]{20,}$/.test(key),
     ),
-    'Public keys of age for which backups are sealed. Only their identities can open them: keep these on another machine (grantd backup new-key).',
+    'Public keys (age) for which the server encrypts backups. Only their private keys can decrypt a backup, so keep the private keys on another machine (grantd backup new-key).',
     'none',
   ),
   backupPassphraseFile: optionWithoutDefault(
     'Backups',
     FILE,
-    'File with the passphrase that seals backups, instead of keys. Only its owner may read it.',
+    'File with a passphrase that encrypts backups, instead of public keys. Only its owner may read it.',
     'none',
   ),
   backupPassphrase: optionWithoutDefault(
@@ -350,22 +350,22 @@ export const OPTIONS = {
   mtlsPort: optionWithoutDefault(
     'TLS',
     wholeNumber(0, 65535),
-    'Second port, at which the server asks clients for certificates. Browsers are not asked at the first one.',
+    'Second port, at which the server requests certificates from clients. At the first port it does not, so browsers show no dialog.',
     'none',
     { section: 'RFC 8705 §5', needsRestart: true },
   ),
   mtlsOrigin: optionWithoutDefault(
     'TLS',
     text('ORIGIN', 'an https origin, such as https://mtls.example.com', isHttpsOrigin),
-    'Origin at which clients present certificates. The metadata list it.',
+    'Origin at which clients present certificates. The metadata names it.',
     'the issuer’s host with the mTLS port; behind a proxy, the issuer’s origin',
     { section: 'RFC 8705 §5' },
   ),
   tlsClientCa: optionWithoutDefault(
     'TLS',
     FILE,
-    'PEM file of the CAs that may name clients (tls_client_auth), and of no others.',
-    'none; certificates bind tokens, and self-signed ones authenticate clients',
+    'PEM file of the CAs that issue certificates to your clients (tls_client_auth). The server accepts no other CAs.',
+    'none, so certificates can bind tokens and authenticate clients by self_signed_tls_client_auth only',
     { section: 'RFC 8705 §2.1' },
   ),
   clientCertificateHeader: optionWithoutDefault(
@@ -378,13 +378,13 @@ export const OPTIONS = {
   clientCertificateFormat: optionWithoutDefault(
     'TLS',
     oneOf('rfc9440', 'base64', 'pem', 'xfcc'),
-    'Format of this header: :BASE64: of RFC 9440, the bare Base64 of HAProxy and Caddy, the URL-encoded PEM of nginx, or the X-Forwarded-Client-Cert of Envoy.',
+    'Format of clientCertificateHeader: :BASE64: of RFC 9440, the bare Base64 of HAProxy and Caddy, the URL-encoded PEM of nginx, or the X-Forwarded-Client-Cert of Envoy.',
     'rfc9440',
   ),
   clientCertificateVerified: optionWithoutDefault(
     'TLS',
     trueOrFalse,
-    'Whether the proxy passes only certificates that a CA of yours has issued. Certificates then also authenticate clients by name (tls_client_auth).',
+    'Whether the proxy passes only certificates that it has verified against your CAs. Clients can then also authenticate by tls_client_auth.',
     'false',
     { section: 'RFC 8705 §2.1' },
   ),
@@ -392,8 +392,8 @@ export const OPTIONS = {
   metricsPort: optionWithoutDefault(
     'Monitoring',
     wholeNumber(0, 65535),
-    'Port of its own at which the server answers /metrics for Prometheus (docs/monitoring.md). 0 picks a free port.',
-    'none; nothing is measured',
+    'Separate port at which the server serves /metrics for Prometheus (docs/monitoring.md). 0 picks a free port.',
+    'none, so the server measures nothing',
     { needsRestart: true },
   ),
   metricsHost: optionWithoutDefault(
@@ -406,7 +406,7 @@ export const OPTIONS = {
   metricsClients: optionWithoutDefault(
     'Monitoring',
     wholeNumber(0, 1000),
-    'Maximum clients that metrics name, per process and in the order of their first requests. Further ones are counted as other.',
+    'Maximum clients that metrics name. Each process names the clients that sent it the first requests, and counts all others as other.',
     '100',
     { needsRestart: true },
   ),
@@ -414,7 +414,7 @@ export const OPTIONS = {
   tracing: option(
     'Monitoring',
     oneOf('off', 'otlp'),
-    'Whether requests are traced. otlp sends spans to an OpenTelemetry collector, which the variables OTEL_EXPORTER_OTLP_… name (docs/monitoring.md).',
+    'Whether the server traces requests. With otlp, it sends spans to the OpenTelemetry collector in the variables OTEL_EXPORTER_OTLP_… (docs/monitoring.md).',
     'off',
     { needsRestart: true },
   ),
@@ -422,7 +422,7 @@ export const OPTIONS = {
   adminApi: option(
     'Administration',
     trueOrFalse,
-    'Whether the server answers its admin API below ISSUER/admin (docs/admin_api.md).',
+    'Whether the server serves the admin API below ISSUER/admin (docs/admin_api.md).',
     false,
   ),
   adminFrom: option(
@@ -433,26 +433,26 @@ export const OPTIONS = {
       (network) => parseNetwork(network) !== undefined,
       1,
     ),
-    'Addresses that the admin API and the console answer. For all others they do not exist. Behind a proxy that trustedProxies does not list, every request has the address of the proxy.',
+    'Addresses from which clients can use the admin API and the console. Other addresses get 404. Behind a proxy that trustedProxies does not list, every request has the address of the proxy.',
     ['127.0.0.0/8', '::1'],
     { defaultInWords: 'this machine: 127.0.0.0/8, ::1' },
   ),
   adminGroup: optionWithoutDefault(
     'Administration',
     text('NAME', 'the name of a group', (name) => name.trim() !== ''),
-    'Group of the users who may use the console, and the admin API through a client that is for this group.',
+    'Group of the users who may use the console. They may also use the admin API, through a client that is registered for this group.',
     'none, so only clients that act for themselves may use the API',
   ),
   console: option(
     'Administration',
     trueOrFalse,
-    'Whether the server has web pages for operators at ISSUER/console (docs/console.md). Needs adminGroup. Answers the addresses in adminFrom.',
+    'Whether the server has web pages for operators at ISSUER/console (docs/console.md). Needs adminGroup. Only addresses in adminFrom can open the pages.',
     false,
   ),
   adminRequestLimit: option(
     'Administration',
     wholeNumber(1, 1_000_000),
-    'Maximum requests of one client to the admin API in a minute, per process. Refused requests count by address.',
+    'Maximum requests of one client to the admin API in a minute, per process. Requests with an invalid token count by IP address.',
     600,
   ),
 
@@ -473,7 +473,7 @@ export const OPTIONS = {
   operatorColor: optionWithoutDefault(
     'Pages',
     text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
-    'Operator colour, for pages whose application has no colour of its own and pages without an application.',
+    'Operator colour. Pages of an application that has a colour use the application’s colour instead.',
     'a dark green',
   ),
 
@@ -492,25 +492,25 @@ export const OPTIONS = {
   signUp: option(
     'Users',
     oneOf('off', 'open'),
-    'Whether anyone with an email address may create an account. The address is verified first.',
+    'Whether anyone with an email address may create an account. The server verifies the address first.',
     'off',
   ),
   signUpDomains: optionWithoutDefault(
     'Users',
     textList('DOMAINS', 'domains such as example.com, separated by commas, or a list of them', isDomain, 1),
-    'Domains whose addresses may sign up. A subdomain is a domain of its own.',
+    'Domains whose email addresses may sign up. Subdomains are not included.',
     'all',
   ),
   passwordMinLength: option(
     'Users',
     wholeNumber(8, 128),
-    'Minimum characters of passwords that users choose. Common passwords and the username are refused too.',
+    'Minimum characters of passwords that users choose. The server also rejects common passwords and the username.',
     12,
   ),
   providers: optionWithoutDefault(
     'Users',
     FILE,
-    'JSON file with identity providers at which users can sign in, such as Google or the one of your company (docs/providers.md).',
+    'JSON file with the identity providers at which users can sign in, such as Google (docs/providers.md).',
     'none',
   ),
 
@@ -522,19 +522,19 @@ export const OPTIONS = {
       isLdapUrl,
       1,
     ),
-    'LDAP servers or domain controllers whose users may sign in: ldaps:// for TLS from the start, ldap:// for STARTTLS. The server asks them in this order (docs/directory.md).',
+    'LDAP servers or domain controllers whose users may sign in: ldaps:// for TLS from the start, ldap:// for STARTTLS. The server tries them in this order (docs/directory.md).',
     'none, so all users are local',
   ),
   ldapKind: option(
     'Directory',
     oneOf('ldap', 'active_directory'),
-    'Kind of the directory. It decides which attributes are used unless other options name them.',
+    'Kind of the directory. It sets the defaults of the options that name attributes and filters.',
     'ldap',
   ),
   ldapTls: option(
     'Directory',
     oneOf('required', 'off'),
-    'Whether connections need TLS with a valid certificate. off is for directories on loopback only.',
+    'Whether connections need TLS with a valid certificate. Use off only for a directory on loopback.',
     'required',
   ),
   ldapCa: optionWithoutDefault(
@@ -548,13 +548,13 @@ export const OPTIONS = {
     text('DN', 'a distinguished name such as cn=grantd,dc=example,dc=com, or user@example.com', (dn) =>
       /[=@\\]/.test(dn),
     ),
-    'Account that the server uses to search the directory. It only needs to read.',
+    'Account with which the server searches the directory. It needs only read access.',
     'none; the server searches anonymously',
   ),
   ldapBindPasswordFile: optionWithoutDefault(
     'Directory',
     FILE,
-    'File with the password of this account. Only its owner may read it.',
+    'File with the password of the account in ldapBindDn. Only its owner may read it.',
     'none',
   ),
   ldapBindPassword: optionWithoutDefault(
@@ -567,7 +567,7 @@ export const OPTIONS = {
   ldapBase: optionWithoutDefault(
     'Directory',
     text('DN', 'a distinguished name such as ou=people,dc=example,dc=com', (dn) => dn.includes('=')),
-    'Entry under which the users are.',
+    'Entry of the directory below which the server searches for users.',
     'none; required with ldapUrl',
   ),
   ldapFilter: optionWithoutDefault(
@@ -575,14 +575,14 @@ export const OPTIONS = {
     text('FILTER', 'an LDAP filter with {username}, such as (uid={username})', (filter) =>
       filter.includes('{username}'),
     ),
-    'Filter that finds a user. The server puts the typed username in place of {username}, escaped.',
+    'Filter that finds a user. The server replaces {username} by the username that the user entered, with LDAP escapes.',
     '(&(objectClass=person)(uid={username})); for Active Directory (&(objectCategory=person)(objectClass=user)(sAMAccountName={username}))',
     { section: 'RFC 4515 §3' },
   ),
   ldapIdAttribute: optionWithoutDefault(
     'Directory',
     text('ATTRIBUTE', 'the name of an attribute', isAttribute),
-    'Attribute that never changes and is never reused. It ties the entry to the user.',
+    'Attribute that connects the entry to the user. Its value never changes, and no other entry ever has it.',
     'entryUUID; for Active Directory objectGUID',
   ),
   ldapUsernameAttribute: optionWithoutDefault(
@@ -594,20 +594,20 @@ export const OPTIONS = {
   ldapClaims: optionWithoutDefault(
     'Directory',
     block('{"CLAIM": "ATTRIBUTE", …}', readLdapClaims),
-    'Claims whose values come from the directory, with their attributes.',
+    'Claims whose values come from the directory, with the attribute of each.',
     'name, given_name, family_name, email and phone_number, from cn (Active Directory: displayName), givenName, sn, mail and telephoneNumber',
   ),
   ldapEmailVerified: option(
     'Directory',
     trueOrFalse,
-    'Whether email addresses of the directory count as verified. Only set it if users cannot change them there.',
+    'Whether email addresses of the directory count as verified. Set it only if users cannot change their address in the directory.',
     false,
   ),
   ldapGroups: optionWithoutDefault(
     'Directory',
     block('{"DISTINGUISHED NAME": "GROUP", …}', readLdapGroups),
-    'Groups of the directory, with the groups that their members are in here.',
-    'none, so the directory decides about no group',
+    'Groups of the directory, each with the group of this server whose members it determines.',
+    'none, so the directory determines the members of no group',
   ),
   ldapGroupAttribute: option(
     'Directory',
@@ -622,14 +622,14 @@ export const OPTIONS = {
       'an LDAP filter with {dn} or {username}, such as (member={dn})',
       (filter) => filter.includes('{dn}') || filter.includes('{username}'),
     ),
-    'Filter that finds the groups of a user, for directories without such an attribute. {dn} is the user’s entry, {username} its username.',
-    'none; the attribute is used',
+    'Filter that finds the groups of a user, for directories without ldapGroupAttribute. The server replaces {dn} by the name of the user’s entry, and {username} by the username.',
+    'none, so the server reads ldapGroupAttribute',
     { section: 'RFC 4515 §3' },
   ),
   ldapGroupBase: optionWithoutDefault(
     'Directory',
     text('DN', 'a distinguished name such as ou=groups,dc=example,dc=com', (dn) => dn.includes('=')),
-    'Entry under which this filter looks for groups.',
+    'Entry of the directory below which ldapGroupFilter searches for groups.',
     'the value of ldapBase',
   ),
   ldapConnections: option(
@@ -641,13 +641,13 @@ export const OPTIONS = {
   ldapConnectTimeoutMs: option(
     'Directory',
     milliseconds(1),
-    'Milliseconds to wait for a connection with TLS before the next server is asked, or the sign-in fails with 503.',
+    'Milliseconds to wait for a connection with TLS. Then the server tries the next LDAP server. If none is left, the sign-in fails with 503.',
     2000,
   ),
   ldapTimeoutMs: option(
     'Directory',
     milliseconds(1),
-    'Milliseconds to wait for each answer of the directory, and for a free connection, before the sign-in fails with 503.',
+    'Milliseconds to wait for a free connection, and for each response of the directory. Then the sign-in fails with 503.',
     5000,
   ),
 
@@ -668,7 +668,7 @@ export const OPTIONS = {
       '{"CLAIM": {"from": "STORED CLAIM", "in": ["access_token", …], "scopes": […], "clients": […], "apis": […], "live": true|false}, …}',
       readApplicationClaims,
     ),
-    'User claims of your own in tokens, UserInfo and introspection. Declare them in the config file (docs/application_claims.md).',
+    'Additional user claims in tokens, UserInfo and introspection. Declare them in the config file (docs/application_claims.md).',
     'none',
   ),
   authorizationDetails: optionWithoutDefault(
@@ -696,7 +696,7 @@ export const OPTIONS = {
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
-    'For development only. Allows an http issuer that is not on loopback, lets self-registered clients use http and localhost, and fetches client URLs from private addresses too.',
+    'For development only. The issuer may be http outside loopback, self-registered clients may use http and localhost, and the server also fetches client URLs from private addresses.',
     false,
   ),
 };
