@@ -24,31 +24,31 @@ const RESULTS = {
 export function certificationPage(): string {
   return `# Certification
 
-The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and a plan has many modules. grantd is not certified, but it is tested with these modules in two ways.
+The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and a plan consists of many tests, called modules. grantd is not certified, but it has been tested with these modules in two ways.
 
-**With the suite itself.** Version 5.2.4 ran against commit 41d7960 over https, with static and dynamic clients. These are the results of the 515 module runs of the OpenID Connect plans:
+**With the suite itself.** Version 5.2.4 of the suite tested grantd (commit 41d7960) over https, with clients that the operator had added (static) and clients that registered themselves (dynamic). The modules of the OpenID Connect plans ran 515 times, with these results:
 
-| passed | warning | a person has to review a picture | skipped | failed |
+| passed | warning | a person must review a screenshot | skipped | failed |
 | --- | --- | --- | --- | --- |
 | 369 | 22 | 82 | 37 | 5 |
 
-All five failures are of the module \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
+In all five failed runs, the module was \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) shows the configuration.
 
-**With our own tests, in every \`npm test\`.** [server/test/certification](../server/test/certification) has its own version of every module of the eight plans below. Each module runs against the real program, with an https issuer and a new database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
+**With our own tests, in every \`npm test\`.** [server/test/certification](../server/test/certification) contains our own version of every module of the eight plans below. Each module runs against the real program, with an https issuer and a new database. It uses the pages like a browser without scripts. It makes the same checks as the suite: of response parameters, ID tokens, UserInfo, keys, metadata and headers.
 
 \`\`\`sh
 npm test -- server/test/certification
 \`\`\`
 
-A module **passes**, ends with a **warning** (the provider ignores a recommendation), is **skipped** (an optional feature is missing), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan. [planned_modules.ts](../server/test/certification/planned_modules.ts) says what each module checks, and which result we expect. The tests fail if a result is worse or better than expected.
+A module has one of four results: it **passes**, gives a **warning** (the provider does not follow a recommendation), is **skipped** (the provider lacks an optional feature), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan. [planned_modules.ts](../server/test/certification/planned_modules.ts) says what each module checks, and which result we expect. The tests fail if a result is worse or better than expected.
 
 ${summary()}
 
-The suite itself has not yet run the plans of FAPI 2.0 against this version. Our own tests have all their modules for the variants \`plain_fapi\` and \`openid_connect\`. The program runs with the [FAPI 2.0 profile](fapi.md), and TLS ends in the program:
+We have not yet run the suite's FAPI 2.0 plans against this version. Our own tests contain all modules of these plans for the variants \`plain_fapi\` and \`openid_connect\`. The program runs with the [FAPI 2.0 profile](fapi.md), and serves https itself:
 
 ${fapiSummary()}
 
-Modules that do not pass:
+These modules do not pass:
 
 ${notes()}
 
@@ -56,11 +56,13 @@ grantd returns no implicit responses, so it cannot pass the Dynamic profile. All
 
 ## Limits of our own run
 
-- **Pages.** The suite lets a person review screenshots. Our modules read the HTML.
-- **TLS.** The suite tests TLS versions and ciphers. Our modules of FAPI 2.0 test the versions but not the ciphers, and all others do not test TLS.
-- **Registration.** If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. In the two logout plans, it uses a client that the operator has added.
-- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches keys again. grantd does so after 10 seconds, so our module waits only for 10 seconds.
-- **FAPI 2.0.** Codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. Its port is not 443, so that each DPoP proof has to contain the port.
+Our own tests differ from the suite in these points:
+
+- **Pages.** In the suite, a person reviews screenshots. Our modules read the HTML.
+- **TLS.** The suite tests TLS versions and ciphers. Our FAPI 2.0 modules test the versions but not the ciphers. Our other modules do not test TLS.
+- **Registration.** If a plan allows static and dynamic clients, our tests use \`dynamic_client\`, because this variant has the most modules. In the two logout plans, they use a static client.
+- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches the client's keys again. grantd fetches them again after 10 seconds, so our module waits only for 10 seconds.
+- **FAPI 2.0.** In our tests, codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. It has another port than 443, so that each DPoP proof must contain the port.
 
 ## Run the suite
 
@@ -73,7 +75,7 @@ ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SE
 | setting | why |
 | --- | --- |
 | \`registration\` | The suite registers its clients itself. The Dynamic plan needs this. |
-| \`registrationInsecureAllowMissingPkce\` | Nearly all modules omit PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that. |
+| \`registrationInsecureAllowMissingPkce\` | Nearly all modules omit PKCE. For static clients, the flag \`--insecure-allow-missing-pkce\` has the same effect. |
 | \`registrationAssertionAudience\` | Clients of the Dynamic plan sign assertions with the token endpoint as audience. By default, grantd requires the issuer. |
 | \`"insecureDevelopment": true\` | Add this if the suite has a private address, such as that of your own machine. |
 
@@ -91,14 +93,14 @@ In the suite, create a plan with this configuration. Its clients register themse
 ${jsonText(planConfiguration())}
 \`\`\`
 
-With \`browser\`, the suite fills in the pages by itself. The ids of fields and buttons are stable.
+With the member \`browser\`, the suite fills in grantd's pages by itself. The ids of fields and buttons do not change between versions. Note the following:
 
-- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the username is read-only. The selector \`:not([readonly])\` and \`optional\` skip the field then.
+- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the username is read-only. The selector \`:not([readonly])\` and \`optional\` make the suite skip this field.
 - grantd does not redirect to self-registered clients after an error or a sign-out, but shows a page with a link ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The task with \`leave\` follows this link.
-- The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` has none.
-- If a module asks for a screenshot, upload one, or add an entry to \`override\`.
+- The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` shows no logo.
+- If a module requests a screenshot, upload one, or add an entry to \`override\`.
 
-Every plan except the Dynamic one can also run with static clients (\`static_client\`). Add two such clients. Their redirect URIs contain the \`alias\` of the configuration:
+Every plan except the Dynamic plan can also run with static clients (\`static_client\`). Add two such clients. Their redirect URIs contain the \`alias\` of the configuration:
 
 \`\`\`sh
 ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
@@ -108,20 +110,24 @@ ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(
 ${jsonText(staticClients())}
 \`\`\`
 
-These clients may send their secret in the header or in the form, so the configuration uses the first client also for \`client_secret_post\`.
+These clients may send their secret in the header or in the form. Therefore the configuration uses the first client also for \`client_secret_post\`.
 
-Do not give them a back-channel logout URI for the RP-Initiated Logout plan: the suite does not expect logout messages there, and five modules would fail. For the Back-Channel plan, add one:
+For the RP-Initiated Logout plan, register no back-channel logout URI for these clients. The suite does not expect logout messages in this plan, so five modules would fail. For the Back-Channel plan, add a back-channel logout URI:
 
 \`\`\`sh
 npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
 \`\`\`
 
-| plan | chosen in its menu |
+In the suite's menu, choose these variants for each plan:
+
+| plan | choose |
 | --- | --- |
 ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 
+While the modules run:
+
 - The module \`oidcc-server-rotate-keys\` waits until you rotate the keys with \`npx grantd keys rotate --algorithm RS256\`. If the command says that clients may not know the next keys yet, add \`--now\`. Without \`--algorithm\`, the command may create an Ed25519 key, which the module does not support.
-- For each module, use a browser without cookies or a new private window.
+- Open each module in a browser without cookies or in a new private window.
 
 ## Run the FAPI 2.0 plans
 
@@ -131,19 +137,19 @@ Start the server with the profile, and with a second port for client certificate
 ${jsonText(FAPI_SETTINGS)}
 \`\`\`
 
-For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as [for the other plans](#run-the-suite), and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in \`--jwks-file\` has the public part, and the configuration of the suite has the private part. For the variants \`private_key_jwt\` and \`dpop\`, add these clients:
+For \`fapi2-message-signing-final-test-plan\`, set the profile to \`fapi2-message-signing\`. Add the user as [for the other plans](#run-the-suite), and two clients. Each client has its own RSA key with \`alg\` \`PS256\`. The file in \`--jwks-file\` contains the public keys, and the configuration of the suite contains the private keys. For the variants \`private_key_jwt\` and \`dpop\`, add these clients:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, DPOP, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-If both the client authentication and the binding are \`mtls\`, add these clients instead:
+For the variants in which client authentication and sender constraining are both \`mtls\`, add these clients instead:
 
 \`\`\`sh
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-The configuration of the plan follows. Only the variants with \`mtls\` need the members \`mtls\` and \`mtls2\`, and the second port (8443) in \`resourceUrl\`:
+Create a plan with the following configuration. Only the variants with \`mtls\` need the members \`mtls\` and \`mtls2\`, and the second port (8443) in \`resourceUrl\`:
 
 \`\`\`json
 ${jsonText(fapiConfiguration())}

@@ -55,15 +55,15 @@ export function errorsPage(): string {
     .flatMap(([code, found]) => (found === undefined ? [] : [section(code, found)]));
   return `# Errors
 
-Find out what an \`error_description\` means. Look up the \`error\` of the response, then its description. The response
-does not contain the reason code. The server's log and events do, because it says more than a client may know
-([all reason codes](reason_codes.md)).
+Find out what the \`error_description\` of a response means. Look up the \`error\`, then the description. The table shows the
+[reason codes](reason_codes.md) that can be behind the description. A response contains no reason code, because the code can
+tell more than a client may know. The server's log contains it. “See the log” means that many reason codes are possible.
 
-In a description, … stands for a part that differs, such as the name of a parameter. Descriptions may change with a
-version. Let programs decide by \`error\` only.
+In a description, … stands for a part that differs, such as the name of a parameter. Descriptions can change in a new
+version, so programs must use only the \`error\`.
 
-Errors of client registration (\`invalid_client_metadata\`, \`invalid_redirect_uri\`) are not listed: their description
-names the member of the metadata and what was expected.
+This page does not list the errors of client registration (\`invalid_client_metadata\` and \`invalid_redirect_uri\`). Their
+descriptions name the member of the metadata and the expected value.
 
 ${sections.join('\n\n')}
 `;

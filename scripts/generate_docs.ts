@@ -60,19 +60,19 @@ function configuration(): string {
 ## Options of the program
 
 Set an option by flag, by environment variable, or in the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A flag
-overrides a variable, and a variable overrides the file. If a value is wrong or the file contains an unknown name, the
-command ends with an error that names the option and what was expected.
+overrides a variable, and a variable overrides the file. If a value is wrong, or the file contains an unknown name, the
+command fails. The error names the option and the expected value.
 
 To change the options of a running server, edit the file and send the server SIGHUP, for example with
 \`systemctl reload grantd\` ([how](deployment.md#change-the-configuration)).
 
-\`grantd config show\` prints every option with its value and its source. \`grantd config check\` checks options and files as
-\`grantd serve\` does, without a database or a port.
+\`grantd config show\` prints every option with its value and its source. \`grantd config check\` makes the same checks of
+options and files as \`grantd serve\`, but opens no database and no port.
 
-\`grantd\` starts Node with memory flags of its own, which override \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`
-([what they do](performance.md#caches-and-memory)). For other flags, run \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
+\`grantd\` starts Node with its own memory settings, which override \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`
+([details](performance.md#caches-and-memory)). To use other flags, run \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
 
-| name in the file | flag | variable | what it is | default |
+| name in the file | flag | variable | meaning | default |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n').replaceAll('true|false', 'true\\|false')}
 
@@ -92,7 +92,7 @@ An example of the file:
 ## Options of the library
 
 \`new AuthorizationServer()\` checks its options before the first request. It throws a \`ConfigurationError\` for a wrong value
-and for an unknown name, and suggests the name that was probably meant.
+and for an unknown name. For an unknown name, the error suggests a similar name.
 
 ${libraryOptionsTable()}
 `;
@@ -109,14 +109,14 @@ function clientMetadata(): string {
   });
   return `# Client metadata
 
-Every setting of a client. The operator sets it with the flag of \`grantd client add\` and \`grantd client update\`. A client
-that [registers itself](registration.md) sends it as a member of its registration, unless only the operator can set it.
-\`grantd client show\` prints the settings.
+This page lists every setting of a client. An operator sets a member with its flag of \`grantd client add\` and
+\`grantd client update\`. A client that [registers itself](registration.md) sends the members in its registration request,
+except those that only an operator can set. \`grantd client show\` prints all members of a client.
 
-A flag for a list takes one value and can be repeated. Texts in other languages are members such as \`client_name#de\`; their
-flag is \`--localized\`.
+If a member is a list, pass its flag once for each value. Texts in other languages are members such as \`client_name#de\`.
+Set them with the flag \`--localized\`.
 
-| member | flag | what it is | expected | default | default at registration |
+| member | flag | meaning | expected | default | default if the client registers itself |
 | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
 `;
@@ -130,22 +130,23 @@ function reasonCodes(): string {
   const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
   return `# Reason codes
 
-Find out why a token is inactive, why a request was refused, or why a page stopped it. Reason codes are stable. They
-appear in events, in logs and in \`grantd token explain\`. Responses contain only [error codes](#error-codes-in-responses).
+Find out why a token is inactive, why an endpoint rejected a request, or why a page did. Reason codes do not change between
+versions. They appear in the log, in the events that \`onEvent\` receives, and in the output of \`grantd token explain\`.
+Responses contain only [error codes](#error-codes-in-responses).
 
 ## Why a token is inactive
 
 ${table(INACTIVE_REASONS)}
 
-If introspection answers \`{"active":false}\`, the log has the event \`inactive\` with one of these codes. If a revocation has
-no effect, the log has the event \`revocation_ignored\` with one of them, or with \`token_foreign\` or \`code_foreign\`.
+If introspection returns \`{"active":false}\`, the log has the event \`inactive\` with one of these codes. If a revocation has
+no effect, the log has the event \`revocation_ignored\` with one of these codes, or with \`token_foreign\` or \`code_foreign\`.
 
 ## Why a request was refused
 
 ${table(REFUSAL_REASONS)}
 
-The log has the event \`refused\`, with a code of this table or the previous one, and with the \`error\` and the status of
-the response.
+For each rejected request, the log has the event \`refused\`. It contains a code from this table or from the table above,
+and the \`error\` and the status of the response.
 
 ## Why a page stopped a request
 
@@ -153,8 +154,8 @@ ${table(PAGE_REASONS)}
 
 ## Error codes in responses
 
-The member \`error\` of an error response has one of these codes. Three of them are also reason codes. The table shows the
-usual status; some refusals have another one.
+The member \`error\` of an error response has one of these codes. Three of these codes are also reason codes. The table shows
+the usual HTTP status. Some errors have another status.
 
 | error | status |
 | --- | --- |

@@ -196,34 +196,34 @@ export class ConfigurationError extends Error {
  * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = {
-  malformed: 'The text is not a token of this server: wrong characters, form or prefix.',
+  malformed: 'The text cannot be a token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature does not verify.',
   wrong_issuer: 'The token names another issuer.',
   wrong_type: 'The endpoint does not accept this kind of token.',
   not_yet_valid: 'The token is not valid yet.',
   no_record:
-    'Storage has no record of the token: never issued, expired and deleted, or deleted by a revocation.',
-  sub_missing: 'The token is about a user, but has no sub that is a text.',
+    'Storage has no record of the token. It was never issued, or its record was deleted after expiry or by a revocation.',
+  sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing:
-    'The record says that the token is bound by DPoP, but names no key: storage does not keep confirmation.',
-  differs_from_issued: 'A record with this identifier exists, but for another token.',
+    'The record says that the token is bound by DPoP, but names no key. The storage does not keep the member confirmation.',
+  differs_from_issued: 'A record with the token’s identifier exists, but its digest is that of another token.',
   expired: 'The stored expiry has passed.',
   expiry_unreadable: 'The stored expiry is not a number of seconds.',
   revoked: 'The token itself, its pair or its family was revoked.',
-  superseded: 'The refresh token was rotated; its successor is current.',
-  grant_revoked: 'The grant that the token belongs to was revoked.',
-  session_revoked: 'The session that the token belongs to has ended.',
-  subject_revoked: 'All tokens of the subject were revoked.',
-  subject_disabled: 'The subject is disabled or no longer exists.',
+  superseded: 'The refresh token was replaced by its successor (rotation).',
+  grant_revoked: 'The token’s grant was revoked.',
+  session_revoked: 'The session in which the token was issued has ended.',
+  subject_revoked: 'All tokens of the user were revoked.',
+  subject_disabled: 'The user is disabled or no longer exists.',
   client_revoked: 'All tokens of the client were revoked.',
   client_disabled: 'The client is disabled.',
   client_gone: 'The client that the token was issued to no longer exists.',
-  issued_before_cutoff: 'The token is older than the time before which all tokens were revoked.',
-  code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
+  issued_before_cutoff: 'The operator revoked all tokens that were issued before a given time, and the token is older.',
+  code_unknown: 'No authorization code with this value exists. It was never issued, or expired more than a day ago.',
   code_redeemed: 'The authorization code was redeemed.',
-  authorization_code: 'Authorization codes are not introspected.',
-  policy: 'The introspection policy hides this token from this caller.',
+  authorization_code: 'The text is an authorization code, which cannot be introspected.',
+  policy: 'The introspection policy does not allow this client to introspect the token.',
 } as const;
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;
@@ -246,13 +246,13 @@ export const REFUSAL_REASONS = {
   client_secret_wrong: 'The client secret is wrong.',
   client_secret_missing: 'A confidential client sent no secret.',
   client_secret_not_sealed:
-    'The client signs assertions with its secret, but only a hash is stored. To seal a new one, run grantd client rotate-secret ID.',
+    'The client signs assertions with its secret, but the server has only a hash of it. To store an encrypted secret, run grantd client rotate-secret ID.',
   client_secret_too_short: 'The client secret has fewer bytes than the algorithm of the assertion needs.',
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
   client_method_wrong: 'The client did not use its registered authentication method.',
   profile_method_refused:
-    'The profile of the server or the client does not allow this authentication method. Register another one.',
+    'The FAPI 2.0 profile of the server or the client does not allow this authentication method. Register another method.',
   client_keys_refused:
     'The server may not fetch the jwks_uri of the client, or its response is not a JWK set.',
   client_key_missing: 'The client has no key for the encryption that it is registered for.',
@@ -263,41 +263,41 @@ export const REFUSAL_REASONS = {
     'The algorithm of the client assertion is not allowed, in general or for this client.',
   assertion_not_supported:
     'The storage does not keep one-time identifiers, so it cannot support client assertions.',
-  assertion_key_unknown: 'No key of the client fits the assertion, or several do and it has no kid.',
+  assertion_key_unknown: 'No key of the client matches the assertion. Or several keys match, and the assertion has no kid.',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',
   assertion_subject_wrong: 'The iss or sub of the client assertion is not the client identifier.',
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
   assertion_expired: 'The client assertion has expired.',
   assertion_lives_too_long: 'The client assertion is valid for more than five minutes.',
   assertion_not_yet_valid:
-    'The client assertion is from the future. The clock of the client may be at most a minute ahead.',
+    'The client assertion is from the future. The client’s clock may be at most one minute ahead.',
   assertion_identifier_missing: 'The client assertion has no jti.',
   assertion_replayed: 'The client assertion was used before.',
   grant_not_allowed: 'The client is not registered for this grant.',
   grant_unknown: 'The server does not support this grant type.',
-  scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
+  scope_not_allowed: 'A scope is not registered for the client, or not part of the grant.',
   redirect_uri_exposed:
-    'The redirect URI is http and not on loopback, which the profile of server or client refuses.',
+    'The redirect URI is http and not on loopback. The FAPI 2.0 profile of the server or the client does not allow this.',
   response_mode_not_allowed:
-    'The response_mode is not one of the response_modes of the client, which its profile may limit.',
+    'The client may not use this response_mode. Its metadata member response_modes or its FAPI 2.0 profile excludes it.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client, or differs from the authorization request.',
   pkce_missing: 'The request contains no PKCE challenge or verifier.',
   pkce_unexpected: 'The request contains a PKCE verifier, but the authorization request had no challenge.',
   pkce_mismatch: 'The PKCE verifier does not match the challenge.',
-  token_foreign: 'The token belongs to another client.',
+  token_foreign: 'The token was issued to another client.',
   code_expired: 'The authorization code has expired.',
-  code_foreign: 'The authorization code belongs to another client.',
+  code_foreign: 'The authorization code was issued to another client.',
   code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
   refresh_token_inactive: 'The refresh token is not active.',
-  refresh_token_foreign: 'The refresh token belongs to another client.',
-  refresh_token_reused: 'A rotated refresh token was used after the grace period. Its family is revoked.',
-  issuance_overtaken: 'A revocation or disabling happened at the same time. Nothing was issued.',
+  refresh_token_foreign: 'The refresh token was issued to another client.',
+  refresh_token_reused: 'The client used a refresh token that it had already used, after the grace period (refreshGrace). All refresh and access tokens of its family are revoked.',
+  issuance_overtaken: 'The user, client, session or grant was revoked or disabled during the request. No token was issued.',
   consent_denied: 'The user denied the request.',
   sign_in_required: 'The request has prompt=none, but no user is signed in.',
   sign_in_too_old: 'The sign-in is older than the request allows.',
   consent_required: 'The request has prompt=none, but the user must consent.',
-  interaction_required: 'The request has prompt=none, but a page must be shown.',
+  interaction_required: 'The request has prompt=none, but needs a page.',
   account_selection_required: 'The request has prompt=none, but the user must choose an account.',
   acr_unmet: 'The sign-in does not have the authentication context class that the request requires.',
   person_not_allowed: 'The user may not use the client.',
@@ -307,11 +307,11 @@ export const REFUSAL_REASONS = {
   resource_not_allowed:
     'The client may not request this registered API. To allow it, run grantd client update ID --api URI.',
   resource_needed:
-    'The scopes belong to several APIs of the client. The request must name one with resource.',
+    'Several APIs of the client declare the scopes. The request must name one API with resource.',
   resource_withdrawn:
-    'Every resource of the grant is removed, disabled, or no longer allowed for the client.',
-  scope_outside_audience: 'A scope belongs to another API than the token.',
-  scope_withdrawn: 'Every scope of the grant was removed from the client or its APIs.',
+    'The grant has no API left: each one was removed or disabled, or the client may no longer use it.',
+  scope_outside_audience: 'A scope is declared by another API than the one that the token is for.',
+  scope_withdrawn: 'The grant has no scope left: each one was removed from the client or its APIs.',
   resource_not_granted: 'The requested resource is not part of the grant.',
   authorization_details_malformed:
     'The authorization_details are not a list of objects with a type, or exceed a limit.',
@@ -319,24 +319,24 @@ export const REFUSAL_REASONS = {
   authorization_details_not_allowed:
     'The client is not registered for this type of authorization details, or the type needs a user.',
   authorization_details_unfit:
-    'An authorization detail does not fit the schema of its type. The value names the type, and the part of the schema or the unknown member.',
+    'An authorization detail does not match the schema of its type. The logged value names the type, and the part of the schema or the unknown member.',
   authorization_details_location_refused:
-    'A location of authorization details is not a registered API, or not allowed for the client.',
+    'A location in the authorization details is not a registered API, or the client may not use this API.',
   authorization_details_not_granted: 'The authorization details are not part of the grant.',
   authorization_details_withdrawn:
-    'Every authorization detail of the grant is of a type or for an API that the client may no longer have.',
+    'The grant has no authorization detail left: the client may no longer use their types or APIs.',
   authorization_details_enrichment_unfit:
-    'The list that enrich of authorizationDetails returned is wrong, or approved details are for an API that the client may not use; the value names the types or APIs.',
+    'The function authorizationDetails.enrich returned a wrong list, or the approved details are for an API that the client may not use. The logged value names the types or APIs.',
   request_object_malformed: 'The request object is unreadable or unsigned.',
   request_object_wrong_key: 'No key of the client verifies the request object.',
   request_object_wrong_claims:
-    'The claims of the request object are wrong: another server or client, expired, or not a request.',
+    'The claims of the request object are wrong. It is for another server or from another client, has expired, or is no authorization request.',
   request_object_missing: 'The client must send a signed request object.',
   request_uri_not_allowed: 'The request_uri is neither registered for the client nor on an allowed host.',
   request_uri_unreachable: 'The document of the request_uri could not be fetched.',
   pushed_request_unknown:
-    'No pushed request has this request_uri: answered before, expired, or never pushed.',
-  pushed_request_foreign: 'The pushed request belongs to another client.',
+    'No pushed request has this request_uri. It was never pushed, was already used, or has expired.',
+  pushed_request_foreign: 'Another client pushed the request.',
   authorization_request_answered: 'The user has already answered this authorization request.',
   authorization_request_expired: 'The authorization request is more than a day old.',
   pushed_request_missing: 'The authorization request must be pushed.',
@@ -346,38 +346,38 @@ export const REFUSAL_REASONS = {
     'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
   token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
   client_certificate_missing:
-    'The client, or the code or token that it sent, needs a TLS client certificate, and the request has none.',
+    'The request has no TLS client certificate, but the client, code or token needs one.',
   client_certificate_wrong:
-    'The certificate of the TLS connection is another one than the code or token is bound to.',
+    'The code or token is bound to another certificate than that of the TLS connection.',
   client_certificates_off:
-    'The client authenticates or binds its tokens with a certificate, but the option clientCertificates does not allow this.',
+    'The client uses certificates to authenticate or to bind tokens, but the option clientCertificates is off.',
   client_certificate_unreadable: 'The certificate of the TLS connection is malformed.',
   client_certificate_untrusted:
-    'The client is registered for tls_client_auth, but nothing has verified the chain of its certificate.',
+    'The client is registered for tls_client_auth, but neither the server nor the proxy has verified the chain of its certificate.',
   client_certificate_foreign:
-    'The certificate of the TLS connection is not one that the client is registered for.',
-  confirmation_unknown: 'The access token is bound in a way (cnf) that the server does not know.',
+    'The client is registered for another certificate than that of the TLS connection.',
+  confirmation_unknown: 'The access token is bound by a method (cnf) that the server does not support.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:
     'The DPoP header is not one signed JWT of the type dpop+jwt, is too long, or lacks a claim.',
-  dpop_algorithm_refused: 'The algorithm of the DPoP proof is not allowed. See dpopAlgorithms.',
+  dpop_algorithm_refused: 'The option dpopAlgorithms does not allow the algorithm of the DPoP proof.',
   dpop_key_unfit:
     'The key in the DPoP proof is missing, private, too weak, or not for the algorithm of the proof.',
   dpop_signature_wrong: 'The signature of the DPoP proof does not verify.',
   dpop_method_wrong: 'The DPoP proof is for another HTTP method (htm).',
   dpop_url_wrong:
-    'The htu of the DPoP proof is not the public URL of the endpoint. The value is what the proof says.',
-  dpop_proof_expired: 'The DPoP proof is too old, or its exp has passed. See dpopProofLifetime.',
+    'The htu of the DPoP proof is not the public URL of the endpoint. The logged value is the proof’s htu.',
+  dpop_proof_expired: 'The DPoP proof is older than dpopProofLifetime, or its exp has passed.',
   dpop_proof_not_yet_valid:
-    'The DPoP proof is from the future. The clock of the client may be at most a minute ahead.',
+    'The DPoP proof is from the future. The client’s clock may be at most one minute ahead.',
   dpop_proof_replayed: 'The DPoP proof was used before.',
   dpop_nonce_missing:
-    'The DPoP proof has no nonce, which dpopNonces requires, or nonceSecret of an API. Clients repeat the request.',
-  dpop_nonce_wrong: 'The nonce of the DPoP proof is not from this server or API, or too old.',
+    'The DPoP proof has no nonce, but dpopNonces, or nonceSecret of an API, requires one. Client libraries repeat the request with a nonce.',
+  dpop_nonce_wrong: 'The nonce of the DPoP proof is too old, or not from this server or API.',
   dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
   proof_unexpected:
-    'The refresh token was just used without a DPoP proof or certificate, and its successor is not bound. The retry has one.',
-  dpop_key_wrong: 'The DPoP proof is by another key than the one that the code or token is bound to.',
+    'The client repeated a refresh request and added a DPoP proof or certificate. The first request had none, so the new tokens are not bound.',
+  dpop_key_wrong: 'The code or token is bound to another key than that of the DPoP proof.',
   dpop_not_supported: 'The client needs tokens that are bound to a key, but DPoP is off.',
   audience_wrong: 'The access token is for another API.',
   not_active: 'The authorization server reports that the access token is not active.',
@@ -388,21 +388,21 @@ export const REFUSAL_REASONS = {
   initial_access_token_used: 'The initial access token was for one client, which is already registered.',
   registration_token_wrong: 'No client with this identifier has this registration access token.',
   too_many_registered:
-    'The limit of self-registered clients is reached. Remove some, or raise registrationLimit.',
-  client_changed_meanwhile: 'The client was changed at the same time in each attempt to replace it.',
+    'The number of self-registered clients has reached registrationLimit. Remove some clients, or raise the limit.',
+  client_changed_meanwhile: 'Each time the server tried to replace the client’s registration, another request had just changed it.',
   redirect_uri_unfit:
     'The client may not register one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
-    'A field of the client metadata is wrong. The value names it and says what was expected.',
+    'A member of the client metadata is wrong. The logged value names the member and the expected value.',
   body_unreadable: 'The body is not a JSON object.',
-  oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
+  oidc_off: 'OpenID Connect is not configured, so the server has no UserInfo endpoint.',
   no_person: 'The access token has no user, or a user without claims.',
-  answer_not_authenticated: 'The caller asked for a JWT response without authentication (RFC 9701).',
+  answer_not_authenticated: 'The caller requested a JWT response, but did not authenticate (RFC 9701).',
   answer_algorithm_unsupported: 'The server does not sign with the algorithm that the response requires.',
   document_unavailable:
-    'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
+    'The server could not fetch a document of the client, such as its jwks_uri.',
   application_claim_unfit:
-    'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The value names the claim.',
+    'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The logged value names the claim.',
   storage_unavailable: 'Storage was not available, or the outcome of a write is unknown.',
   unexpected: 'Unexpected error. The log has its cause.',
 } as const;

@@ -38,7 +38,7 @@ const SWEEP_SECONDS = [0.01, 0.1, 1, 10, 60, 600];
 
 export const METRICS = {
   grantd_requests_total: counter(
-    'Requests that ended. The operation is the endpoint or page, or `other`; the status is `aborted` if the caller left; the result is `ok`, `inactive`, `ignored`, `refused`, `fault` or `aborted`; the reason is a reason code.',
+    'Completed requests. The operation is the endpoint or page, or `other`. The status is the HTTP status, or `aborted` if the client disconnected. The result is `ok`, `inactive`, `ignored`, `refused`, `fault` or `aborted`. The reason is a reason code.',
     ...['operation', 'client_id', 'status', 'result', 'reason'],
   ),
   http_server_request_duration_seconds: histogram(
@@ -51,11 +51,11 @@ export const METRICS = {
     ...['type', 'grant_type'],
   ),
   grantd_revocations_total: counter(
-    'What ended tokens: `request` at the revocation endpoint, the reuse of a refresh token (`refresh_token_reused`) or code (`authorization_code_reused`), `session_ended` or `consent_withdrawn`. Commands are not counted.',
+    'Revocations by cause: a request at the revocation endpoint (`request`), the reuse of a refresh token (`refresh_token_reused`) or code (`authorization_code_reused`), the end of a session (`session_ended`), or the user (`consent_withdrawn`). Revocations by commands are not counted.',
     'cause',
   ),
   grantd_sign_ins_total: counter(
-    'Attempts to sign in. The result is `signed_in` or the reason code of the refusal.',
+    'Sign-in attempts. The result is `signed_in` or the reason code of the failure.',
     'result',
   ),
   grantd_logout_deliveries_total: counter(
@@ -63,20 +63,20 @@ export const METRICS = {
     'result',
   ),
   grantd_errors_total: counter(
-    'Log lines of the level error or fatal, by event. Counted even if the log is off.',
+    'Log lines of the level error or fatal, by event. They count even if the log is off.',
     'event',
   ),
 
   grantd_ready: gauge(
     'min',
-    '1 if every process could answer requests and write at this scrape, otherwise 0.',
+    '1 if every process could read and write its database at this scrape, otherwise 0.',
   ),
   grantd_workers: gauge('sum', 'Processes that serve requests. The state is `wanted` or `ready`.', 'state'),
   grantd_worker_deaths_total: counter('Workers that died and were replaced.'),
 
   db_client_operation_duration_seconds: histogram(
     STORAGE_SECONDS,
-    'Seconds until storage answered, including the wait in queues and for connections. The error type is `fault` or empty.',
+    'Seconds of storage operations, including the wait in queues and for connections. The error type is `fault`, or empty after a success.',
     ...['db_system_name', 'db_operation_name', 'error_type'],
   ),
   db_client_connection_count: gauge(
@@ -91,16 +91,16 @@ export const METRICS = {
     'Lookups in the caches of the SQLite store. The result is `hit` or `miss`.',
     ...['cache', 'result'],
   ),
-  grantd_cache_entries: gauge('each', 'Entries of each cache, of which some may count twice.', 'cache'),
+  grantd_cache_entries: gauge('each', 'Entries of each cache. A few entries can count twice.', 'cache'),
 
   grantd_sweeps_total: counter('Deletions of expired rows. The result is `done` or `failed`.', 'result'),
   grantd_swept_rows_total: counter('Expired rows that were deleted.'),
-  grantd_sweep_duration_seconds: histogram(SWEEP_SECONDS, 'Seconds that a deletion of expired rows took.'),
+  grantd_sweep_duration_seconds: histogram(SWEEP_SECONDS, 'Duration in seconds of each deletion of expired rows.'),
   grantd_sweep_last_success_timestamp_seconds: gauge('max', 'Unix time of the last successful deletion.'),
 
   grantd_signing_key_age_seconds: gauge(
     'max',
-    'Seconds since the key that signs now was created, by its algorithm.',
+    'Seconds since the current signing key of each algorithm was created.',
     'alg',
   ),
   grantd_tls_certificate_remaining_seconds: gauge('min', 'Seconds until the TLS certificate expires.'),
@@ -115,7 +115,7 @@ export const METRICS = {
   ),
   v8js_gc_duration_seconds: histogram(
     PAUSE_SECONDS,
-    'Seconds of garbage collections. The type is `major`, `minor`, `incremental` or `weakcb`.',
+    'Duration in seconds of each garbage collection. The type is `major`, `minor`, `incremental` or `weakcb`.',
     'v8js_gc_type',
   ),
   v8js_memory_heap_used_bytes: gauge('each', 'Bytes of JavaScript objects.'),
