@@ -14,28 +14,28 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      'The server works before and after parsers such as `express.urlencoded()`. Forwarded errors go to `next`.',
+      "You can mount the server before or after parsers such as `express.urlencoded()`. With `errors: 'forward'`, errors go to `next`.",
     ],
   },
   {
     title: 'Fastify',
     files: ['hosts/fastify.ts'],
     notes: [
-      'Register the server on the application itself, not in a scope: it is a hook for requests without a route. It reads bodies itself, before any parser.',
+      'Register `mount(server)` on the application itself, not inside a plugin’s scope, because it is a hook for requests without a route. The hook reads bodies before any parser does.',
       'A route with a single operation (`handler`) needs a form parser such as `@fastify/formbody`.',
     ],
   },
   {
     title: 'Koa',
     files: ['hosts/koa.ts'],
-    notes: ['Forwarded errors are thrown.'],
+    notes: ["With `errors: 'forward'`, the middleware throws errors."],
   },
   {
     title: 'NestJS',
     files: ['hosts/nest.ts'],
     notes: [
-      'The code is the same on both platforms. A global prefix has no effect on the endpoints, because it applies to controllers. For a single operation in a controller, use `handler` with `@Req()` and `@Res()`.',
-      'Forwarded errors go to exception filters. An `OAuthError` is not an `HttpException`, so [answer it in a filter of your own](#forwarded-errors).',
+      'The code is the same on NestJS’s Express and Fastify platforms. A global prefix has no effect on the endpoints, because it applies only to controllers. To serve a single operation in a controller, use `handler` with `@Req()` and `@Res()`.',
+      "With `errors: 'forward'`, errors go to exception filters. An `OAuthError` is not an `HttpException`, so [send its response in your own filter](#forwarded-errors).",
     ],
   },
   {
@@ -46,13 +46,13 @@ const HOSTS: readonly Host[] = [
   {
     title: 'Hono',
     files: ['hosts/hono.ts'],
-    notes: ['The server also works after middleware that has called `parseBody`.'],
+    notes: ['You can also mount the server after middleware that calls `parseBody`.'],
   },
   {
     title: 'Hono on workerd',
     files: ['hono_on_workerd/worker.ts'],
     notes: [
-      'To bundle and serve the Worker, set `GRANTD_SECRET` in the environment, and run the commands in [worker.capnp](../examples/hono_on_workerd/worker.capnp) in its folder. On Cloudflare, make `GRANTD_SECRET` a secret of the Worker, and call `sweep(storage)` in the handler `scheduled`. The Worker does not need `nodejs_compat`. [Limits in a Worker](runtimes.md#limits-in-a-worker) lists what is different.',
+      'To bundle and serve the Worker, set `GRANTD_SECRET` in the environment. Then run the commands in [worker.capnp](../examples/hono_on_workerd/worker.capnp), in the folder of this file. On Cloudflare, make `GRANTD_SECRET` a secret of the Worker, and call `sweep(storage)` in the handler `scheduled`. The Worker does not need `nodejs_compat`. [Limits in a Worker](runtimes.md#limits-in-a-worker) lists what is different.',
     ],
   },
   {
@@ -60,22 +60,22 @@ const HOSTS: readonly Host[] = [
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
       'For development, run `npx next dev --hostname 127.0.0.1 examples/next_application`. For production, run `npx next build examples/next_application`, then `npx next start --hostname 127.0.0.1 examples/next_application`. The build loads the route, so it also needs `GRANTD_SECRET` and the database.',
-      "The route is at the top of `app`, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. Next.js removes the `basePath` of its configuration from the path. With the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`.",
+      "The route must be at the top of `app`, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. If your Next.js configuration has a `basePath`, Next.js removes it from the path of each request. With the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`.",
     ],
   },
   {
     title: 'h3',
     files: ['hosts/h3.ts'],
     notes: [
-      'h3 does not keep a body that it has read. If your code calls `readBody` first, pass the result with the option `body`. If the application itself is mounted below a path, set `strippedPath`.',
+      'h3 does not keep a body that it has read. If your code calls `readBody` before the server, pass the result in the option `body`. If the h3 application itself is mounted below a path, set `strippedPath`.',
     ],
   },
   {
     title: 'Fetch: Bun, Deno, Workers and others',
     files: ['hosts/fetch.ts'],
     notes: [
-      '`mount(server)` is a function from `Request` to `Response`. [Runtimes](runtimes.md) lists what works where.',
-      'Functions in the options also receive the further arguments that your runtime passes to the handler, such as the connection.',
+      '`mount(server)` returns a function from `Request` to `Response`. [Runtimes](runtimes.md) lists what works on each runtime.',
+      'Your runtime may pass more arguments to the handler, such as the connection. Functions in the options, such as `id`, receive these arguments too.',
     ],
   },
 ];
@@ -106,27 +106,31 @@ If your application only accepts tokens, [protect its routes](resource_servers.m
 
 | function | what it does |
 | --- | --- |
-| \`mount(server, options)\` | serves all endpoints and leaves other paths to your application |
-| \`handler(operation, options)\` | serves one operation, such as \`(request) => server.introspect(request)\`, or a page of your own that is written as such a function |
-| \`toHttpRequest\` | turns the framework's request into the server's request value |
-| \`sendResponse\` | sends a response value; in Hono, h3, Next.js and Fetch it returns a \`Response\` |
+| \`mount(server, options)\` | serves all endpoints, and passes requests for other paths to your application |
+| \`handler(operation, options)\` | serves one function from request to response, such as \`(request) => server.introspect(request)\`, or your own page |
+| \`toHttpRequest\` | converts the framework's request into the library's request value |
+| \`sendResponse\` | sends the library's response value. In Hono, h3, Next.js and Fetch, it returns a \`Response\` |
 
-- **Paths come from the issuer.** With the issuer \`https://app.example.com/auth\`, they begin with \`/auth\`. Mount the server at the root all the same, because metadata is at \`/.well-known/oauth-authorization-server/auth\`, outside \`/auth\`.
-- **Sign-in, consent and sign-out are your own pages.** [The library](library.md#sign-users-in-on-your-own-pages) explains which functions they call, and [an Express host](../examples/express_with_users/host.ts) shows the code. \`readForm(request)\` of \`@grantd/core\` reads the form of such a page.
-- **Expired rows stay until you call \`sweep(storage)\`.** The examples do so once a minute.
+When you mount the server, note the following:
+
+- **Paths begin with the issuer's path.** With the issuer \`https://app.example.com/auth\`, the endpoints are below \`/auth\`. Still mount the server at the root, because the metadata is outside \`/auth\`, at \`/.well-known/oauth-authorization-server/auth\`.
+- **You write the pages for sign-in, consent and sign-out.** [The library](library.md#sign-users-in-on-your-own-pages) explains which functions they call, and [an Express host](../examples/express_with_users/host.ts) shows the code. \`readForm(request)\` of \`@grantd/core\` reads the form of such a page.
+- **Expired rows stay until you call \`sweep(storage)\`.** The examples call it once a minute.
+
+The adapters have these options:
 
 | option | what it does |
 | --- | --- |
-| \`errors\` | \`'render'\` (default) answers errors; \`'forward'\` passes them to [the framework's error handling](#forwarded-errors) |
-| \`headers\` | function from the request to additional response headers |
-| \`id\` | function from the request to its identifier in events. Default on Node: \`request.id\` |
-| \`onFault\` | function that receives faults with status 500 or 503 outside the server's operations: a body that cannot be read, a response that cannot be sent, an error of your own operation. Default: the server's \`onEvent\` for \`mount\`, the console for \`handler\` |
+| \`errors\` | With \`'render'\` (default), the adapter sends error responses. With \`'forward'\`, it passes errors to [the framework's error handling](#forwarded-errors) |
+| \`headers\` | function that takes the request and returns additional response headers |
+| \`id\` | function that takes the request and returns its identifier for events. Default on Node: \`request.id\` |
+| \`onFault\` | function that receives faults outside the server's operations: a body that cannot be read, a response that cannot be sent, or an error of your own operation. Their status is 500 or 503. Default: the server's \`onEvent\` for \`mount\`, the console for \`handler\` |
 | \`strippedPath\` (\`mount\`) | the start of the path, such as \`/auth\`, if a proxy removes it |
-| \`body\` (Hono, h3, Next.js, Fetch) | function from the request to its body, as text or form, if your code has already read the body |
+| \`body\` (Hono, h3, Next.js, Fetch) | function that takes the request and returns its body, as text or form. Pass it if your code has already read the body |
 
 ## The server of the examples
 
-All hosts below import the server from [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts), except the Worker and the Next.js application. They listen on loopback only, because the secrets of their clients are public. TypeScript needs \`"allowImportingTsExtensions": true\` for imports such as \`./authorization_server.ts\`.
+All hosts below, except the Worker and the Next.js application, import the server from [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts). They listen on loopback only, because the secrets of their clients are public. TypeScript needs \`"allowImportingTsExtensions": true\` for imports such as \`./authorization_server.ts\`.
 
 ${code('hosts/authorization_server.ts')}
 
@@ -134,21 +138,21 @@ ${sections.join('\n\n')}
 
 ## Parsed forms
 
-If you can, mount the server before form parsers, so that it reads forms itself. If a parser runs first, the adapters for Express, Fastify, Koa, NestJS and \`node:http\` use what it leaves, in this order:
+If you can, mount the server before form parsers, so that it reads forms itself. If a parser runs first, the adapters for Express, Fastify, Koa, NestJS and \`node:http\` use the first of these values that exists:
 
-1. raw text or bytes in \`rawBody\`. Some parsers keep them: koa-bodyparser, NestJS with \`rawBody: true\`, and \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`;
-2. a \`body\` that is a text or a \`Buffer\`;
-3. a \`body\` that is an object, the parsed form. Each of its parameters must be a string, or an array of strings, which counts as a repeated parameter. Only \`resource\` may be repeated. Any other value is \`invalid_request\`.
+1. \`rawBody\`, with the raw text or bytes. Some parsers set it: koa-bodyparser, NestJS with \`rawBody: true\`, and \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`.
+2. \`body\`, if it is a string or a \`Buffer\`.
+3. \`body\`, if it is an object: the parsed form. Each parameter must be a string or an array of strings. An array counts as a repeated parameter, and only \`resource\` may be repeated. Any other value is \`invalid_request\`.
 
-Hono's adapter uses what Hono has kept. For h3, Next.js and Fetch, pass the body as your parser returned it, in the option \`body\`.
+The adapter for Hono uses the body that Hono has stored. For h3, Next.js and Fetch, pass the parser's result in the option \`body\`.
 
-The adapter cannot see what a parser hides. Some parsers keep only the last of several values, or stop after a thousand parameters. Some turn a parameter named \`[token]\` into \`token\`. If the server read the form itself, it would ignore \`[token]\` as an unknown parameter.
+Some parsers change a form, and the adapter cannot notice it. They keep only the last of several values, or stop after a thousand parameters, or turn a parameter named \`[token]\` into \`token\`. If the server reads the form itself, it ignores \`[token]\` as an unknown parameter.
 
 ## Forwarded errors
 
-With \`errors: 'forward'\`, your framework's error handling receives the errors. Those of the server's operations are an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`. **Send these \`headers\`.** They contain \`Cache-Control: no-store\`, the challenge and the CORS headers. Without them, clients do not learn how to authenticate, and caches may keep the response.
+With \`errors: 'forward'\`, your framework's error handling receives the errors. Each error of a server's operation is an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`. **Send these \`headers\`.** They contain \`Cache-Control: no-store\`, the \`WWW-Authenticate\` challenge and the CORS headers. Without them, clients do not learn how to authenticate, and caches may store the response.
 
-Express, Fastify, Koa and h3 send the status and headers of an error themselves. Hono, NestJS and Next.js send a bare 500. To send the response that \`'render'\` would send, call \`errorResponse\` of \`@grantd/core\` and the adapter's \`sendResponse\`:
+By default, Express, Fastify, Koa and h3 send the status and headers of an error, but Hono, NestJS and Next.js send 500 without these headers. To send the same response as with \`'render'\`, call \`errorResponse\` of \`@grantd/core\` and the adapter's \`sendResponse\`:
 
 | framework | error handler |
 | --- | --- |

@@ -211,7 +211,7 @@ const encryptedIf = (kind: EncryptedResponse) => ({
 /** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
 const METADATA_MEMBERS = {
   // RFC 7591 §2
-  redirect_uris: member(listOf(returnUri), 'URIs that receive the authorization response', {
+  redirect_uris: member(listOf(returnUri), 'URIs to which the browser carries the authorization response', {
     field: 'redirectUris',
     isUsual: true,
   }),
@@ -227,7 +227,9 @@ const METADATA_MEMBERS = {
     flag: 'grant',
     isUsual: true,
   }),
-  response_types: member(listOf(oneOf('code')), 'follows from the grants', { isDerived: true }),
+  response_types: member(listOf(oneOf('code')), 'response types; the server derives them from the grants', {
+    isDerived: true,
+  }),
   client_name: member(visible(200), 'the name that users see', {
     field: 'name',
     isLocalizable: true,
@@ -235,130 +237,170 @@ const METADATA_MEMBERS = {
     isUsual: true,
   }),
   client_uri: member(webUri, 'a page about the application', { isLocalizable: true }),
-  logo_uri: member(webUri, 'a logo, shown on pages on behalf of the client', {
+  logo_uri: member(webUri, 'a logo for pages that act for the client', {
     isLocalizable: true,
     isFetched: true,
     isUsual: true,
   }),
-  scope: member(scope, 'the scopes that the client may obtain', {
+  scope: member(scope, 'the scopes that the client may get', {
     field: 'scopes',
-    registeredInWords: 'every scope that is open to such clients',
+    registeredInWords: 'every scope that self-registered clients may get',
     isUsual: true,
   }),
   contacts: member(listOf(visible(200)), 'how to reach the people who run the client', {}),
-  policy_uri: member(webUri, 'its privacy policy', { isLocalizable: true }),
-  tos_uri: member(webUri, 'its terms of service', { isLocalizable: true }),
-  jwks_uri: member(webUri, 'URL of its public keys', { isFetched: true, isUsual: true }),
-  jwks: member(keySet, 'its public keys', { flag: 'jwks-file', isUsual: true }),
-  software_id: member(visible(200), 'identifies the software across its installations', {}),
+  policy_uri: member(webUri, 'URL of the client’s privacy policy', { isLocalizable: true }),
+  tos_uri: member(webUri, 'URL of the client’s terms of service', { isLocalizable: true }),
+  jwks_uri: member(webUri, 'URL of the client’s public keys', { isFetched: true, isUsual: true }),
+  jwks: member(keySet, 'the client’s public keys', { flag: 'jwks-file', isUsual: true }),
+  software_id: member(visible(200), 'identifier of the client software, the same for all installations', {}),
   software_version: member(visible(200), 'version of the software', {}),
 
   // OpenID Connect Dynamic Client Registration §2
-  application_type: member(oneOf('web', 'native'), 'web, or native on the device of a user', {
-    registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
-  }),
+  application_type: member(
+    oneOf('web', 'native'),
+    'web application, or native application on the user’s device',
+    {
+      registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
+    },
+  ),
   sector_identifier_uri: member(
     webUri,
-    'URL of a list with the redirect URIs of all clients that share pairwise subjects',
+    'URL of a list with the redirect URIs of all clients that get the same pairwise subject identifiers',
     { isFetched: true },
   ),
-  subject_type: member(oneOf('public', 'pairwise'), 'whether other clients know a user by the same sub', {
-    defaultInWords: 'public',
-  }),
-  id_token_signed_response_alg: member(serverSigning, 'algorithm that signs its ID tokens', {
+  subject_type: member(
+    oneOf('public', 'pairwise'),
+    'public: all clients get the same sub for a user; pairwise: the client gets its own sub (with sector_identifier_uri, all clients in that list)',
+    {
+      defaultInWords: 'public',
+    },
+  ),
+  id_token_signed_response_alg: member(serverSigning, 'algorithm that signs the client’s ID tokens', {
     field: 'idTokenAlgorithm',
     defaultInWords: 'the option idTokenAlgorithm',
     registeredInWords: 'RS256 if the server has it',
   }),
   id_token_encrypted_response_alg: member(
     keyManagement,
-    'key management that encrypts its ID tokens and logout tokens',
-    { defaultInWords: 'none: they are only signed', needsKeys: true },
+    'key management algorithm (JWE alg) that encrypts the client’s ID tokens and logout tokens',
+    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true },
   ),
   id_token_encrypted_response_enc: member(
     contentEncryption,
-    'content encryption of its ID tokens and logout tokens',
+    'content encryption algorithm (JWE enc) of the client’s ID tokens and logout tokens',
     encryptedIf('id_token'),
   ),
-  userinfo_signed_response_alg: member(serverSigning, 'algorithm that signs UserInfo for it', {
-    defaultInWords: 'none: UserInfo is plain JSON',
-  }),
-  userinfo_encrypted_response_alg: member(keyManagement, 'key management that encrypts UserInfo for it', {
-    needsKeys: true,
-  }),
+  userinfo_signed_response_alg: member(
+    serverSigning,
+    'algorithm that signs UserInfo responses for the client',
+    {
+      defaultInWords: 'none, so UserInfo is plain JSON',
+    },
+  ),
+  userinfo_encrypted_response_alg: member(
+    keyManagement,
+    'key management algorithm (JWE alg) that encrypts UserInfo responses for the client',
+    {
+      needsKeys: true,
+    },
+  ),
   userinfo_encrypted_response_enc: member(
     contentEncryption,
-    'content encryption of UserInfo',
+    'content encryption algorithm (JWE enc) of UserInfo responses for the client',
     encryptedIf('userinfo'),
   ),
-  request_object_signing_alg: member(clientSigning, 'algorithm that its request objects must have', {
-    defaultInWords: 'any that the server accepts',
-    needsKeys: true,
-  }),
-  token_endpoint_auth_signing_alg: member(assertionSigning, 'algorithm that its assertions must have', {
-    defaultInWords: 'any that the server accepts',
-    flag: 'auth-signing-alg',
-  }),
-  default_max_age: member(seconds(0, MAX_AGE_SECONDS), 'max_age of requests that have none', {}),
-  require_auth_time: member(trueOrFalse, 'whether its ID tokens carry auth_time', {
+  request_object_signing_alg: member(
+    clientSigning,
+    'algorithm with which the client must sign request objects',
+    {
+      defaultInWords: 'any that the server accepts',
+      needsKeys: true,
+    },
+  ),
+  token_endpoint_auth_signing_alg: member(
+    assertionSigning,
+    'algorithm with which the client must sign assertions',
+    {
+      defaultInWords: 'any that the server accepts',
+      flag: 'auth-signing-alg',
+    },
+  ),
+  default_max_age: member(
+    seconds(0, MAX_AGE_SECONDS),
+    'default for the parameter max_age of authorization requests',
+    {},
+  ),
+  require_auth_time: member(trueOrFalse, 'whether the client’s ID tokens contain auth_time', {
     defaultInWords: 'false',
   }),
-  default_acr_values: member(listOf(visible(200)), 'acr_values of requests that have none', {}),
-  initiate_login_uri: member(webUri, 'URL at which other sites can start a sign-in with it', {}),
-  request_uris: member(listOf(webUri), 'URLs from which the server may fetch its request objects', {
+  default_acr_values: member(
+    listOf(visible(200)),
+    'default for the parameter acr_values of authorization requests',
+    {},
+  ),
+  initiate_login_uri: member(webUri, 'URL of the client at which other sites can start a sign-in', {}),
+  request_uris: member(listOf(webUri), 'URLs from which the server may fetch the client’s request objects', {
     isFetched: true,
   }),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
   // RFC 9396 §10, RFC 9701 §6
-  require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
-    defaultInWords: 'false',
-  }),
-  require_signed_request_object: member(trueOrFalse, 'whether it must sign its requests', {
+  require_pushed_authorization_requests: member(
+    trueOrFalse,
+    'whether the client must push authorization requests',
+    {
+      defaultInWords: 'false',
+    },
+  ),
+  require_signed_request_object: member(trueOrFalse, 'whether the client must send signed request objects', {
     defaultInWords: 'false',
     needsKeys: true,
   }),
   dpop_bound_access_tokens: member(
     trueOrFalse,
-    'whether all its access tokens are bound to a key, so that it must send DPoP proofs (RFC 9449 section 5.2)',
+    'whether the client must send DPoP proofs, so that all its access tokens are bound to a key (RFC 9449 section 5.2)',
     { defaultInWords: 'false' },
   ),
   tls_client_auth_subject_dn: member(
     visible(MAX_URI_LENGTH),
-    'for tls_client_auth: subject of its certificate, as in CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
+    'for tls_client_auth: subject of the client’s certificate, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
     {},
   ),
-  tls_client_auth_san_dns: member(dnsName, 'for tls_client_auth: DNS name in its certificate', {}),
-  tls_client_auth_san_uri: member(resourceUri, 'for tls_client_auth: URI in its certificate', {}),
-  tls_client_auth_san_ip: member(ipAddress, 'for tls_client_auth: IP address in its certificate', {}),
+  tls_client_auth_san_dns: member(dnsName, 'for tls_client_auth: DNS name in the client’s certificate', {}),
+  tls_client_auth_san_uri: member(resourceUri, 'for tls_client_auth: URI in the client’s certificate', {}),
+  tls_client_auth_san_ip: member(
+    ipAddress,
+    'for tls_client_auth: IP address in the client’s certificate',
+    {},
+  ),
   tls_client_auth_san_email: member(
     emailAddress,
-    'for tls_client_auth: e-mail address in its certificate',
+    'for tls_client_auth: e-mail address in the client’s certificate',
     {},
   ),
   tls_client_certificate_bound_access_tokens: member(
     trueOrFalse,
-    'whether all its access tokens are bound to its TLS certificate, which it must present (RFC 8705 section 3.4)',
+    'whether the client must present its TLS certificate, so that all its access tokens are bound to it (RFC 8705 section 3.4)',
     { defaultInWords: 'false' },
   ),
   response_modes: member(
     listOf(responseMode),
-    'the response modes that it may use (FAPI 2.0 Message Signing section 5.3.3)',
+    'the response modes that the client may use (FAPI 2.0 Message Signing section 5.3.3)',
     { defaultInWords: 'all', flag: 'response-mode' },
   ),
   authorization_signed_response_alg: member(
     serverSigning,
-    'algorithm that signs its authorization responses, in the response modes that end with jwt',
-    { defaultInWords: 'RS256; with a profile, that of its ID tokens' },
+    'algorithm that signs authorization responses for the client, in the response modes that end with jwt',
+    { defaultInWords: 'RS256; with a FAPI 2.0 profile, the algorithm of the client’s ID tokens' },
   ),
   authorization_encrypted_response_alg: member(
     keyManagement,
-    'key management that encrypts its authorization responses, in the response modes that end with jwt',
-    { defaultInWords: 'none: they are only signed', needsKeys: true },
+    'key management algorithm (JWE alg) that encrypts authorization responses for the client, in the response modes that end with jwt',
+    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true },
   ),
   authorization_encrypted_response_enc: member(
     contentEncryption,
-    'content encryption of its authorization responses',
+    'content encryption algorithm (JWE enc) of authorization responses for the client',
     encryptedIf('authorization'),
   ),
   authorization_details_types: member(
@@ -366,17 +408,21 @@ const METADATA_MEMBERS = {
     'types of authorization details that the client may request (RFC 9396 section 10)',
     {},
   ),
-  introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
-    defaultInWords: 'RS256; with a profile, that of its ID tokens',
-  }),
+  introspection_signed_response_alg: member(
+    serverSigning,
+    'algorithm that signs introspection responses for the client',
+    {
+      defaultInWords: 'RS256; with a FAPI 2.0 profile, the algorithm of the client’s ID tokens',
+    },
+  ),
   introspection_encrypted_response_alg: member(
     keyManagement,
-    'key management that encrypts introspection for it',
+    'key management algorithm (JWE alg) that encrypts introspection responses for the client',
     { needsKeys: true },
   ),
   introspection_encrypted_response_enc: member(
     contentEncryption,
-    'content encryption of introspection',
+    'content encryption algorithm (JWE enc) of introspection responses for the client',
     encryptedIf('introspection'),
   ),
 
@@ -386,7 +432,7 @@ const METADATA_MEMBERS = {
   }),
   backchannel_logout_uri: member(
     webUriWithoutFragment,
-    'URL that receives a message for each session that ends',
+    'URL that receives a logout message for each session that ends',
     {
       isFetched: true,
       isUsual: true,
@@ -394,49 +440,53 @@ const METADATA_MEMBERS = {
   ),
   backchannel_logout_session_required: member(
     trueOrFalse,
-    'whether logout messages must name the session; they always do',
+    'whether logout messages must name the session; grantd’s messages always do',
     {},
   ),
 
   // This server's own
-  brand_color: member(color, 'colour of buttons on pages on behalf of the client', {}),
-  profile: operators(oneOf(...PROFILE_NAMES), 'the security profile that it must keep (docs/fapi.md)', {
-    defaultInWords: 'the option profile',
-  }),
+  brand_color: member(color, 'colour of buttons on pages that act for the client', {}),
+  profile: operators(
+    oneOf(...PROFILE_NAMES),
+    'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
+    {
+      defaultInWords: 'the option profile',
+    },
+  ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    'audience that its assertions may name: the issuer alone, or also the URL of the endpoint',
+    'audience that the client’s assertions may name: only the issuer, or also the URL of the endpoint',
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(
     trueOrFalse,
-    'whether it may leave out PKCE, which exposes it to code injection; only for confidential clients that cannot do PKCE',
+    'whether the client may omit PKCE, which exposes it to code injection; only for confidential clients without support for PKCE',
     { defaultInWords: 'false' },
   ),
   id_token_user_claims: operators(
     trueOrFalse,
-    'whether its ID tokens carry the user claims that the granted scopes permit, such as name and email',
+    'whether the client’s ID tokens contain the user claims that the granted scopes permit, such as name and email',
     { defaultInWords: 'false' },
   ),
   ignore_unknown_token_type_hint: operators(
     trueOrFalse,
-    'whether the server ignores a token_type_hint that it does not know, instead of refusing it (RFC 7009 section 2.2)',
+    'whether the server ignores an unknown token_type_hint of the client, instead of rejecting the request (RFC 7009 section 2.2)',
     { defaultInWords: 'false' },
   ),
   insecure_redirect_uris: operators(
     trueOrFalse,
-    'whether it may use http redirect URIs that are not on loopback, which exposes codes on the network: for development only',
+    'whether the client may use http redirect URIs that are not on loopback, which exposes codes on the network; for development only',
     { defaultInWords: 'false' },
   ),
   consent_required: operators(
     trueOrFalse,
-    'whether users are asked for consent; prompt=consent always asks',
+    'whether users see the consent page; with prompt=consent, they always see it',
     { defaultInWords: 'true', flag: 'consent' },
   ),
   allowed_groups: operators(
     listOf(visible(128), MAX_NAMES),
-    'groups whose members may use the client. The host decides by its option mayUseClient',
-    { defaultInWords: 'everyone may use it', flag: 'allow-group', isUsual: true },
+    'groups whose members may use the client; in the library, the option mayUseClient decides',
+    { defaultInWords: 'everyone may use the client', flag: 'allow-group', isUsual: true },
   ),
   resource: operators(resourceUri, 'URI of the API that this client is', {
     field: 'resource',
@@ -444,26 +494,34 @@ const METADATA_MEMBERS = {
   }),
   api_scopes: operators(
     listOf(apiScope, MAX_NAMES),
-    'the scopes that this API declares; only a token for it carries them',
+    'the scopes that this API declares; only tokens for this API contain them',
     { isUsual: true },
   ),
-  apis: operators(listOf(resourceUri, MAX_NAMES), 'URIs of the APIs that the client may ask for', {
-    isUsual: true,
-  }),
+  apis: operators(
+    listOf(resourceUri, MAX_NAMES),
+    'URIs of the APIs for which the client may request tokens',
+    {
+      isUsual: true,
+    },
+  ),
   set_by_operator: operators(
     listOf(visible(200), MAX_NAMES),
-    'settings that a self-registered client cannot change; client update adds the settings that it changes',
+    'members that a self-registered client cannot change; grantd client update adds the members that it changes',
     {},
   ),
-  access_token_format: operators(oneOf(...TOKEN_FORMATS), 'format of its access tokens', {
+  access_token_format: operators(oneOf(...TOKEN_FORMATS), 'format of the client’s access tokens', {
     field: 'accessTokenFormat',
     defaultInWords: 'the option accessTokenFormat',
   }),
-  access_token_signed_response_alg: operators(serverSigning, 'algorithm that signs its access tokens', {
-    field: 'accessTokenAlgorithm',
-    defaultInWords: 'the option accessTokenAlgorithm',
-  }),
-  rotate_refresh_tokens: operators(trueOrFalse, 'whether its refresh tokens are replaced when used', {
+  access_token_signed_response_alg: operators(
+    serverSigning,
+    'algorithm that signs the client’s access tokens',
+    {
+      field: 'accessTokenAlgorithm',
+      defaultInWords: 'the option accessTokenAlgorithm',
+    },
+  ),
+  rotate_refresh_tokens: operators(trueOrFalse, 'whether each refresh replaces the client’s refresh token', {
     field: 'rotateRefreshTokens',
     defaultInWords: 'true',
   }),
