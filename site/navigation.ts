@@ -83,7 +83,10 @@ export const PARTS: readonly Part[] = [
     title: 'Explanations',
     pages: [
       { path: 'SECURITY.md', to: 'see which attackers grantd stops, and how' },
-      { path: 'docs/reliability.md', to: 'see what grantd guarantees through crashes and failovers, and how we test it' },
+      {
+        path: 'docs/reliability.md',
+        to: 'see what grantd guarantees through crashes and failovers, and how we test it',
+      },
       { path: 'docs/performance.md', to: 'see how fast grantd is on one core, and what to tune' },
       { path: 'docs/scale.md', to: 'plan for millions of users' },
       { path: 'GLOSSARY.md', to: 'look up a term' },

@@ -207,7 +207,8 @@ export const INACTIVE_REASONS = {
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing:
     'The record says that the token is bound by DPoP, but names no key. The storage does not keep the member confirmation.',
-  differs_from_issued: 'A record with the token’s identifier exists, but its digest is that of another token.',
+  differs_from_issued:
+    'A record with the token’s identifier exists, but its digest is that of another token.',
   expired: 'The stored expiry has passed.',
   expiry_unreadable: 'The stored expiry is not a number of seconds.',
   revoked: 'The token itself, its pair or its family was revoked.',
@@ -219,8 +220,10 @@ export const INACTIVE_REASONS = {
   client_revoked: 'All tokens of the client were revoked.',
   client_disabled: 'The client is disabled.',
   client_gone: 'The client that the token was issued to no longer exists.',
-  issued_before_cutoff: 'The operator revoked all tokens that were issued before a given time, and the token is older.',
-  code_unknown: 'No authorization code with this value exists. It was never issued, or expired more than a day ago.',
+  issued_before_cutoff:
+    'The operator revoked all tokens that were issued before a given time, and the token is older.',
+  code_unknown:
+    'No authorization code with this value exists. It was never issued, or expired more than a day ago.',
   code_redeemed: 'The authorization code was redeemed.',
   authorization_code: 'The text is an authorization code, which cannot be introspected.',
   policy: 'The introspection policy does not allow this client to introspect the token.',
@@ -263,7 +266,8 @@ export const REFUSAL_REASONS = {
     'The algorithm of the client assertion is not allowed, in general or for this client.',
   assertion_not_supported:
     'The storage does not keep one-time identifiers, so it cannot support client assertions.',
-  assertion_key_unknown: 'No key of the client matches the assertion. Or several keys match, and the assertion has no kid.',
+  assertion_key_unknown:
+    'No key of the client matches the assertion. Or several keys match, and the assertion has no kid.',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',
   assertion_subject_wrong: 'The iss or sub of the client assertion is not the client identifier.',
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
@@ -291,8 +295,10 @@ export const REFUSAL_REASONS = {
   code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
   refresh_token_inactive: 'The refresh token is not active.',
   refresh_token_foreign: 'The refresh token was issued to another client.',
-  refresh_token_reused: 'The client used a refresh token that it had already used, after the grace period (refreshGrace). All refresh and access tokens of its family are revoked.',
-  issuance_overtaken: 'The user, client, session or grant was revoked or disabled during the request. No token was issued.',
+  refresh_token_reused:
+    'A refresh token was used a second time, after the grace period (refreshGrace). All refresh and access tokens of its family are revoked.',
+  issuance_overtaken:
+    'The user, client, session or grant was revoked or disabled during the request. No token was issued.',
   consent_denied: 'The user denied the request.',
   sign_in_required: 'The request has prompt=none, but no user is signed in.',
   sign_in_too_old: 'The sign-in is older than the request allows.',
@@ -389,7 +395,8 @@ export const REFUSAL_REASONS = {
   registration_token_wrong: 'No client with this identifier has this registration access token.',
   too_many_registered:
     'The number of self-registered clients has reached registrationLimit. Remove some clients, or raise the limit.',
-  client_changed_meanwhile: 'Each time the server tried to replace the client’s registration, another request had just changed it.',
+  client_changed_meanwhile:
+    'Each time the server tried to replace the client’s registration, another request had just changed it.',
   redirect_uri_unfit:
     'The client may not register one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
@@ -399,8 +406,7 @@ export const REFUSAL_REASONS = {
   no_person: 'The access token has no user, or a user without claims.',
   answer_not_authenticated: 'The caller requested a JWT response, but did not authenticate (RFC 9701).',
   answer_algorithm_unsupported: 'The server does not sign with the algorithm that the response requires.',
-  document_unavailable:
-    'The server could not fetch a document of the client, such as its jwks_uri.',
+  document_unavailable: 'The server could not fetch a document of the client, such as its jwks_uri.',
   application_claim_unfit:
     'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The logged value names the claim.',
   storage_unavailable: 'Storage was not available, or the outcome of a write is unknown.',

@@ -302,7 +302,8 @@ export const PAGE_REASONS = {
   person_disabled: 'The user is disabled.',
   password_expired: 'The password has expired in the directory, or the user must change it there first.',
   directory_entry_ambiguous: 'The option ldapFilter matches several entries of the directory.',
-  directory_entry_limited: 'There were too many wrong passwords from one IP address for this entry of the directory, counted over all its names.',
+  directory_entry_limited:
+    'There were too many wrong passwords from one IP address for this entry of the directory, counted over all its names.',
   directory_entry_missing: 'The directory no longer has the user’s entry, or ldapFilter does not match it.',
   directory_name_taken: 'Another user has the username of this directory entry.',
   directory_name_refused: 'The server does not allow the username of this directory entry.',
@@ -316,7 +317,8 @@ export const PAGE_REASONS = {
   passkey_challenge_used: 'The passkey’s challenge was already used.',
   passkey_unknown: 'No user has this passkey, or it was removed.',
   passkey_foreign: 'Another user has this passkey.',
-  passkey_wrong: 'The passkey’s response is not valid: its origin, RP ID, signature or user verification is wrong.',
+  passkey_wrong:
+    'The passkey’s response is not valid: its origin, RP ID, signature or user verification is wrong.',
   passkey_counter_wrong: 'The passkey’s signature counter did not grow, so it may be a copy.',
   passkeys_too_many: 'The user has the maximum number of passkeys.',
   code_wrong: 'The code of the authenticator app is wrong.',
@@ -325,7 +327,8 @@ export const PAGE_REASONS = {
   totp_offer_wrong: 'The secret of the authenticator app was not made for this user.',
   recovery_code_wrong: 'The recovery code is wrong or was already used.',
   too_many_codes: 'There were too many wrong codes for this user.',
-  sign_in_too_old: 'To change passkeys, codes or links, the user must have signed in during the last ten minutes.',
+  sign_in_too_old:
+    'To change passkeys, codes or links, the user must have signed in during the last ten minutes.',
   request_expired: 'The request has expired, or this server did not start it.',
   request_too_long: 'The request is too long for a page URL.',
   client_not_allowed: 'The client is for groups that the user is not in.',
@@ -343,14 +346,16 @@ export const PAGE_REASONS = {
   too_many_mails: 'Too many emails were requested for this address, or from one IP address.',
   provider_unavailable: 'The identity provider did not respond, or reported that it is not available.',
   provider_denied: 'The identity provider did not sign the user in, or the user did not consent there.',
-  provider_code_refused: 'The identity provider rejected the authorization code, for example because it was used before.',
+  provider_code_refused:
+    'The identity provider rejected the authorization code, for example because it was used before.',
   provider_answer_invalid:
     'The response of the identity provider is not valid: its issuer, nonce or signature is wrong, for example.',
   provider_sign_in_old:
     'The user had to sign in again at the identity provider, but auth_time in the provider’s ID token does not show that they did.',
   provider_answer_foreign:
     'This browser did not start the sign-in at the identity provider, or the provider’s response was already used.',
-  provider_not_linked: 'No user is linked with the identity at the provider, and create_users does not allow a new user.',
+  provider_not_linked:
+    'No user is linked with the identity at the provider, and create_users does not allow a new user.',
   provider_linked_elsewhere: 'The identity at the provider is linked with another user.',
   provider_needed: 'The link with the provider is the user’s only way to sign in.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',

@@ -95,7 +95,10 @@ export const METRICS = {
 
   grantd_sweeps_total: counter('Deletions of expired rows. The result is `done` or `failed`.', 'result'),
   grantd_swept_rows_total: counter('Expired rows that were deleted.'),
-  grantd_sweep_duration_seconds: histogram(SWEEP_SECONDS, 'Duration in seconds of each deletion of expired rows.'),
+  grantd_sweep_duration_seconds: histogram(
+    SWEEP_SECONDS,
+    'Duration in seconds of each deletion of expired rows.',
+  ),
   grantd_sweep_last_success_timestamp_seconds: gauge('max', 'Unix time of the last successful deletion.'),
 
   grantd_signing_key_age_seconds: gauge(
