@@ -248,17 +248,17 @@ const METADATA_MEMBERS = {
     isUsual: true,
   }),
   contacts: member(listOf(visible(200)), 'how to reach the people who run the client', {}),
-  policy_uri: member(webUri, 'URL of the client’s privacy policy', { isLocalizable: true }),
-  tos_uri: member(webUri, 'URL of the client’s terms of service', { isLocalizable: true }),
-  jwks_uri: member(webUri, 'URL of the client’s public keys', { isFetched: true, isUsual: true }),
-  jwks: member(keySet, 'the client’s public keys', { flag: 'jwks-file', isUsual: true }),
+  policy_uri: member(webUri, "URL of the client's privacy policy", { isLocalizable: true }),
+  tos_uri: member(webUri, "URL of the client's terms of service", { isLocalizable: true }),
+  jwks_uri: member(webUri, "URL of the client's public keys", { isFetched: true, isUsual: true }),
+  jwks: member(keySet, "the client's public keys", { flag: 'jwks-file', isUsual: true }),
   software_id: member(visible(200), 'identifier of the client software, the same for all installations', {}),
   software_version: member(visible(200), 'version of the software', {}),
 
   // OpenID Connect Dynamic Client Registration §2
   application_type: member(
     oneOf('web', 'native'),
-    'web application, or native application on the user’s device',
+    "web application, or native application on the user's device",
     {
       registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
     },
@@ -275,19 +275,19 @@ const METADATA_MEMBERS = {
       defaultInWords: 'public',
     },
   ),
-  id_token_signed_response_alg: member(serverSigning, 'algorithm that signs the client’s ID tokens', {
+  id_token_signed_response_alg: member(serverSigning, "algorithm that signs the client's ID tokens", {
     field: 'idTokenAlgorithm',
     defaultInWords: 'the option idTokenAlgorithm',
     registeredInWords: 'RS256 if the server has it',
   }),
   id_token_encrypted_response_alg: member(
     keyManagement,
-    'key management algorithm (JWE alg) that encrypts the client’s ID tokens and logout tokens',
+    "key management algorithm (JWE alg) that encrypts the client's ID tokens and logout tokens",
     { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true },
   ),
   id_token_encrypted_response_enc: member(
     contentEncryption,
-    'content encryption algorithm (JWE enc) of the client’s ID tokens and logout tokens',
+    "content encryption algorithm (JWE enc) of the client's ID tokens and logout tokens",
     encryptedIf('id_token'),
   ),
   userinfo_signed_response_alg: member(
@@ -330,7 +330,7 @@ const METADATA_MEMBERS = {
     'default for the parameter max_age of authorization requests',
     {},
   ),
-  require_auth_time: member(trueOrFalse, 'whether the client’s ID tokens contain auth_time', {
+  require_auth_time: member(trueOrFalse, "whether the client's ID tokens contain auth_time", {
     defaultInWords: 'false',
   }),
   default_acr_values: member(
@@ -339,7 +339,7 @@ const METADATA_MEMBERS = {
     {},
   ),
   initiate_login_uri: member(webUri, 'URL of the client at which other sites can start a sign-in', {}),
-  request_uris: member(listOf(webUri), 'URLs from which the server may fetch the client’s request objects', {
+  request_uris: member(listOf(webUri), "URLs from which the server may fetch the client's request objects", {
     isFetched: true,
   }),
 
@@ -363,19 +363,19 @@ const METADATA_MEMBERS = {
   ),
   tls_client_auth_subject_dn: member(
     visible(MAX_URI_LENGTH),
-    'for tls_client_auth: subject of the client’s certificate, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
+    "for tls_client_auth: subject of the client's certificate, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)",
     {},
   ),
-  tls_client_auth_san_dns: member(dnsName, 'for tls_client_auth: DNS name in the client’s certificate', {}),
-  tls_client_auth_san_uri: member(resourceUri, 'for tls_client_auth: URI in the client’s certificate', {}),
+  tls_client_auth_san_dns: member(dnsName, "for tls_client_auth: DNS name in the client's certificate", {}),
+  tls_client_auth_san_uri: member(resourceUri, "for tls_client_auth: URI in the client's certificate", {}),
   tls_client_auth_san_ip: member(
     ipAddress,
-    'for tls_client_auth: IP address in the client’s certificate',
+    "for tls_client_auth: IP address in the client's certificate",
     {},
   ),
   tls_client_auth_san_email: member(
     emailAddress,
-    'for tls_client_auth: e-mail address in the client’s certificate',
+    "for tls_client_auth: e-mail address in the client's certificate",
     {},
   ),
   tls_client_certificate_bound_access_tokens: member(
@@ -391,7 +391,7 @@ const METADATA_MEMBERS = {
   authorization_signed_response_alg: member(
     serverSigning,
     'algorithm that signs authorization responses for the client, in the response modes that end with jwt',
-    { defaultInWords: 'RS256; with a FAPI 2.0 profile, the algorithm of the client’s ID tokens' },
+    { defaultInWords: "RS256; with a FAPI 2.0 profile, the algorithm of the client's ID tokens" },
   ),
   authorization_encrypted_response_alg: member(
     keyManagement,
@@ -412,7 +412,7 @@ const METADATA_MEMBERS = {
     serverSigning,
     'algorithm that signs introspection responses for the client',
     {
-      defaultInWords: 'RS256; with a FAPI 2.0 profile, the algorithm of the client’s ID tokens',
+      defaultInWords: "RS256; with a FAPI 2.0 profile, the algorithm of the client's ID tokens",
     },
   ),
   introspection_encrypted_response_alg: member(
@@ -440,7 +440,7 @@ const METADATA_MEMBERS = {
   ),
   backchannel_logout_session_required: member(
     trueOrFalse,
-    'whether logout messages must name the session; grantd’s messages always do',
+    "whether logout messages must name the session; grantd's messages always do",
     {},
   ),
 
@@ -455,7 +455,7 @@ const METADATA_MEMBERS = {
   ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    'audience that the client’s assertions may name: only the issuer, or also the URL of the endpoint',
+    "audience that the client's assertions may name: only the issuer, or also the URL of the endpoint",
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(
@@ -465,7 +465,7 @@ const METADATA_MEMBERS = {
   ),
   id_token_user_claims: operators(
     trueOrFalse,
-    'whether the client’s ID tokens contain the user claims that the granted scopes permit, such as name and email',
+    "whether the client's ID tokens contain the user claims that the granted scopes permit, such as name and email",
     { defaultInWords: 'false' },
   ),
   ignore_unknown_token_type_hint: operators(
@@ -509,19 +509,19 @@ const METADATA_MEMBERS = {
     'members that a self-registered client cannot change; grantd client update adds the members that it changes',
     {},
   ),
-  access_token_format: operators(oneOf(...TOKEN_FORMATS), 'format of the client’s access tokens', {
+  access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {
     field: 'accessTokenFormat',
     defaultInWords: 'the option accessTokenFormat',
   }),
   access_token_signed_response_alg: operators(
     serverSigning,
-    'algorithm that signs the client’s access tokens',
+    "algorithm that signs the client's access tokens",
     {
       field: 'accessTokenAlgorithm',
       defaultInWords: 'the option accessTokenAlgorithm',
     },
   ),
-  rotate_refresh_tokens: operators(trueOrFalse, 'whether each refresh replaces the client’s refresh token', {
+  rotate_refresh_tokens: operators(trueOrFalse, "whether each refresh replaces the client's refresh token", {
     field: 'rotateRefreshTokens',
     defaultInWords: 'true',
   }),
