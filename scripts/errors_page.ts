@@ -57,7 +57,7 @@ export function errorsPage(): string {
 
 Find out what the \`error_description\` of a response means. Look up the \`error\`, then the description. The table shows the
 [reason codes](reason_codes.md) that can be behind the description. A response contains no reason code, because the code can
-tell more than a client may know. The server's log contains it. “See the log” means that many reason codes are possible.
+tell more than a client may know. The server's log contains it.
 
 In a description, … stands for a part that differs, such as the name of a parameter. Descriptions can change in a new
 version, so programs must use only the \`error\`.
@@ -74,7 +74,7 @@ function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([description, reasons]) => {
       const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
-      return `| ${description} | ${causes.join('<br>') || 'see the log'} |`;
+      return `| ${description} | ${causes.join('<br>') || 'several: see the log'} |`;
     });
   return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
 }

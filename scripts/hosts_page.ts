@@ -113,7 +113,7 @@ If your application only accepts tokens, [protect its routes](resource_servers.m
 
 When you mount the server, note the following:
 
-- **Paths begin with the issuer's path.** With the issuer \`https://app.example.com/auth\`, the endpoints are below \`/auth\`. Still mount the server at the root, because the metadata is outside \`/auth\`, at \`/.well-known/oauth-authorization-server/auth\`.
+- **Paths begin with the issuer's path.** With the issuer \`https://app.example.com/auth\`, the endpoints are below \`/auth\`. Nevertheless, mount the server at the root, because the metadata is outside \`/auth\`, at \`/.well-known/oauth-authorization-server/auth\`.
 - **You write the pages for sign-in, consent and sign-out.** [The library](library.md#sign-users-in-on-your-own-pages) explains which functions they call, and [an Express host](../examples/express_with_users/host.ts) shows the code. \`readForm(request)\` of \`@grantd/core\` reads the form of such a page.
 - **Expired rows stay until you call \`sweep(storage)\`.** The examples call it once a minute.
 

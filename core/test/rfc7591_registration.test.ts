@@ -480,7 +480,8 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     async (world) => {
       const before = (await world.storage.clients.list()).length;
       const uri = 'expected a web URL without credentials, at most 2000 characters';
-      const keys = 'expected a JWK set of at most 32 public keys, one of RSA, EC or OKP among them';
+      const keys =
+        'expected a JWK set of at most 32 public keys, at least one of them of the type RSA, EC or OKP';
       const text = 'expected visible characters, at most 200';
       const jwk = await publicJwk();
       for (const [members, member, problem] of [

@@ -149,7 +149,7 @@ function listOf<T>(each: Kind<T>, most = MAX_LIST_LENGTH): MetadataKind<readonly
 
 /** A JWK set (RFC 7517 §5). Registration also checks that its keys are public and of a supported type. */
 const keySet: Kind<{ readonly keys: readonly JWK[] }> = {
-  expected: `a JWK set of at most ${MOST_KEYS} public keys, one of RSA, EC or OKP among them`,
+  expected: `a JWK set of at most ${MOST_KEYS} public keys, at least one of them of the type RSA, EC or OKP`,
   type: 'object',
   placeholder: 'FILE',
   fromText: () => undefined,
