@@ -74,7 +74,7 @@ function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([description, reasons]) => {
       const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
-      return `| ${description} | ${causes.join('<br>') || 'several: see the log'} |`;
+      return `| ${description} | ${causes.join('<br>') || 'see the reason code in the log'} |`;
     });
   return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
 }

@@ -130,7 +130,7 @@ function reasonCodes(): string {
   const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
   return `# Reason codes
 
-Find out why a token is inactive, why an endpoint rejected a request, or why a page did. Reason codes do not change between
+Find out why a token is inactive, or why an endpoint or a page rejected a request. Reason codes do not change between
 versions. They appear in the log, in the events that \`onEvent\` receives, and in the output of \`grantd token explain\`.
 Responses contain only [error codes](#error-codes-in-responses).
 

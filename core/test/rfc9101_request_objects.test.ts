@@ -216,10 +216,13 @@ test('§6.2 the wrong key, another client’s key, and a key inside the object a
     [await signedWith(privateKey, { kid: 'key of signer', jwk }), WRONG_SIGNATURE],
     [await signedWith(privateKey, { jwk }), WRONG_SIGNATURE],
     [await signedWith(other.privateKey, { kid: 'key of signer' }), WRONG_SIGNATURE],
-    [await signedWith(other.privateKey, { kid: 'key of other' }), invalid('the client has no such key')],
+    [
+      await signedWith(other.privateKey, { kid: 'key of other' }),
+      invalid('the client has no key that matches the request object'),
+    ],
     [
       await signedWith(privateKey, { kid: 'unknown', jku: 'https://evil.example/jwks' }),
-      invalid('the client has no such key'),
+      invalid('the client has no key that matches the request object'),
     ],
   ] as const) {
     assert.deepEqual(await refusedObject(stage, request), response);
@@ -227,7 +230,7 @@ test('§6.2 the wrong key, another client’s key, and a key inside the object a
   assert.equal(stage.world.lastReason, 'request_object_wrong_key');
   const keyless = { ...OUTSIDE, client_id: 'web' };
   const response = await refusalOf(stage.world, { request: await stage.sign({ ...USUAL }) }, keyless);
-  assert.deepEqual(response, invalid('the client has no such key'));
+  assert.deepEqual(response, invalid('the client has no key that matches the request object'));
 });
 
 test('§6.2 the client’s own choice of an algorithm is the only one', async (t) => {
@@ -347,7 +350,7 @@ test('§5 client and response_type outside are those inside', async (t) => {
   const response = await refusalOf(stage.world, { response_type: 'token', request }, OUTSIDE);
   assert.deepEqual(response, invalid('the response_type differs from the one in the request object'));
   const asOther = await refusalOf(stage.world, { client_id: 'web', request }, OUTSIDE);
-  assert.deepEqual(asOther, invalid('the client has no such key'));
+  assert.deepEqual(asOther, invalid('the client has no key that matches the request object'));
   const nobody = await refusalOf(stage.world, { client_id: undefined, request }, OUTSIDE);
   assert.deepEqual(nobody, shown('invalid_request', 'the parameter client_id is missing'));
 });

@@ -154,7 +154,7 @@ const NOT_GRANTED = refused(
 );
 const OTHER_RESOURCE = refused(
   'invalid_authorization_details',
-  'the authorization_details do not belong to the resource',
+  'the authorization_details are for another resource',
 );
 const WITHDRAWN = refused('invalid_authorization_details', 'no authorization_details of the grant are left');
 /** Of an approval that its host cannot give. */

@@ -52,9 +52,9 @@ function tokenIn(tokens: { readonly access_token: string }): readonly [aud: unkn
   return [aud, scope];
 }
 
-const OUTSIDE = refused('invalid_scope', 'a scope does not belong to the resource');
+const OUTSIDE = refused('invalid_scope', 'a scope is for another resource');
 const NOT_ALLOWED = refused('invalid_target', 'a resource is not registered, or not for this client');
-const AMBIGUOUS = refused('invalid_target', 'the scopes belong to several resources: send resource');
+const AMBIGUOUS = refused('invalid_target', 'several resources declare the scopes: send resource');
 const NO_SCOPE = refused('invalid_scope', 'no scope of the grant is left');
 const NO_RESOURCE = refused('invalid_target', 'no resource of the grant is left');
 
@@ -210,7 +210,7 @@ test('§2.3 implicit choices of a request are stored explicitly, and stay unchan
   });
   assert.deepEqual(
     await refusalOf(world, { client_id: 'app', scope: 'pay' }),
-    redirected('invalid_scope', 'a scope does not belong to the resource'),
+    redirected('invalid_scope', 'a scope is for another resource'),
   );
 });
 
@@ -227,7 +227,7 @@ test('§2.3 one resource of a grant gives the scopes that it declares', async (t
   const machine = await grantTo(world, 'app', { request: { resource: [BANK, MAIL], scope: 'pay' } });
   assert.deepEqual(
     await refresh(world, machine.refresh_token, { resource: MAIL }),
-    refused('invalid_scope', 'no scope of the grant belongs to the resource'),
+    refused('invalid_scope', 'the grant has no scope for the resource'),
   );
 });
 
@@ -263,12 +263,12 @@ test('findings A5 §2.3 an operator issues no token beyond the registration of t
   assert.deepEqual(tokenIn({ access_token: token.accessToken }), [BANK, 'read']);
   assert.deepEqual(tokenIn(issued(await refresh(world, token.refreshToken))), [BANK, 'read']);
   for (const [order, message] of [
-    [{ resources: [BANK], scopes: ['write'] }, 'a scope does not belong to the resource: write'],
+    [{ resources: [BANK], scopes: ['write'] }, 'a scope is for another resource: write'],
     [
       { resources: ['https://other.example'] },
       'a resource is not registered, or not for this client: https://other.example',
     ],
-    [{ scopes: ['read'] }, 'the scopes belong to several resources: send resource: read'],
+    [{ scopes: ['read'] }, 'several resources declare the scopes: send resource: read'],
     [{ scopes: ['admin'] }, 'the client app has no scope admin'],
   ] as const)
     await assert.rejects(issue(order), { name: 'OperatorIssueError', message });

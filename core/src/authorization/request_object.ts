@@ -120,7 +120,7 @@ async function verifiedClaims(
   keyId: string | undefined,
 ): Promise<Claims> {
   const key = await keyOf(clientKeys, client, algorithm, keyId);
-  if (key === undefined) throw invalid('the client has no such key', 'wrong_key');
+  if (key === undefined) throw invalid('the client has no key that matches the request object', 'wrong_key');
   const payload = await verifiedPayload(jwt, key, algorithm);
   if (payload === undefined) throw invalid('the signature of the request object is wrong', 'wrong_key');
   const claims = parseClaims(payload);

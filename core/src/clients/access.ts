@@ -89,7 +89,7 @@ export async function accessFor(
     ? audiences.requireUnderstood(scopes, chosen)
     : audiences.understood(scopes, chosen);
   if (scopes.length > 0 && fitting.length === 0)
-    throw refusedScope('no scope of the client belongs to the resource', formatScope(scopes));
+    throw refusedScope('the client has no scope for the resource', formatScope(scopes));
   return {
     scopes: fitting,
     ...(chosen !== undefined && { resources: chosen }),
@@ -191,7 +191,7 @@ export async function remainingAccess(
           ? audiences.understood(named, chosen)
           : audiences.requireUnderstood(named, chosen);
       if (named.length > 0 && fitting.length === 0 && !selected)
-        throw refusedScope('no scope of the grant belongs to the resource', formatScope(named));
+        throw refusedScope('the grant has no scope for the resource', formatScope(named));
       return { audience: audienceOf(context, chosen), scopes: fitting, authorizationDetails: selected };
     },
   };
@@ -229,7 +229,7 @@ function selectDetails(
   const left = detailsFor(selected, audience);
   if (left !== undefined || wanted === undefined) return left;
   throw refusedDetails(
-    'the authorization_details do not belong to the resource',
+    'the authorization_details are for another resource',
     'authorization_details_not_granted',
     locationsOf(selected).join(' '),
   );
@@ -333,7 +333,7 @@ class Audiences {
     const [first = [], ...rest] = candidates;
     const shared = first.filter((resource) => rest.every((ofOne) => ofOne.includes(resource)));
     if (shared.length === 1) return shared;
-    throw refusedTarget('the scopes belong to several resources: send resource', 'resource_needed', others);
+    throw refusedTarget('several resources declare the scopes: send resource', 'resource_needed', others);
   }
 
   /** Returns the APIs that declare the scope and that the client may use. */
@@ -375,7 +375,7 @@ function refusedTarget(description: string, reason: TargetReason, values: readon
 }
 
 function notOfAudience(scopes: readonly string[]): OAuthError {
-  return new OAuthError('invalid_scope', 'a scope does not belong to the resource', {
+  return new OAuthError('invalid_scope', 'a scope is for another resource', {
     reason: 'scope_outside_audience',
     value: formatScope(scopes),
   });
