@@ -162,8 +162,8 @@ export interface AuthorizationServerOptions {
   /** Algorithm that signs new ID tokens. Default: `RS256`. */
   readonly idTokenAlgorithm?: SigningAlgorithm;
   /**
-   * APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token for only such an API gets typ:
-   * JWT instead, and UserInfo rejects it (RFC 9068 §2.1). Default: none.
+   * APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token that is only for such an API
+   * gets typ: JWT instead, and UserInfo rejects it (RFC 9068 §2.1). Default: none.
    */
   readonly apisWithPlainJwts?: readonly string[];
   /** Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid. Default: `false`. */

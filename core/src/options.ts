@@ -205,7 +205,7 @@ export const SHARED_OPTIONS = {
   apisWithPlainJwts: option(
     'Tokens',
     textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
-    'APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token for only such an API gets typ: JWT instead, and UserInfo rejects it.',
+    'APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token that is only for such an API gets typ: JWT instead, and UserInfo rejects it.',
     [],
     { section: 'RFC 9068 §2.1', defaultInWords: 'none' },
   ),
