@@ -17,7 +17,7 @@ const PARTS = [
 ] as const;
 type Part = (typeof PARTS)[number];
 
-/** A real store that can fail one method at a time, and records its calls. */
+/** A real store whose methods can fail, and which records its calls. */
 export class BreakableStore implements StoreKind {
   readonly name: string;
   /** `part.method` of every call. */
@@ -25,7 +25,7 @@ export class BreakableStore implements StoreKind {
   /** Every method of the store, as `part.method`. */
   readonly methods = new Set<string>();
   readonly #kind: StoreKind;
-  #broken: { readonly method: string; readonly failure: Failure } | undefined;
+  #broken: { readonly methods: ReadonlySet<string>; readonly failure: Failure } | undefined;
 
   constructor(kind: StoreKind) {
     this.name = `a breakable ${kind.name}`;
@@ -51,8 +51,9 @@ export class BreakableStore implements StoreKind {
     return { storage: watched, dispose };
   }
 
-  break(method: string, failure: Failure): void {
-    this.#broken = { method, failure };
+  /** Makes methods fail, and all others work. */
+  break(methods: string | Iterable<string>, failure: Failure): void {
+    this.#broken = { methods: new Set(typeof methods === 'string' ? [methods] : methods), failure };
   }
 
   repair(): void {
@@ -75,7 +76,7 @@ export class BreakableStore implements StoreKind {
 
   #call(method: string, call: () => unknown): unknown {
     this.asked.add(method);
-    if (this.#broken?.method !== method) return call();
+    if (!this.#broken?.methods.has(method)) return call();
     const error = new Error(DRIVER_MESSAGE);
     switch (this.#broken.failure) {
       case 'throws':
