@@ -21,13 +21,16 @@ export async function withBundledProgram<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @returns the main file of the program, which looks as if npm had installed it */
-async function bundleProgram(folder: string): Promise<string> {
+/**
+ * @param server the sources of the program; default: those of this clone
+ * @returns the main file of the program, which looks as if npm had installed it
+ */
+export async function bundleProgram(folder: string, server = SERVER): Promise<string> {
   const installed = join(folder, 'node_modules', 'grantd');
   const main = join(installed, 'bin', 'grantd.mjs');
   mkdirSync(dirname(main), { recursive: true });
-  for (const file of globSync('{package.json,bin/*.mjs}', { cwd: SERVER })) {
-    const text = readFileSync(join(SERVER, file), 'utf8');
+  for (const file of globSync('{package.json,bin/*.mjs}', { cwd: server })) {
+    const text = readFileSync(join(server, file), 'utf8');
     writeFileSync(join(installed, file), text.replace('../src/cli/run.ts', '../lib/run.mjs'));
   }
   // Workers and threads are found beside the code that starts them, so all output is in one folder.
@@ -39,7 +42,7 @@ async function bundleProgram(folder: string): Promise<string> {
     'people/bcrypt_thread',
   ];
   await build({
-    entryPoints: entries.map((entry) => ({ in: join(SERVER, 'src', `${entry}.ts`), out: basename(entry) })),
+    entryPoints: entries.map((entry) => ({ in: join(server, 'src', `${entry}.ts`), out: basename(entry) })),
     outdir: join(installed, 'lib'),
     outExtension: { '.js': '.mjs' },
     bundle: true,

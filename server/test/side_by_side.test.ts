@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { bundleProgram } from '../../scripts/program_for_tests.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantd, type Program, type RunningServer, SOURCES, Workbench } from './harness/program.ts';
+import { grantd, PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,
@@ -51,8 +52,8 @@ const CHANGES: readonly (readonly [file: string, end: string, added: string])[] 
   ],
 ];
 
-/** Copies the sources, and appends an expansion and a contraction to each list of migrations. */
-function nextVersionIn(folder: string): Program {
+/** Copies the sources, appends an expansion and a contraction to each list of migrations, and bundles the program. */
+async function nextVersionIn(folder: string): Promise<Program> {
   const parts = ['core/src', 'core/package.json', 'protect/src', 'protect/package.json', 'server'];
   const isWanted = (path: string) => !/server\/(?:test|node_modules)$/.test(path);
   for (const part of parts)
@@ -68,7 +69,7 @@ function nextVersionIn(folder: string): Program {
   mkdirSync(join(folder, 'node_modules', '@grantd'));
   for (const name of ['core', 'protect'])
     symlinkSync(join(folder, name), join(folder, 'node_modules', '@grantd', name));
-  return [SOURCES[0], join(folder, 'server', 'bin', 'grantd.mjs')];
+  return [PROGRAM[0], await bundleProgram(join(folder, 'bundled'), join(folder, 'server'))];
 }
 
 function linkPackages(from: string, to: string): void {
@@ -79,8 +80,8 @@ function linkPackages(from: string, to: string): void {
 
 const programs = new Workbench();
 let next: Program;
-before(() => {
-  next = nextVersionIn(programs.folder());
+before(async () => {
+  next = await nextVersionIn(programs.folder());
 });
 after(() => programs.clear());
 
@@ -94,12 +95,12 @@ for (const database of DATABASES) {
     let tokens: Tokens;
 
     /** @returns the output of a command that must succeed, parsed */
-    const shown = async (args: readonly string[], program: Program = SOURCES) => {
+    const shown = async (args: readonly string[], program: Program = PROGRAM) => {
       const { code, stdout, stderr } = await grantd(folder, args, { program });
       assert.equal(code, 0, stderr);
       return JSON.parse(stdout);
     };
-    const refused = async (args: readonly string[], program: Program = SOURCES) => {
+    const refused = async (args: readonly string[], program: Program = PROGRAM) => {
       const { code, stderr } = await grantd(folder, args, { program });
       assert.equal(code, 1, stderr);
       return stderr;
@@ -117,7 +118,7 @@ for (const database of DATABASES) {
 
     before(async () => {
       folder = await workbench.home();
-      earlier = await workbench.start(folder, SERVE, {}, SOURCES);
+      earlier = await workbench.start(folder, SERVE);
       tokens = await signedIn(earlier.url);
     });
 
@@ -156,7 +157,7 @@ for (const database of DATABASES) {
 
     test('the earlier version starts again, and its commands work', async () => {
       await earlier.stop();
-      earlier = await workbench.start(folder, SERVE, {}, SOURCES);
+      earlier = await workbench.start(folder, SERVE);
       assert.equal((await introspect(earlier.url, tokens.access_token)).active, true);
       assert.ok((await shown(['client', 'list', '--json'])).length > 0);
       assert.equal((await shown(LATER)).start, 'serve_newer');
@@ -193,14 +194,14 @@ for (const database of DATABASES) {
     test('migrate down takes the additions away, but not after a contraction', async () => {
       assert.equal((await shown(['migrate', 'down', '--yes', '--json'], next)).migrated, false);
       folder = await workbench.home();
-      await (await workbench.start(folder, SERVE, {}, SOURCES)).stop();
+      await (await workbench.start(folder, SERVE)).stop();
       const { library: before } = await shown(LATER);
       await shown(['migrate', 'up', '--json'], next);
       assert.equal((await shown(LATER)).library.stored, before.stored + 1);
       assert.equal((await shown(['migrate', 'down', '--yes', '--json'], next)).migrated, true);
       assert.deepEqual((await shown(LATER)).library, before);
       assert.match(await refused(['client', 'list'], next), /earlier version of grantd/);
-      const server = await workbench.start(folder, SERVE, {}, SOURCES);
+      const server = await workbench.start(folder, SERVE);
       assert.ok((await signedIn(server.url)).access_token);
       await server.stop();
     });
