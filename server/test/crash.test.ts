@@ -1,11 +1,11 @@
-// Begins early: servers are killed and start again.
+// Begins early: servers are killed and start again. `npm run test:histories` kills them more often.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { crashes } from '../../reliability/chaos/crashes.ts';
 import { deployments } from '../../reliability/deployments/deployments.ts';
 import { Workbench } from './harness/program.ts';
 
-const KILLS = 6;
+const KILLS = process.env.TEST_EVERY_PAIR === 'yes' ? 6 : 2;
 const GRACE_SECONDS = 10;
 /** As long as a request takes: enough are under way at each kill, and the cores are not busy all the time. */
 const REST_MS = 10;

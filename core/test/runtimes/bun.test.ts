@@ -1,4 +1,4 @@
-// Begins early: it runs every suite.
+// Begins early: it runs many suites.
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Begins early: it runs every suite.
+// Begins early: it runs many suites.
 import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { DENO } from './executables.ts';

@@ -7,8 +7,9 @@ import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = { program: NODE_24(), args: [] };
 
-// Node 22.18 and the pinned Node run every suite in each `npm test`. What both have, the version in between has too.
-const SUITES = process.env.TEST_EVERY_PAIR === 'yes' ? {} : { skip: 'the suites run with --every-pair' };
+// Node 22.18 and the pinned Node run these suites in each `npm test`. What both have, the version in between has too.
+const SUITES =
+  process.env.TEST_EVERY_PAIR === 'yes' ? {} : { skip: 'the suites run with npm run test:runtimes' };
 
 test('every specification holds on Node 24', SUITES, (t) =>
   assertSuitesHold(t, COMMAND, { canReplaceExports: true }),

@@ -22,6 +22,8 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+const PINNED_NODE: Command = { program: process.execPath, args: [] };
+
 const REPLACES_AN_EXPORT =
   'rfc6749_client_authentication › §2.3.1 an unknown client costs as many look-ups and hashes as a wrong secret';
 
@@ -29,8 +31,11 @@ const REPLACES_AN_EXPORT =
 export const FIXED_EXPORTS = 'the exports of node:crypto cannot be replaced here';
 export const WITHOUT_REPLACING = { [REPLACES_AN_EXPORT]: FIXED_EXPORTS };
 
+/** Tells a bundle of suites to print only its titles. */
+const TITLES = '--titles';
+
 /**
- * Runs every suite as a program of a runtime with Node's modules: on SQLite, and through two adapters in memory.
+ * Runs the suites as a program of a runtime with Node's modules: on SQLite, and through two adapters in memory.
  * Reports skipped tests. Any other test that does not pass fails the run.
  */
 export async function assertSuitesHold(
@@ -41,10 +46,11 @@ export async function assertSuitesHold(
   const folder = hostFolder(t);
   const lacking = canReplaceExports ? {} : WITHOUT_REPLACING;
   const last = `await declareAll();
-console.log(${JSON.stringify(MARK)} + JSON.stringify(await runDeclared(${JSON.stringify(lacking)})));`;
+const said = process.argv.includes('${TITLES}') ? declaredTitles() : await runDeclared(${JSON.stringify(lacking)});
+console.log(${JSON.stringify(MARK)} + JSON.stringify(said));`;
   await bundleSuites(folder, 'suites.mjs', { hasNode: true, last });
   const outcomes: readonly Outcome[] = await said(folder, command, 'suites.mjs');
-  const titles = await titlesOnPinnedNode(t, 'node_places.ts');
+  const titles: readonly string[] = await said(folder, PINNED_NODE, 'suites.mjs', [TITLES]);
   await assertOutcomes(t, outcomes, titles, canReplaceExports ? {} : { [FIXED_EXPORTS]: 1 });
 }
 
@@ -66,24 +72,26 @@ export async function assertOutcomes(
   for (const { title, reason } of lacking) await t.test(title, { skip: reason ?? true });
 }
 
-/** The titles of the suites on the current Node. */
-export async function titlesOnPinnedNode(
-  t: TestContext,
-  places: 'places.ts' | 'node_places.ts',
-): Promise<readonly string[]> {
+/** The titles of suites at the places of a Worker, on the current Node. */
+export async function titlesOnPinnedNode(t: TestContext): Promise<readonly string[]> {
   const folder = hostFolder(t);
   const last = `await declareAll();
 console.log(${JSON.stringify(MARK)} + JSON.stringify(declaredTitles()));`;
-  await bundleSuites(folder, 'titles.mjs', { hasNode: true, places, last });
-  return said(folder, { program: process.execPath, args: [] }, 'titles.mjs');
+  await bundleSuites(folder, 'titles.mjs', { hasNode: true, places: 'places.ts', last });
+  return said(folder, PINNED_NODE, 'titles.mjs');
 }
 
 /** Runs a program in a folder. Returns the content of its marked line. */
-export async function said<T>(folder: string, command: Command, file: string): Promise<T> {
+export async function said<T>(
+  folder: string,
+  command: Command,
+  file: string,
+  ofFile: readonly string[] = [],
+): Promise<T> {
   const { program, args } = command;
   const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...inherited } = process.env;
   const env = { ...inherited, ...command.env };
-  const run = spawn(program, [...args, file], { cwd: folder, env, timeout: LONGEST_RUN_MS });
+  const run = spawn(program, [...args, file, ...ofFile], { cwd: folder, env, timeout: LONGEST_RUN_MS });
   run.stdin.end();
   const [output, complaints, [status]] = await Promise.all([
     text(run.stdout),
