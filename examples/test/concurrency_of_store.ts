@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { IssueOutcome, NewToken, Storage } from '@grantd/core';
+import type { ContinuationOutcome, NewToken, Storage } from '@grantd/core';
 import type { ExampleStore } from './kit_of_store.ts';
 import { aliveOf, type Pair, pairIn, pairOf } from './pairs.ts';
 import { type Host, stocked } from './serving.ts';
 
-type Outcome = IssueOutcome | 'superseded';
+type Outcome = ContinuationOutcome;
 
 /** A grant, and the concurrent operations on it. */
 interface Contested {

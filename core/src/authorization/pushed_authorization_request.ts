@@ -1,7 +1,7 @@
 // Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
-import { keyOfRequest } from '../confirmation/dpop.ts';
+import { proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -28,7 +28,9 @@ export async function pushedAuthorizationRequest(
 
   // §2.1, §3 the request gets the same validation as at the authorization endpoint
   const sent = await parametersByValue(context, client, requestPartOf(form, client.id));
-  const parameters = boundTo(await keyOfRequest(context, request, client, ENDPOINT), sent);
+  const proof = await proofOfRequest(context, request, client, ENDPOINT);
+  await proof?.useUp();
+  const parameters = boundTo(proof?.jkt, sent);
   requireShortParameters(parameters);
   const target = requireTarget(client, parameters);
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };

@@ -5,27 +5,41 @@ import type { ClientContext } from '../clients/client.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
 import { type Confirmation, readConfirmation } from '../protocol/claims.ts';
+import type { GrantType } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { keyOfRequest, type ProofContext } from './dpop.ts';
+import { type ProofContext, proofOfRequest, type UnusedProof } from './dpop.ts';
 import { refusedProof } from './dpop_proof.ts';
 
+/** The proofs of possession of a token request. */
+export interface Proofs {
+  /** What they prove possession of, if anything. */
+  readonly proven?: Confirmation;
+  /** A grant type of `TAKES_ONCE` passes its `once` to the storage, or uses it up. */
+  readonly dpop?: UnusedProof | undefined;
+}
+
+/** Grant types that store tokens together with the use of a DPoP proof. */
+const TAKES_ONCE: readonly GrantType[] = ['authorization_code', 'refresh_token'];
+
 /**
- * Returns what a token request proves possession of: the key of its DPoP proof, which is used up (RFC 9449 §5), and the
- * certificate of its TLS connection (RFC 8705 §3).
- * @returns `undefined` if it proves nothing
+ * Returns what a token request proves possession of: the key of its DPoP proof (RFC 9449 §5), and the certificate of
+ * its TLS connection (RFC 8705 §3). The DPoP proof is used up, unless both grant type and storage take `once`.
  * @throws {OAuthError} `invalid_dpop_proof`, `use_dpop_nonce`; `invalid_request`: the client must send a certificate
  * @throws {StorageFault} storage is unavailable
  */
-export async function confirmationOfRequest(
+export async function proofsOf(
   context: ProofContext & Pick<ClientContext, 'clientCertificates'>,
   request: HttpRequest,
   client: ClientRecord,
-): Promise<Confirmation | undefined> {
+  grantType: GrantType,
+): Promise<Proofs> {
   // The certificate first, because a proof works only once.
   const certificate = await certificateOfRequest(context, request, client);
-  const jkt = await keyOfRequest(context, request, client, 'token');
-  if (jkt === undefined && certificate === undefined) return undefined;
-  return { ...(jkt !== undefined && { jkt }), ...(certificate !== undefined && { 'x5t#S256': certificate }) };
+  const dpop = await proofOfRequest(context, request, client, 'token');
+  if (!TAKES_ONCE.includes(grantType) || !context.storage.takesOnce) await dpop?.useUp();
+  if (dpop === undefined && certificate === undefined) return {};
+  const key = dpop && { jkt: dpop.jkt };
+  return { proven: { ...key, ...(certificate !== undefined && { 'x5t#S256': certificate }) }, dpop };
 }
 
 /** @returns the thumbprint; `undefined` without a certificate */

@@ -8,6 +8,7 @@ import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
+import type { OneTimeUse } from '../storage/contract.ts';
 import {
   currentNonce,
   type DpopProof,
@@ -33,26 +34,66 @@ type DpopContext = Pick<
 /** What checks of proofs need, with the storage of used proofs. */
 export type ProofContext = DpopContext & Pick<ClientContext, 'storage'>;
 
+/** A proof that is accepted but for its single use (§11.1). */
+export class UnusedProof {
+  /** The thumbprint of its key. */
+  readonly jkt: string;
+  readonly #context: ProofContext;
+  readonly #use: OneTimeUse;
+  #isUsedUp = false;
+
+  constructor(context: ProofContext, { jkt }: DpopProof, use: OneTimeUse) {
+    this.#context = context;
+    this.jkt = jkt;
+    this.#use = use;
+  }
+
+  /** What storage takes together with an issuance; `undefined` once the proof is used up. */
+  get once(): OneTimeUse | undefined {
+    return this.#isUsedUp ? undefined : this.#use;
+  }
+
+  /**
+   * Uses up the proof by itself, once.
+   * @throws {OAuthError} `invalid_dpop_proof`: it was used before
+   * @throws {StorageFault} storage is unavailable
+   */
+  async useUp(): Promise<void> {
+    if (this.#isUsedUp) return;
+    this.#isUsedUp = true;
+    await take(this.#context, this.#use, 400);
+  }
+
+  /**
+   * Waits for an issuance that takes `once`. If it is refused, this uses up the proof, and a proof that was used before
+   * is the error. After a storage fault, the proof may still be unused.
+   */
+  async during<T>(issuance: Promise<T>): Promise<T> {
+    try {
+      return await issuance;
+    } catch (error) {
+      if (error instanceof OAuthError) await this.useUp();
+      throw error;
+    }
+  }
+}
+
 /**
- * Accepts the proof of a request to an endpoint that issues something, and uses it up (§5, §10.1).
- * @returns the thumbprint of the key; `undefined` if the request has no proof, or DPoP is off
+ * Accepts the proof of a request to an endpoint that issues something (§5, §10.1). The caller uses it up.
+ * @returns `undefined` if the request has no proof, or DPoP is off
  * @throws {OAuthError} `invalid_dpop_proof`: also if a client that is registered for bound tokens alone sends no
  *   proof to the token endpoint (§5.2); `use_dpop_nonce`
- * @throws {StorageFault} storage is unavailable
  */
-export async function keyOfRequest(
+export async function proofOfRequest(
   context: ProofContext,
   request: HttpRequest,
   client: ClientRecord,
   endpoint: 'token' | 'pushedAuthorizationRequest',
-): Promise<string | undefined> {
+): Promise<UnusedProof | undefined> {
   const algorithms = algorithmsOf(client, context.dpopAlgorithms);
   const isOff = algorithms.length === 0;
   const proof = isOff ? undefined : await checkedProof(context, request, endpoint, algorithms, 400);
-  if (proof !== undefined) {
-    await useUp(context, proof, 400);
-    return proof.jkt;
-  }
+  if (proof !== undefined) return new UnusedProof(context, proof, await useOf(context, proof));
   if (endpoint === 'token' && client.metadata?.dpop_bound_access_tokens === true)
     throw refusedProof({ reason: isOff ? 'dpop_not_supported' : 'dpop_proof_missing' }, 400);
   return undefined;
@@ -79,7 +120,7 @@ export async function requireProofOfToken(
     throw new OAuthError('invalid_token', 'the access token is bound to another key', {
       reason: 'dpop_key_wrong',
     });
-  await useUp(context, proof, 401);
+  await take(context, await useOf(context, proof), 401);
 }
 
 /** @returns `undefined` if the request has no DPoP header */
@@ -105,14 +146,17 @@ async function checkedProof(
   return proof;
 }
 
-/**
- * Uses up the proof (§11.1). The identifier is stored longer than the proof lives, because a process with a slower
- * clock would still accept it.
- */
-async function useUp(context: ProofContext, { jkt, jti, iat }: DpopProof, status: 400 | 401): Promise<void> {
-  const id = await sha256(JSON.stringify(['dpop_proof', context.issuer, jkt, jti]));
-  const keepUntil = Math.ceil(iat) + context.dpopProofLifetime + CLIENT_CLOCK_AHEAD;
-  if (await takeOnce(context, id, keepUntil)) return;
+/** It is remembered longer than the proof lives, because a process with a slower clock would still accept it. */
+async function useOf(
+  { issuer, dpopProofLifetime }: DpopContext,
+  { jkt, jti, iat }: DpopProof,
+): Promise<OneTimeUse> {
+  const id = await sha256(JSON.stringify(['dpop_proof', issuer, jkt, jti]));
+  return { id, expiresAt: Math.ceil(iat) + dpopProofLifetime + CLIENT_CLOCK_AHEAD };
+}
+
+async function take(context: ProofContext, { id, expiresAt }: OneTimeUse, status: 400 | 401): Promise<void> {
+  if (await takeOnce(context, id, expiresAt)) return;
   throw refusedProof({ reason: 'dpop_proof_replayed' }, status);
 }
 

@@ -10,8 +10,8 @@ import {
 } from '../protocol/records.ts';
 import type {
   Awaitable,
+  ContinuationOutcome,
   Found,
-  IssueOutcome,
   PrincipalState,
   Storage,
   TokenRepository,
@@ -45,7 +45,6 @@ export interface PreviousParts {
 /** State of a registered client without any mass revocation. */
 const UNTOUCHED: Standing = { copied: 0, current: 0 };
 
-type Outcome = IssueOutcome | 'superseded';
 type Joined = Omit<TokenRepository, 'getByAccessToken' | 'getByRefreshToken' | 'issue'>;
 
 /**
@@ -131,8 +130,8 @@ export function withPreviousTokens(
   /** A concurrent revocation ends the previous token first and then the copy, so this notices one of the two. */
   const upon = async (
     record: TokenRecord,
-    issue: (copy: TokenRecord) => Awaitable<Outcome>,
-  ): Promise<Outcome> => {
+    issue: (copy: TokenRecord) => Awaitable<ContinuationOutcome>,
+  ): Promise<ContinuationOutcome> => {
     const copy = await keep(record);
     if (copy === undefined) return 'refused';
     const now = await ask('refresh_token', record.id);
@@ -161,16 +160,16 @@ export function withPreviousTokens(
       const own = await ownOf(record);
       if (own !== undefined) await tokens.revokeFamily(own);
     },
-    async rotate(record, successor, issued) {
-      if (!isPrevious(record)) return tokens.rotate(record, successor, issued);
-      const outcome = await upon(record, (copy) => tokens.rotate(copy, successor, issued));
-      if (outcome !== 'refused') await revokePrevious(record);
+    async rotate(record, successor, issued, once) {
+      if (!isPrevious(record)) return tokens.rotate(record, successor, issued, once);
+      const outcome = await upon(record, (copy) => tokens.rotate(copy, successor, issued, once));
+      if (outcome === 'issued' || outcome === 'superseded') await revokePrevious(record);
       return outcome;
     },
-    async issueFrom(record, issued) {
-      if (isPrevious(record)) return upon(record, (copy) => tokens.issueFrom(copy, issued));
+    async issueFrom(record, issued, once) {
+      if (isPrevious(record)) return upon(record, (copy) => tokens.issueFrom(copy, issued, once));
       await revokePrevious(record); // this is a retry, and the first exchange may have been interrupted
-      return tokens.issueFrom(record, issued);
+      return tokens.issueFrom(record, issued, once);
     },
   };
   // Method by method: those of a host's class are not members of its own.

@@ -107,6 +107,13 @@ export interface OneTimeIdentifiers {
   take(id: string, expiresAt: number): Awaitable<boolean>;
 }
 
+/** An identifier to be taken together with an issuance, as by `OneTimeIdentifiers.take`. */
+export interface OneTimeUse {
+  readonly id: string;
+  /** Seconds since 1970 until which it is remembered. */
+  readonly expiresAt: number;
+}
+
 export interface PushedRequestRepository {
   add(request: PushedRequest): Awaitable<void>;
   /** A request, expired or not. */
@@ -120,6 +127,12 @@ export interface PushedRequestRepository {
  * the same `pairId` or `familyId` belong to one grant. A store may reject other ties with a `TypeError`.
  */
 export type IssueOutcome = 'issued' | 'refused';
+
+/** Outcome of storing tokens upon a refresh token. */
+export type ContinuationOutcome = IssueOutcome | 'superseded' | 'already_used';
+
+/** Outcome of storing tokens upon a code. */
+export type RedemptionOutcome = IssueOutcome | 'already_redeemed' | 'already_used';
 
 /**
  * The generation of the client as the caller read it; absent means 0. Issuance is refused if it has been raised
@@ -136,6 +149,12 @@ export interface TokenRepository {
    * trusted.
    */
   readonly joinedClients?: ClientRepository;
+
+  /**
+   * Set this if `rotate` and `issueFrom` take `once`. If it or that of `authorizationCodes` is missing, the server takes
+   * identifiers by `oneTimeIdentifiers.take` before it issues tokens, in a write of its own.
+   */
+  readonly takesOnce?: true;
 
   /**
    * The record of an access token, with the standing of its principals.
@@ -168,24 +187,35 @@ export interface TokenRepository {
    * principal nor superseded, the store marks it as superseded by `successor` and stores `tokens`, which include the
    * successor. The tokens name no other principals than `record` and copy its generations. A token that is dead and
    * superseded is `refused`.
+   * @param once only with `takesOnce`: taken in the same atomic step if the outcome is `issued`, and otherwise not. If it
+   *   was used before, nothing changes, and the outcome is `already_used`.
    */
   rotate(
     record: TokenRecord,
     successor: NewToken,
     tokens: readonly NewToken[],
-  ): Awaitable<IssueOutcome | 'superseded'>;
+    once?: OneTimeUse,
+  ): Awaitable<ContinuationOutcome>;
 
   /**
    * Stores access tokens on the basis of a refresh token that stays as it is. Compare-and-set: only if the refresh
    * token is stored, neither expired nor revoked nor behind, and not superseded.
+   * @param once as for `rotate`
    */
-  issueFrom(record: TokenRecord, tokens: readonly NewToken[]): Awaitable<IssueOutcome | 'superseded'>;
+  issueFrom(
+    record: TokenRecord,
+    tokens: readonly NewToken[],
+    once?: OneTimeUse,
+  ): Awaitable<ContinuationOutcome>;
 
   /** Revokes every token of the record's family. Atomic and idempotent. */
   revokeFamily(record: TokenRecord): Awaitable<void>;
 }
 
 export interface AuthorizationCodeRepository {
+  /** Set this if `redeem` takes `once`; see `TokenRepository.takesOnce`. */
+  readonly takesOnce?: true;
+
   /**
    * Stores a code with the generations of its principals. Refused if the client is unknown, if the client or subject
    * is disabled, or if the client's generation was raised since the basis was read.
@@ -202,11 +232,13 @@ export interface AuthorizationCodeRepository {
    * Redeems a code. Compare-and-set: only if it is stored, not redeemed, and neither expired nor revoked nor behind,
    * it is marked as redeemed, and the tokens are stored. They copy its generations. A redeemed code is
    * `already_redeemed` even when it is dead.
+   * @param once as for `TokenRepository.rotate`
    */
   redeem(
     record: AuthorizationCodeRecord,
     tokens: readonly NewToken[],
-  ): Awaitable<IssueOutcome | 'already_redeemed'>;
+    once?: OneTimeUse,
+  ): Awaitable<RedemptionOutcome>;
 
   /** Revokes a code that was not redeemed yet, and everything of its grant. Atomic and idempotent. */
   revoke(record: AuthorizationCodeRecord): Awaitable<void>;

@@ -36,6 +36,8 @@ import { guarded, guardedCall, isUnguarded } from './faults.ts';
 export interface ReadableStorage {
   /** Whether `standing.client` of token records comes from another repository than `clients`. */
   readonly hasOtherClients: boolean;
+  /** Whether methods that store tokens upon a refresh token or code take `once`. */
+  readonly takesOnce: boolean;
   readonly clients: Reading<ClientRepository, 'get', ClientRecord>;
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
@@ -44,7 +46,7 @@ export interface ReadableStorage {
   readonly pushedRequests?: Reading<PushedRequestRepository, 'get', PushedRequest>;
 }
 
-type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'joinedClients'> & {
+type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'joinedClients' | 'takesOnce'> & {
   readonly [L in Lookup]: (id: string) => Awaitable<T | undefined>;
 };
 
@@ -54,6 +56,7 @@ export function hostStorage(storage: Storage): ReadableStorage {
   return {
     // By the lookup alone: the program records who changes a client around the store's own methods.
     hasOtherClients: joinedClients.get !== storage.clients.get,
+    takesOnce: storage.tokens.takesOnce === true && storage.authorizationCodes.takesOnce === true,
     clients: isUnguarded(storage.clients)
       ? (storage.clients as ReadableStorage['clients'])
       : hostClients(guarded(storage.clients), isPlain),
@@ -105,8 +108,8 @@ function hostTokens(tokens: TokenRepository, isPlain: boolean): ReadableStorage[
     revoke: (record) => tokens.revoke(own.of(record)),
     revokeFamily: (record) => tokens.revokeFamily(own.of(record)),
     issue: (issued, basis) => tokens.issue(issued, basis),
-    rotate: (record, successor, issued) => tokens.rotate(own.of(record), successor, issued),
-    issueFrom: (record, issued) => tokens.issueFrom(own.of(record), issued),
+    rotate: (record, successor, issued, once) => tokens.rotate(own.of(record), successor, issued, once),
+    issueFrom: (record, issued, once) => tokens.issueFrom(own.of(record), issued, once),
   };
 }
 
@@ -120,7 +123,7 @@ function hostCodes(
       ? plain(codes.get)
       : guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
     issue: (code, basis) => codes.issue(code, basis),
-    redeem: (record, issued) => codes.redeem(own.of(record), issued),
+    redeem: (record, issued, once) => codes.redeem(own.of(record), issued, once),
     revoke: (record) => codes.revoke(own.of(record)),
   };
 }
@@ -343,6 +346,22 @@ export function requireMethods(storage: Storage, needs: StorageNeeds): void {
     if (!isJsonObject(repository))
       throw new ConfigurationError(`storage.${name}`, `a repository${reason ?? ''}`);
     requireEach(repository, `storage.${name}`, methods, '');
+    if (Reflect.get(repository, 'takesOnce') === true) requireOnce(repository, `storage.${name}`);
+  }
+}
+
+/** The methods that take `once`, and how many parameters they have with it. */
+const TAKING: Readonly<Record<string, number>> = { rotate: 4, issueFrom: 3, redeem: 3 };
+
+/**
+ * Checks that no method drops `once`, such as one that replaces a method of another store. Identifiers would then never
+ * be taken. A method without declared parameters, such as a proxy's, passes.
+ */
+function requireOnce(repository: object, path: string): void {
+  for (const [method, parameters] of Object.entries(TAKING)) {
+    const { length = 0 }: { readonly length?: number } = Reflect.get(repository, method) ?? {};
+    if (length > 0 && length < parameters)
+      throw new ConfigurationError(`${path}.${method}`, 'the parameter once, because takesOnce is set');
   }
 }
 

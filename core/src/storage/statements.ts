@@ -315,12 +315,20 @@ export const KEYS = {
 
 export const toKeyRecord: (row: RowObject) => KeyRecord = rowReader(SIGNING_KEYS);
 
-/** An identifier that has expired counts as swept. */
-export const TAKE_IDENTIFIER = `
+/**
+ * Makes a statement that takes a one-time identifier. One that has expired counts as swept.
+ * @param row the issuer, the identifier and its expiry, as VALUES or SELECT
+ * @param now an expression, in seconds
+ */
+export function takeIdentifier(row: string, now: string): string {
+  return `
     INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at)
-    VALUES (:issuerId, :id, :expiresAt)
+    ${row}
     ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
-    WHERE known.expires_at <= :now`;
+    WHERE known.expires_at <= ${now}`;
+}
+
+export const TAKE_IDENTIFIER = takeIdentifier('VALUES (:issuerId, :id, :expiresAt)', ':now');
 
 export const REQUESTS = {
   get: `

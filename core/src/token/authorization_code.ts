@@ -7,6 +7,7 @@ import type { ClientContext } from '../clients/client.ts';
 import {
   confirmationOfAccessToken,
   confirmationOfRefreshToken,
+  type Proofs,
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
 import { equalInConstantTime } from '../environment.ts';
@@ -24,14 +25,14 @@ import { codeLife, confirmationOf } from '../tokens/state.ts';
 import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** Redeems an authorization code (RFC 6749 §4.1.3) with PKCE (RFC 7636 §4.5), and issues an ID token for `openid`. */
-export const authorizationCode: Grant = async (context, client, form, call, proven, presented) => {
+export const authorizationCode: Grant = async (context, client, form, call, { proven, dpop }, presented) => {
   requireParameter(form, 'code');
   const record = presented.code;
   if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
   await requireMatch(record, client, form);
   const bound = confirmationOf({ record, claims: record.claims });
   if (bound !== undefined) requireSameConfirmation(bound, proven);
-  if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call);
+  if (record.redeemedAtMs !== undefined) throw await revokeReused(context, record, call, dpop);
   requireUnchanged(record, client);
   await requireAlive(context, record);
   if (!(await mayUse(context, client, record.subject)))
@@ -66,8 +67,8 @@ export const authorizationCode: Grant = async (context, client, form, call, prov
   const idToken = await mintIdTokenFor(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
   // The code is redeemed last. If signing fails, the client can try again.
-  const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
-  if (outcome === 'already_redeemed') throw await revokeReused(context, record, call);
+  const outcome = await context.storage.authorizationCodes.redeem(record, tokens, dpop?.once);
+  if (outcome === 'already_redeemed') throw await revokeReused(context, record, call, dpop);
   if (outcome !== 'issued') throw overtaken();
   return { access, refreshToken: refresh?.token, idToken };
 };
@@ -145,7 +146,9 @@ async function revokeReused(
   context: ClientContext,
   record: AuthorizationCodeRecord,
   call: Call,
+  dpop: Proofs['dpop'],
 ): Promise<OAuthError> {
+  await dpop?.useUp(); // a recorded request that is sent again revokes nothing
   await context.storage.authorizationCodes.revoke(record);
   context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
   return invalidGrant('the authorization code is not valid', 'code_reused');

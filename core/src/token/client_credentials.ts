@@ -8,7 +8,7 @@ import { mintAccessToken } from '../tokens/mint.ts';
 import { type Grant, overtaken } from './grant.ts';
 
 /** The client acts for itself (RFC 6749 §4.4), so there is no user and no refresh token. */
-export const clientCredentials: Grant = async (context, client, form, _call, proven) => {
+export const clientCredentials: Grant = async (context, client, form, _call, { proven }) => {
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   // RFC 9396 §6
   const types = context.authorizationDetails;

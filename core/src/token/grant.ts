@@ -1,16 +1,16 @@
 // The contract of a grant type, and its errors.
 import type { ClientContext } from '../clients/client.ts';
+import type { Proofs } from '../confirmation/confirmation.ts';
 import { OAuthError, type ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
-import type { Confirmation } from '../protocol/claims.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import type { MintedAccessToken } from '../tokens/mint.ts';
 
 /**
  * Issues tokens to a client that is authenticated and registered for the grant type.
- * @param proven what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
+ * @param proofs what the request proves possession of. `confirmationOfAccessToken` says what to bind tokens to.
  * @param presented the result of looking up the refresh token or code in the form, if the grant type needs one
  */
 export type Grant = (
@@ -18,7 +18,7 @@ export type Grant = (
   client: ClientRecord,
   form: Form,
   call: Call,
-  proven: Confirmation | undefined,
+  proofs: Proofs,
   presented: Presented,
 ) => Promise<IssuedTokens>;
 

@@ -5,6 +5,7 @@ import type { ClientContext } from '../clients/client.ts';
 import {
   confirmationOfAccessToken,
   confirmationOfRefreshToken,
+  type Proofs,
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
 import type { Call } from '../http/events.ts';
@@ -35,10 +36,11 @@ interface Presented extends FoundToken {
   readonly bound: Confirmation | undefined;
   /** What the request proves possession of. */
   readonly proven: Confirmation | undefined;
+  readonly dpop: Proofs['dpop'];
 }
 
 /** Refreshes tokens (RFC 6749 §6), with rotation and detection of reuse (RFC 9700 §4.14.2). */
-export const refreshToken: Grant = async (context, client, form, call, proven, presented) => {
+export const refreshToken: Grant = async (context, client, form, call, { proven, dpop }, presented) => {
   const token = requireParameter(form, 'refresh_token');
   const found = presented.refreshToken ?? (await findToken(context, token));
   if ('reason' in found) throw refused(found.reason);
@@ -50,14 +52,14 @@ export const refreshToken: Grant = async (context, client, form, call, proven, p
   const life = await lifeOf(context, record, claims);
   if (!life.alive && life.reason !== 'superseded') throw refused(life.reason);
 
-  const accepted = { ...found, token, client, bound, proven };
+  const accepted = { ...found, token, client, bound, proven, dpop };
   if (!life.alive) return retry(context, accepted, form, call);
   return rotates(client) ? rotate(context, accepted, form, call) : keep(context, accepted, form);
 };
 
 /** Replaces the presented token by its successor, and issues an access token. */
 async function rotate(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token, client, bound, proven } = presented;
+  const { record, token, client, bound, proven, dpop } = presented;
   const remaining = await remainingAccess(context, client, record);
   // A public client that shows a key or certificate for the first time is bound to it from now on.
   const confirmation = bound ?? (proven && confirmationOfRefreshToken(client, proven));
@@ -65,7 +67,7 @@ async function rotate(context: ClientContext, presented: Presented, form: Form, 
   const refresh = await mintSuccessor(context, purpose, token);
   const minted = await mintAccessAndIdToken(context, presented, refresh.record, remaining, form);
   const tokens = [minted.access.record, refresh.record];
-  const outcome = await context.storage.tokens.rotate(record, refresh.record, tokens);
+  const outcome = await context.storage.tokens.rotate(record, refresh.record, tokens, dpop?.once);
   if (outcome === 'issued') return { ...minted, refreshToken: refresh.token };
   if (outcome !== 'superseded') throw overtaken();
 
@@ -84,7 +86,8 @@ function rotates(client: ClientRecord): boolean {
 async function keep(context: ClientContext, presented: Presented, form: Form) {
   const remaining = await remainingAccess(context, presented.client, presented.record);
   const minted = await mintAccessAndIdToken(context, presented, presented.record, remaining, form);
-  const outcome = await context.storage.tokens.issueFrom(presented.record, [minted.access.record]);
+  const once = presented.dpop?.once;
+  const outcome = await context.storage.tokens.issueFrom(presented.record, [minted.access.record], once);
   if (outcome !== 'issued') throw overtaken();
   return { ...minted, refreshToken: presented.token };
 }
@@ -94,7 +97,8 @@ async function keep(context: ClientContext, presented: Presented, form: Form) {
  * again. Any other use means theft and revokes the family.
  */
 async function retry(context: ClientContext, presented: Presented, form: Form, call: Call) {
-  const { record, token, client, proven } = presented;
+  const { record, token, client, proven, dpop } = presented;
+  await dpop?.useUp(); // a recorded request that is sent again revokes nothing
   const ageMs = context.clock() - (record.supersededAtMs ?? 0);
   if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await revokeStolen(context, presented, call);
 
@@ -148,10 +152,9 @@ async function mintAccessAndIdToken(
 function purposeOf(presented: Presented, { select: _, ...remaining }: RemainingAccess): TokenPurpose {
   const { record, claims, client, proven } = presented;
   const { familyId, grantId, sessionId, claimsRequest } = record;
-  const person = personOf(presented);
   const familyEnd = claims[FAMILY_END];
   return {
-    ...{ client, ...remaining, person, familyId, grantId, sessionId, claimsRequest },
+    ...{ client, ...remaining, person: personOf(presented), familyId, grantId, sessionId, claimsRequest },
     confirmation: proven && confirmationOfAccessToken(client, proven),
     claims: grantClaimsOf(client, claims),
     ...(typeof familyEnd === 'number' && { familyEnd }),

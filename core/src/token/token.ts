@@ -2,7 +2,7 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { confirmationOfRequest } from '../confirmation/confirmation.ts';
+import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -56,10 +56,11 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const { metadata = {} } = client;
   const needsProof = metadata.dpop_bound_access_tokens || metadata.tls_client_certificate_bound_access_tokens;
   const hasProof = request.headers.dpop !== undefined || request.clientCertificate !== undefined;
-  const proven = needsProof || hasProof ? await confirmationOfRequest(context, request, client) : undefined;
+  const proofs: Proofs = needsProof || hasProof ? await proofsOf(context, request, client, grantType) : {};
 
   // §5.1 issue the tokens
-  const issued = await GRANT_FUNCTIONS[grantType](context, client, form, call, proven, await presented);
+  const issuance = GRANT_FUNCTIONS[grantType](context, client, form, call, proofs, await presented);
+  const issued = await (proofs.dpop?.during(issuance) ?? issuance);
   const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
   call.issued = { grantType, hasRefreshToken, hasIdToken: issued.idToken !== undefined };
   return tokenResponse(context, issued);

@@ -1,6 +1,6 @@
 // Kit cases: operations that run at the same time.
 import { type AuthorizationCodeRecord, type NewToken, PRINCIPALS } from '../../protocol/records.ts';
-import type { Awaitable, IssueOutcome, Storage } from '../contract.ts';
+import type { Awaitable, ContinuationOutcome, IssueOutcome, Storage } from '../contract.ts';
 import {
   type Attempt,
   basisOf,
@@ -107,7 +107,7 @@ const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
   ),
 );
 
-type Outcome = IssueOutcome | 'superseded';
+type Outcome = ContinuationOutcome;
 
 /** Attempts to rotate a token, each to another pair, and their outcomes. */
 class Rotations {

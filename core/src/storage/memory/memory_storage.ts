@@ -27,6 +27,7 @@ import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } fro
 import {
   addEvent,
   emptyTables,
+  isTaken,
   type MemoryHandle,
   memoryAuthorizationCodes,
   memoryGrants,
@@ -38,6 +39,7 @@ import {
   type Principals,
   principalKey,
   type RevokeBy,
+  remember,
   snapshot,
   type TokenRow,
 } from './tokens.ts';
@@ -316,13 +318,11 @@ function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
   };
 }
 
-function memoryOneTimeIdentifiers({ tables, clock }: MemoryHandle): OneTimeIdentifiers {
+function memoryOneTimeIdentifiers(handle: MemoryHandle): OneTimeIdentifiers {
   return {
     take(id, expiresAt) {
-      const { oneTimeIdentifiers } = tables();
-      const takenUntil = oneTimeIdentifiers.get(id);
-      if (takenUntil !== undefined && takenUntil * 1000 > clock()) return false;
-      oneTimeIdentifiers.set(id, expiresAt);
+      if (isTaken(handle, { id })) return false;
+      remember(handle, { id, expiresAt });
       return true;
     },
   };

@@ -14,7 +14,12 @@ import {
   type Standing,
   type TokenRecord,
 } from '../../protocol/records.ts';
-import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
+import type {
+  AdministrableStorage,
+  AuthorizationCodeRepository,
+  OneTimeUse,
+  TokenRepository,
+} from '../contract.ts';
 import { asFault } from '../faults.ts';
 import {
   type GrantBeginning,
@@ -124,6 +129,17 @@ export function addEvent(
   });
 }
 
+/** Whether an identifier was used before. One that has expired counts as swept. */
+export function isTaken({ tables, clock }: MemoryHandle, once: Pick<OneTimeUse, 'id'> | undefined): boolean {
+  const takenUntil = once && tables().oneTimeIdentifiers.get(once.id);
+  return takenUntil !== undefined && takenUntil * 1000 > clock();
+}
+
+/** Marks an identifier as used. */
+export function remember({ tables }: MemoryHandle, once: OneTimeUse | undefined): void {
+  if (once !== undefined) tables().oneTimeIdentifiers.set(once.id, once.expiresAt);
+}
+
 /** A frozen copy, which neither the caller nor a reader can change. */
 export function snapshot<T>(value: T): T {
   return frozen(structuredClone(value));
@@ -181,10 +197,14 @@ export function memoryTokens(
       .filter(({ record }) => record.kind === 'refresh_token' && record.supersededAtMs === undefined)
       .flatMap(({ record }) => pairOf(record));
 
-  const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
-    outcomeUpon(find(id, 'refresh_token'), tokens, clock());
+  const outcomeFor = (id: string, tokens: readonly NewToken[], once: OneTimeUse | undefined) => {
+    const outcome = outcomeUpon(find(id, 'refresh_token'), tokens, clock());
+    return outcome === 'issued' && isTaken(handle, once) ? 'already_used' : outcome;
+  };
 
   const repository: TokenRepository = {
+    takesOnce: true,
+
     getByAccessToken: (id) => show(find(id, 'access_token')),
     getByRefreshToken: (id) => show(find(id, 'refresh_token')),
     isRefreshTokenRevoked: isRevoked,
@@ -209,19 +229,22 @@ export function memoryTokens(
       return 'issued';
     },
 
-    rotate({ id }, successor, tokens) {
+    rotate({ id }, successor, tokens, once) {
       const row = tables().tokens.get(id);
-      const outcome = outcomeFor(id, tokens);
+      const outcome = outcomeFor(id, tokens, once);
       if (row === undefined || outcome !== 'issued') return outcome;
       issuing.insert(tokens);
+      remember(handle, once);
       const superseded = { ...row.record, supersededAtMs: clock(), successorId: successor.id };
       tables().tokens.set(id, { ...row, record: superseded });
       return outcome;
     },
 
-    issueFrom({ id }, tokens) {
-      const outcome = outcomeFor(id, tokens);
-      if (outcome === 'issued') issuing.insert(tokens);
+    issueFrom({ id }, tokens, once) {
+      const outcome = outcomeFor(id, tokens, once);
+      if (outcome !== 'issued') return outcome;
+      issuing.insert(tokens);
+      remember(handle, once);
       return outcome;
     },
   };
@@ -342,6 +365,8 @@ export function memoryAuthorizationCodes(
   };
 
   return {
+    takesOnce: true,
+
     get: find,
 
     issue(code, { clientGeneration = 0 }) {
@@ -356,11 +381,13 @@ export function memoryAuthorizationCodes(
       return 'issued';
     },
 
-    redeem({ id }, tokens) {
+    redeem({ id }, tokens, once) {
       const row = tables().authorizationCodes.get(id);
       const outcome = outcomeUponCode(find(id), tokens, clock());
       if (row === undefined || outcome !== 'issued') return outcome;
+      if (isTaken(handle, once)) return 'already_used';
       issuing.insert(tokens);
+      remember(handle, once);
       const record = { ...row.record, redeemedAtMs: clock() };
       const keepUntil = Math.max(row.keepUntil, latest(tokens));
       tables().authorizationCodes.set(id, { ...row, record, keepUntil });

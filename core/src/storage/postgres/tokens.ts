@@ -12,7 +12,9 @@ import {
 import type {
   AdministrableStorage,
   AuthorizationCodeRepository,
+  ContinuationOutcome,
   IssueOutcome,
+  OneTimeUse,
   TokenRepository,
 } from '../contract.ts';
 import {
@@ -33,6 +35,7 @@ import {
   isAlive,
   ON_KNOWN_GRANT,
   STANDING_JOINS,
+  takeIdentifier,
   toCodeRecord,
   toGrantRecord,
 } from '../statements.ts';
@@ -98,7 +101,8 @@ const STORE_UPON_CLIENT = `
 /**
  * Stores tokens on the basis of the refresh token or code `$3`, if it is alive at `$4`, in milliseconds. They name no
  * other principals than their basis and copy its generations: one that was raised since is ahead of them as well. Their
- * session and grant outlive them as by `principalsBehind`. The rules are those of `outcomeUpon`.
+ * session and grant outlive them as by `principalsBehind`. The rules are those of `outcomeUpon`. Takes the identifier
+ * `$5` until `$6`, in seconds, if there is one. If it was used before, nothing is stored upon what was `found`.
  * @param from the table of the basis, `t`
  * @param isUnused whether `t` may still be used
  * @param use sets columns of the basis; without it the basis stays as it is
@@ -108,12 +112,14 @@ function storeUpon(from: 'tokens' | 'authorization_codes', isUnused: string, use
     `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
   return `
   WITH ${FRESH},
-  basis AS (
+  found AS (
     SELECT t.* FROM grantd.${from} t ${STANDING_JOINS}
     WHERE t.issuer_id = $1 AND t.id = $3 AND ${isUnused} AND ${isAlive('$4::bigint / 1000')}
       AND NOT EXISTS (
         SELECT 1 FROM fresh n WHERE n.issued_at_ms < coalesce(i.not_before_ms, 0) OR NOT (${SAME_PRINCIPALS}))
     FOR UPDATE OF t),
+  taken AS (${takeIdentifier('SELECT $1, $5::text, $6::bigint FROM found WHERE $5 IS NOT NULL', '$4::bigint / 1000')} RETURNING 1),
+  basis AS (SELECT * FROM found WHERE $5 IS NULL OR EXISTS (SELECT 1 FROM taken)),
   ${use === undefined ? '' : `used AS (UPDATE grantd.${from} t SET ${use} FROM basis b WHERE t.issuer_id = $1 AND t.id = b.id),`}
   admitted AS (
     SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
@@ -123,7 +129,8 @@ function storeUpon(from: 'tokens' | 'authorization_codes', isUnused: string, use
   kept_session AS (${kept('session', 'session_id', 'end_of_day')}),
   ${STORE}
   -- Sessions are locked before signing keys: what the statement reads here runs before the rest.
-  SELECT count(*) AS stored, (SELECT count(*) FROM kept_session) AS kept FROM basis`;
+  SELECT count(*) AS stored, (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept_session) AS kept
+  FROM basis`;
 }
 
 /** Whether a token `n` names no other principals than its basis `t`. */
@@ -162,6 +169,18 @@ export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
   return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
 }
 
+/** The outcome of a statement of `storeUpon`. */
+function outcomeUponBasis(result: PostgresResult | undefined): IssueOutcome | 'already_used' {
+  const outcome = outcomeOf(result);
+  const [row] = rowsOf<{ found: number }>(result);
+  return outcome === 'refused' && row !== undefined && row.found > 0 ? 'already_used' : outcome;
+}
+
+/** The identifier to be taken, as the parameters `$5` and `$6`. */
+function parametersOf(once: OneTimeUse | undefined): readonly [string | null, number | null] {
+  return [once?.id ?? null, once?.expiresAt ?? null];
+}
+
 /**
  * Makes a statement that revokes the tokens whose identifiers `selected` returns, and writes the event if that, or
  * `raised`, changed something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event's target, `$6` its
@@ -188,7 +207,7 @@ const ITSELF_AND_PAIR = `
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
-  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, 'superseded_at_ms = $4, successor_id = $5'),
+  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, 'superseded_at_ms = $4, successor_id = $7'),
 
   issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN),
 
@@ -246,15 +265,17 @@ export async function postgresTokens(
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
     store: PostgresCall,
-  ): Promise<IssueOutcome | 'superseded'> => {
+  ): Promise<ContinuationOutcome> => {
     const outcome = await primary.write([...principals.lockGrant(grantId), store], (results) =>
-      outcomeOf(results.at(-1)),
+      outcomeUponBasis(results.at(-1)),
     );
-    if (outcome === 'issued') return outcome;
+    if (outcome !== 'refused') return outcome;
     return reasonToRefuse(outcomeUpon(await find('refresh_token', id), tokens, clock()), id);
   };
 
   return {
+    takesOnce: true,
+
     getByAccessToken: (id) => find('access_token', id),
     getByRefreshToken: (id) => find('refresh_token', id),
 
@@ -287,20 +308,28 @@ export async function postgresTokens(
       );
     },
 
-    async rotate(record, successor, tokens) {
+    async rotate(record, successor, tokens, once) {
       const store: PostgresCall = [
         sql.rotate,
         issuerId,
         asParameter(tokens),
         record.id,
         clock(),
+        ...parametersOf(once),
         successor.id,
       ];
       return continueFrom(record, tokens, store);
     },
 
-    async issueFrom(record, tokens) {
-      const store: PostgresCall = [sql.issueFrom, issuerId, asParameter(tokens), record.id, clock()];
+    async issueFrom(record, tokens, once) {
+      const store: PostgresCall = [
+        sql.issueFrom,
+        issuerId,
+        asParameter(tokens),
+        record.id,
+        clock(),
+        ...parametersOf(once),
+      ];
       return continueFrom(record, tokens, store);
     },
   };
@@ -395,7 +424,7 @@ export const AUTHORIZATION_CODES_SQL = {
   redeem: storeUpon(
     'authorization_codes',
     't.redeemed_at_ms IS NULL',
-    'redeemed_at_ms = $4, keep_until = greatest(t.keep_until, $5)',
+    'redeemed_at_ms = $4, keep_until = greatest(t.keep_until, $7)',
   ),
 
   revoke: `
@@ -426,6 +455,8 @@ export async function postgresAuthorizationCodes(
   };
 
   return {
+    takesOnce: true,
+
     get,
 
     async issue(code, { clientGeneration = 0 }) {
@@ -439,12 +470,20 @@ export async function postgresAuthorizationCodes(
       );
     },
 
-    async redeem({ id, grantId }, tokens) {
-      const redeem: PostgresCall = [sql.redeem, issuerId, asParameter(tokens), id, clock(), latest(tokens)];
+    async redeem({ id, grantId }, tokens, once) {
+      const redeem: PostgresCall = [
+        sql.redeem,
+        issuerId,
+        asParameter(tokens),
+        id,
+        clock(),
+        ...parametersOf(once),
+        latest(tokens),
+      ];
       const outcome = await primary.write([...principals.lockGrant(grantId), redeem], (results) =>
-        outcomeOf(results.at(-1)),
+        outcomeUponBasis(results.at(-1)),
       );
-      if (outcome === 'issued') return outcome;
+      if (outcome !== 'refused') return outcome;
       return reasonToRefuse(outcomeUponCode(await get(id), tokens, clock()), id);
     },
 

@@ -2,7 +2,7 @@
 
 import type { KeyRecord } from '../../protocol/records.ts';
 import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
-import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import type { KeyRepository, OneTimeIdentifiers, OneTimeUse, PushedRequestRepository } from '../contract.ts';
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
@@ -86,21 +86,16 @@ export const ONE_TIME_IDENTIFIERS_SQL = {
   take: forSqlite(TAKE_IDENTIFIER),
 };
 
-export function sqliteOneTimeIdentifiers({
-  database,
-  issuerId,
-  clock,
-  transaction,
-}: SqliteHandle): OneTimeIdentifiers {
+/** Takes an identifier inside the caller's transaction. @returns `false` if it was used before */
+export type Take = (once: OneTimeUse) => boolean;
+
+export function sqliteTake({ database, issuerId, clock }: SqliteHandle): Take {
   const sql = prepareAll(database, ONE_TIME_IDENTIFIERS_SQL);
-  return {
-    take(id, expiresAt) {
-      return transaction(() => {
-        const now = Math.floor(clock() / 1000);
-        return sql.take.run({ issuerId, id, expiresAt, now }).changes === 1;
-      });
-    },
-  };
+  return (once) => sql.take.run({ issuerId, ...once, now: Math.floor(clock() / 1000) }).changes === 1;
+}
+
+export function sqliteOneTimeIdentifiers({ transaction }: SqliteHandle, take: Take): OneTimeIdentifiers {
+  return { take: (id, expiresAt) => transaction(() => take({ id, expiresAt })) };
 }
 
 export const PUSHED_REQUESTS_SQL = {

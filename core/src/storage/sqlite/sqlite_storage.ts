@@ -25,7 +25,7 @@ import {
   type SqliteHandle,
 } from './connection.ts';
 import { sqliteEvents, sqliteSweep } from './events.ts';
-import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests } from './keys.ts';
+import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
 import { Corruption, inTransaction, ReadQueue, WriteQueue } from './queues.ts';
 import {
@@ -156,6 +156,7 @@ function storageOn(
   const principals = sqlitePrincipals(handle);
   const issuing = sqliteIssuing(handle, principals);
   const grants = sqliteGrants(handle, { principals, events });
+  const take = sqliteTake(handle);
 
   const cachedTokens = new CachedTokens(reads, events, clock);
   const cachedClients = new CachedRows<ClientRecord>(reads);
@@ -167,11 +168,13 @@ function storageOn(
     clients,
     keys: unguarded(sqliteKeys(handle)),
     tokens: unguarded({
-      ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens }),
+      ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
       joinedClients: clients,
     }),
-    authorizationCodes: unguarded(sqliteAuthorizationCodes(handle, { issuing, grants, principals, events })),
-    oneTimeIdentifiers: unguarded(sqliteOneTimeIdentifiers(handle)),
+    authorizationCodes: unguarded(
+      sqliteAuthorizationCodes(handle, { issuing, grants, principals, events, take }),
+    ),
+    oneTimeIdentifiers: unguarded(sqliteOneTimeIdentifiers(handle, take)),
     pushedRequests: unguarded(sqlitePushedRequests(handle)),
     ...sqliteAdministration(handle, { principals, events }),
     grantsOf: grants.grantsOf,

@@ -40,6 +40,7 @@ import {
 import type { CachedTokens } from './cached_tokens.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import type { Take } from './keys.ts';
 import type { Principals } from './principals.ts';
 import { prepareAll } from './queues.ts';
 
@@ -87,9 +88,10 @@ export function sqliteTokens(
     readonly principals: Principals;
     readonly events: Events;
     readonly cache: CachedTokens;
+    readonly take: Take;
   },
 ): TokenRepository {
-  const { issuing, grants, principals, events, cache } = parts;
+  const { issuing, grants, principals, events, cache, take } = parts;
   const { getAccessToken, getRefreshToken, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
 
@@ -128,6 +130,8 @@ export function sqliteTokens(
   };
 
   return {
+    takesOnce: true,
+
     getByAccessToken: (id) => reads.read(() => cache.get(id) ?? findAccessToken(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
 
@@ -160,23 +164,26 @@ export function sqliteTokens(
       });
     },
 
-    rotate({ id }, successor, tokens) {
+    rotate({ id }, successor, tokens, once) {
       return transaction(() => {
         const presented = findRefreshToken(id);
         const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
-        const marked = sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes;
-        if (marked !== 1) throw new Error('a refresh token changed inside the transaction that rotates it');
+        if (once !== undefined && !take(once)) return 'already_used';
+        if (sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes !== 1)
+          throw new Error('a refresh token changed inside the transaction that rotates it');
         issuing.insert(tokens, presented);
         return outcome;
       });
     },
 
-    issueFrom({ id }, tokens) {
+    issueFrom({ id }, tokens, once) {
       return transaction(() => {
         const presented = findRefreshToken(id);
         const outcome = outcomeUpon(presented, tokens, clock());
-        if (outcome === 'issued') issuing.insert(tokens, presented);
+        if (outcome !== 'issued') return outcome;
+        if (once !== undefined && !take(once)) return 'already_used';
+        issuing.insert(tokens, presented);
         return outcome;
       });
     },
@@ -375,9 +382,10 @@ export function sqliteAuthorizationCodes(
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
+    readonly take: Take;
   },
 ): AuthorizationCodeRepository {
-  const { issuing, grants, principals, events } = parts;
+  const { issuing, grants, principals, events, take } = parts;
   const { get, ...others } = AUTHORIZATION_CODES_SQL;
   const sql = prepareAll(database, others);
 
@@ -388,6 +396,8 @@ export function sqliteAuthorizationCodes(
   };
 
   return {
+    takesOnce: true,
+
     get: (id) => reads.read(() => find(id)),
 
     issue(code, { clientGeneration = 0 }) {
@@ -400,11 +410,12 @@ export function sqliteAuthorizationCodes(
       });
     },
 
-    redeem({ id }, tokens) {
+    redeem({ id }, tokens, once) {
       return transaction(() => {
         const stored = find(id);
         const outcome = outcomeUponCode(stored, tokens, clock());
         if (outcome !== 'issued') return outcome;
+        if (once !== undefined && !take(once)) return 'already_used';
         const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
         issuing.insert(tokens, stored);
