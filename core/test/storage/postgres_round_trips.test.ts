@@ -148,7 +148,7 @@ describe('requests on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     return () => world.refresh(refresh_token);
   });
 
-  costs('a refresh with a DPoP proof', { roundTrips: 4, statements: 19 }, async (world) => {
+  costs('a refresh with a DPoP proof', { roundTrips: 3, statements: 11 }, async (world) => {
     const { refresh_token } = await world.grant();
     const dpop = await proofOf(world);
     const form = { grant_type: 'refresh_token', refresh_token };

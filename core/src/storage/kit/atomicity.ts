@@ -5,6 +5,7 @@ import {
   expect,
   expectEqual,
   expectRejection,
+  issuancesOnce,
   type KitCase,
   kitCase,
   ONE_TIME_SECONDS,
@@ -248,6 +249,70 @@ export const atomicity: readonly KitCase[] = [
     expect((await stage.find(refresh))?.supersededAtMs === undefined, 'a failed rotation supersedes nothing');
     await stage.rotated(grant, refresh);
   }),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'atomicity',
+    'an identifier that was used before stops an issuance that would take it, and nothing changes',
+    async (stage, identifiers) => {
+      const used = { id: 'used', expiresAt: stage.now + ONE_TIME_SECONDS };
+      expectEqual(await identifiers.take(used.id, used.expiresAt), true, 'taking it');
+      for (const { name, grant, again, store, isUnused } of await issuancesOnce(stage)) {
+        const [refused, issued, late] = [stage.pair(grant), stage.pair(grant), stage.pair(grant)];
+        expectEqual(await store(refused, used), 'already_used', name);
+        await stage.expectAbsent(refused.refresh, refused.access);
+        expect(await isUnused(), `${name} leaves the token or code as it was`);
+
+        const once = { ...used, id: `of ${name}` };
+        expectEqual(await store(issued, once), 'issued', `${name} with another identifier`);
+        await stage.expectAlive(issued.access);
+        expectEqual(await identifiers.take(once.id, once.expiresAt), false, `taking what ${name} has taken`);
+        expectEqual(await store(late, once), again, `${name} again`);
+        await stage.expectAbsent(late.refresh, late.access);
+      }
+    },
+  ),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'atomicity',
+    'an issuance that is not made takes no identifier',
+    async (stage, identifiers) => {
+      const expiresAt = stage.now + ONE_TIME_SECONDS;
+      for (const { name, grant, store, isUnused } of await issuancesOnce(stage)) {
+        const stored = (await stage.redeemed(await stage.grant({ clientId: grant.clientId }))).access;
+        const taken = { ...stage.pair(grant), access: { ...stored, ...grant } };
+        const failed = `failed ${name}`;
+        await expectRejection(() => store(taken, { id: failed, expiresAt }), 'a taken identifier');
+        expect(await isUnused(), `a failed ${name} changes nothing`);
+        expectEqual(await identifiers.take(failed, expiresAt), true, `taking it after a failed ${name}`);
+      }
+      for (const { name, grant, store } of await issuancesOnce(stage)) {
+        await stage.storage.authorizationCodes.revoke(await stage.code(grant));
+        const refused = `refused ${name}`;
+        const outcome = await store(stage.pair(grant), { id: refused, expiresAt });
+        expectEqual(outcome, 'refused', `${name} of a revoked grant`);
+        expectEqual(await identifiers.take(refused, expiresAt), true, `taking it after a refused ${name}`);
+      }
+    },
+  ),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'atomicity',
+    'an issuance may take an identifier that has expired',
+    async (stage, identifiers) => {
+      const expiresAt = stage.now + 1;
+      await identifiers.take('expired', expiresAt);
+      const ways = await issuancesOnce(stage);
+      for (const { name, grant, store } of ways) {
+        stage.advance(1);
+        const once = { id: 'expired', expiresAt: stage.now + 1 };
+        expectEqual(await store(stage.pair(grant), once), 'issued', name);
+        expectEqual(await identifiers.take('expired', once.expiresAt), false, `taking it after ${name}`);
+      }
+    },
+  ),
 
   caseOfPart(
     'oneTimeIdentifiers',

@@ -404,6 +404,43 @@ export const concurrency: readonly KitCase[] = [
   caseOfPart(
     'oneTimeIdentifiers',
     'concurrency',
+    `of ${RACERS} rotations that take one identifier at once, and one that takes it alone, one succeeds`,
+    async (stage, identifiers) => {
+      if (stage.storage.tokens.takesOnce !== true) return;
+      const { id: clientId } = await stage.client();
+      const once = { id: 'one', expiresAt: stage.now + ONE_TIME_SECONDS };
+      const contestants = await Promise.all(
+        Array.from({ length: RACERS }, async () => {
+          const grant = await stage.grant({ clientId });
+          return { presented: (await stage.redeemed(grant)).refresh, next: stage.pair(grant) };
+        }),
+      );
+      const rotations = contestants.map(
+        ({ presented, next: { refresh, access } }): Attempt<string> =>
+          ({ tokens }) =>
+            tokens.rotate(presented, refresh, [refresh, access], once),
+      );
+      const take: Attempt<string> = async ({ oneTimeIdentifiers = identifiers }) =>
+        (await oneTimeIdentifiers.take(once.id, once.expiresAt)) ? 'issued' : 'already_used';
+      const outcomes = await allOf(stage, [...rotations, take]);
+      expectEqual(
+        outcomes.toSorted(),
+        [...Array(RACERS).fill('already_used'), 'issued'],
+        'outcomes of rotations, and of taking it alone',
+      );
+      for (const [index, { presented, next }] of contestants.entries()) {
+        const isIssued = outcomes[index] === 'issued';
+        const isSuperseded = (await stage.find(presented))?.supersededAtMs !== undefined;
+        expectEqual(isSuperseded, isIssued, 'whether the presented token was used');
+        if (isIssued) await stage.expectAlive(next.refresh, next.access);
+        else await stage.expectAbsent(next.refresh, next.access);
+      }
+    },
+  ),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'concurrency',
     `${PARALLEL} that take one identifier at once succeed once`,
     async (stage, identifiers) => {
       const take = () =>

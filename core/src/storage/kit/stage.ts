@@ -9,7 +9,7 @@ import type {
   TokenKind,
   TokenRecord,
 } from '../../protocol/records.ts';
-import type { AdministrableStorage, Awaitable, NewClient, Storage } from '../contract.ts';
+import type { AdministrableStorage, Awaitable, NewClient, OneTimeUse, Storage } from '../contract.ts';
 import { isUnguarded } from '../faults.ts';
 import { canContinue } from '../issuing.ts';
 
@@ -406,6 +406,49 @@ export function kitCase(group: KitGroup, title: string, check: (stage: Stage) =>
       }
     },
   };
+}
+
+/** A way to store a pair of a grant upon a refresh token or code, which takes an identifier. */
+export interface IssuanceOnce {
+  readonly name: string;
+  readonly grant: Grant;
+  /** The outcome with the same identifier, after it has succeeded. */
+  readonly again: 'superseded' | 'already_redeemed' | 'already_used';
+  store(pair: Pair, once: OneTimeUse): Awaitable<string>;
+  /** Whether the refresh token or code was not used up. */
+  isUnused(): Promise<boolean>;
+}
+
+/** The methods that take `once`, each with a grant of its own. Empty if the storage has none. */
+export async function issuancesOnce(stage: Stage): Promise<readonly IssuanceOnce[]> {
+  const { tokens, authorizationCodes } = stage.storage;
+  const ways: IssuanceOnce[] = [];
+  if (tokens.takesOnce === true) {
+    const [kept, replaced] = [await stage.grant(), await stage.grant()];
+    const { refresh: own } = await stage.redeemed(kept);
+    const { refresh: presented } = await stage.redeemed(replaced);
+    const isCurrent = async (token: NewToken) => (await stage.find(token))?.supersededAtMs === undefined;
+    ways.push(
+      {
+        ...{ name: 'issueFrom', grant: kept, again: 'already_used', isUnused: () => isCurrent(own) },
+        store: ({ access }, once) => tokens.issueFrom(own, [access], once),
+      },
+      {
+        ...{ name: 'rotate', grant: replaced, again: 'superseded', isUnused: () => isCurrent(presented) },
+        store: ({ refresh, access }, once) => tokens.rotate(presented, refresh, [refresh, access], once),
+      },
+    );
+  }
+  if (authorizationCodes.takesOnce === true) {
+    const grant = await stage.grant();
+    const code = await stage.code(grant);
+    const isUnused = async () => (await authorizationCodes.get(code.id))?.redeemedAtMs === undefined;
+    ways.push({
+      ...{ name: 'redeem', grant, again: 'already_redeemed', isUnused },
+      store: ({ refresh, access }, once) => authorizationCodes.redeem(code, [refresh, access], once),
+    });
+  }
+  return ways;
 }
 
 /** A case of a part that a storage may lack. It passes if the part is missing. */
