@@ -558,6 +558,8 @@ test('findings B5: storage without a required method is refused at construction,
     'clients.replaceSecrets',
     'tokens.isAccessTokenRevoked',
     'tokens.joinedClients',
+    'tokens.takesOnce',
+    'authorizationCodes.takesOnce',
     'keys.reseal',
   ];
   for (const part of parts) {
@@ -572,6 +574,15 @@ test('findings B5: storage without a required method is refused at construction,
       );
     }
   }
+  // Methods that drop what the repository says they take.
+  const { rotate, ...tokens } = storage.tokens;
+  const dropping: typeof rotate = (record, successor, issued) => rotate(record, successor, issued);
+  const passing: typeof rotate = (...given) => rotate(...given);
+  const withRotate = (method: typeof rotate) => ({ ...storage, tokens: { ...tokens, rotate: method } });
+  new AuthorizationServer({ ...REQUIRED, storage: withRotate(passing) });
+  assert.throws(() => new AuthorizationServer({ ...REQUIRED, storage: withRotate(dropping) }), {
+    message: 'storage.tokens.rotate: expected the parameter once, because takesOnce is set',
+  });
   // Options that others require.
   const registration = { openTo: 'anyone' } as const;
   const { oneTimeIdentifiers: _, ...reusable } = storage;

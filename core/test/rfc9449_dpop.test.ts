@@ -38,6 +38,28 @@ import {
 
 type Tokens = GrantedTokens & { readonly token_type: string };
 
+const USED_BEFORE = 'the DPoP proof was used before';
+const NOT_VALID = 'the refresh token is not valid';
+
+/** Servers whose storage takes the identifier of a proof together with the tokens, and in a write before. */
+const PLACES_OF_USE: readonly (readonly [storage: string, open: (world: World) => Promise<World>])[] = [
+  ['a storage that takes it with the tokens', (world) => secondServer(world)],
+  ['a storage that takes it alone', (world) => secondServer(world, {}, withoutOnce(world.storage))],
+];
+
+function withoutOnce(storage: AdministrableStorage): AdministrableStorage {
+  const { takesOnce: _, ...tokens } = storage.tokens;
+  const { rotate, issueFrom } = tokens;
+  return {
+    ...storage,
+    tokens: {
+      ...tokens,
+      rotate: (record, successor, issued) => rotate(record, successor, issued),
+      issueFrom: (record, issued) => issueFrom(record, issued),
+    },
+  };
+}
+
 const ALGS = 'RS256 PS256 ES256 EdDSA Ed25519';
 
 /** Of every response to a request with a proof. */
@@ -68,7 +90,7 @@ function tokensIn({ status, body }: TestResponse): Tokens {
 async function redeemed(
   world: World,
   clientId: 'web' | 'spa',
-  proof: ProofChanges | null = {},
+  proof: ProofChanges | string | null = {},
   code?: string,
 ): Promise<TestResponse> {
   const form = {
@@ -85,7 +107,7 @@ function refreshed(
   world: World,
   clientId: 'web' | 'spa',
   refresh_token: string,
-  proof: ProofChanges | null = {},
+  proof: ProofChanges | string | null = {},
 ): Promise<TestResponse> {
   const form = { grant_type: 'refresh_token', refresh_token };
   if (clientId === 'web') return withProof(world, form, proof, 'web');
@@ -300,6 +322,72 @@ specification('DPoP: what is bound (RFC 9449)', ON_EVERY_STORE, (spec) => {
     assertRefused(await machine(other, proof), 'invalid_dpop_proof', 'the DPoP proof was used before');
     assert.equal(other.events.at(-1)?.type, 'refused');
   });
+
+  for (const [storage, place] of PLACES_OF_USE) {
+    spec(`§11.1 of requests with one proof at once, one gets tokens, with ${storage}`, async (world) => {
+      const servers = [await place(world), await place(world)] as const;
+      const grants = [await world.grant(), await world.grant()] as const;
+      const proof = await proofOf(world);
+      const refresh = (server: World, index: 0 | 1, used: string) =>
+        refreshed(server, 'web', grants[index].refresh_token, used);
+      const answers = await Promise.all([refresh(servers[0], 0, proof), refresh(servers[1], 1, proof)]);
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+      const loser = answers[0].status === 400 ? 0 : 1;
+      assertRefused(answers[loser], 'invalid_dpop_proof', USED_BEFORE);
+      assert.equal((await refresh(servers[1], loser, await proofOf(world))).status, 200);
+    });
+
+    spec(`§11.1 a proof that was used before consumes nothing, with ${storage}`, async (world) => {
+      const server = await place(world);
+      const code = await world.code();
+      const { refresh_token } = await world.grant();
+      const proof = await proofOf(world);
+      assert.equal((await machine(server, proof)).status, 200);
+      assertRefused(await redeemed(server, 'web', proof, code), 'invalid_dpop_proof', USED_BEFORE);
+      assertRefused(await refreshed(server, 'web', refresh_token, proof), 'invalid_dpop_proof', USED_BEFORE);
+      assert.equal((await redeemed(server, 'web', {}, code)).status, 200);
+      assert.equal((await refreshed(server, 'web', refresh_token)).status, 200);
+    });
+
+    spec(`§11.1 a client without rotation uses a proof once, with ${storage}`, async (world) => {
+      const server = await place(world);
+      const { refresh_token } = await world.grant();
+      const web = (await world.storage.clients.get('web')) ?? assert.fail();
+      await world.storage.clients.replace({ ...web, rotateRefreshTokens: false }, web);
+      const proof = await proofOf(world);
+      assert.equal((await refreshed(server, 'web', refresh_token, proof)).status, 200);
+      assertRefused(await refreshed(server, 'web', refresh_token, proof), 'invalid_dpop_proof', USED_BEFORE);
+      assert.equal((await refreshed(server, 'web', refresh_token)).status, 200);
+    });
+
+    spec(`§11.1 a recorded request that is sent again revokes nothing, with ${storage}`, async (world) => {
+      const server = await place(world);
+      const [first, second] = [await proofOf(world), await proofOf(world)];
+      const code = await world.code();
+      const { refresh_token } = tokensIn(await redeemed(server, 'web', first, code));
+      const successor = tokensIn(await refreshed(server, 'web', refresh_token, second)).refresh_token;
+      world.clock.advance(30); // longer than the grace period of a rotation
+      assertRefused(await redeemed(server, 'web', first, code), 'invalid_dpop_proof', USED_BEFORE);
+      assertRefused(await refreshed(server, 'web', refresh_token, second), 'invalid_dpop_proof', USED_BEFORE);
+      assert.equal((await refreshed(server, 'web', successor)).status, 200);
+      // With a new proof, the same is a reuse (RFC 9700 §4.14.2).
+      assertRefused(await refreshed(server, 'web', refresh_token), 'invalid_grant', NOT_VALID);
+      assertRefused(await refreshed(server, 'web', successor), 'invalid_grant', NOT_VALID);
+    });
+
+    spec(`§11.1 a refused request uses its proof up as well, with ${storage}`, async (world) => {
+      const server = await place(world);
+      const { refresh_token } = await world.grant();
+      const [proof, other] = [await proofOf(world), await proofOf(world)];
+      assertRefused(await refreshed(server, 'web', 'unknown', proof), 'invalid_grant', NOT_VALID);
+      assertRefused(await refreshed(server, 'web', 'unknown', proof), 'invalid_dpop_proof', USED_BEFORE);
+      assertRefused(await refreshed(server, 'web', refresh_token, proof), 'invalid_dpop_proof', USED_BEFORE);
+      const wider = { grant_type: 'refresh_token', refresh_token, scope: 'admin' };
+      assert.equal(JSON.parse((await withProof(server, wider, other, 'web')).body).error, 'invalid_scope');
+      assertRefused(await refreshed(server, 'web', refresh_token, other), 'invalid_dpop_proof', USED_BEFORE);
+      assert.equal((await refreshed(server, 'web', refresh_token)).status, 200);
+    });
+  }
 
   spec('§7.1 UserInfo accepts a bound token with the scheme DPoP and its proof', async (world) => {
     const { access_token } = tokensIn(await redeemed(world, 'web'));
@@ -996,13 +1084,30 @@ test('§11.1 while one-time identifiers cannot be stored, requests with a proof 
   const { access_token } = tokensIn(await redeemed(world, 'web'));
   store.break('oneTimeIdentifiers.take', 'rejects');
   const statuses = [
-    (await redeemed(world, 'web', {}, code)).status,
+    (await machine(world)).status,
+    (await redeemed(world, 'web', {}, 'unknown')).status,
     (await userInfo(world, access_token)).status,
     (await push(world, {}, { dpop: await proofOf(world, { htu: PAR_URL }) })).status,
   ];
-  assert.deepEqual(statuses, [503, 503, 503]);
+  assert.deepEqual(statuses, [503, 503, 503, 503]);
   store.repair();
   assert.equal((await redeemed(world, 'web', {}, code)).status, 200);
+});
+
+test('§11.1 while tokens cannot be stored, requests with a proof are 503, and the proof is still unused', async (t) => {
+  const store = new BreakableStore(MEMORY);
+  const world = await openWorld(t, {}, { transport: FUNCTION, store });
+  const code = await world.code();
+  const { refresh_token } = await world.grant();
+  const [first, second] = [await proofOf(world), await proofOf(world)];
+  const redeem = async () => (await redeemed(world, 'web', first, code)).status;
+  const refresh = async () => (await refreshed(world, 'web', refresh_token, second)).status;
+  store.break('authorizationCodes.redeem', 'rejects');
+  assert.equal(await redeem(), 503);
+  store.break('tokens.rotate', 'rejects');
+  assert.deepEqual([await redeem(), await refresh()], [200, 503]);
+  store.repair();
+  assert.deepEqual([await refresh(), await refresh()], [200, 400]);
 });
 
 // ── Client libraries ─────────────────────────────────────────────────────────────────────────────────────────

@@ -152,6 +152,38 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
 
 type Faults = Partial<TokenRepository>;
 
+/** Faulty ways to take `once`. */
+const FAULTY_ONCE: typeof FAULTY = [
+  {
+    name: 'that says it takes an identifier with a rotation, and does not',
+    spoil: ({ tokens }) => ({
+      rotate: (record, successor, successors) => tokens.rotate(record, successor, successors),
+    }),
+    foundBy: /^an identifier that was used before stops an issuance that would take it/,
+  },
+  {
+    name: 'that takes an identifier before it looks whether the refresh token is alive',
+    spoil: ({ tokens, oneTimeIdentifiers }) => ({
+      async rotate(record, successor, successors, once) {
+        if (once && !(await oneTimeIdentifiers.take(once.id, once.expiresAt))) return 'already_used';
+        return tokens.rotate(record, successor, successors);
+      },
+    }),
+    foundBy: /^an issuance that is not made takes no identifier$/,
+  },
+  {
+    name: 'that rotates before it takes the identifier',
+    spoil: ({ tokens, oneTimeIdentifiers }) => ({
+      async rotate(record, successor, successors, once) {
+        const outcome = await tokens.rotate(record, successor, successors);
+        if (outcome !== 'issued' || once === undefined) return outcome;
+        return (await oneTimeIdentifiers.take(once.id, once.expiresAt)) ? 'issued' : 'already_used';
+      },
+    }),
+    foundBy: /^of 20 rotations that take one identifier at once/,
+  },
+];
+
 /** The same for more than tokens. */
 const FAULTY_ADMINISTRATION: readonly {
   name: string;
@@ -318,7 +350,7 @@ async function failuresOf(
 }
 
 const FAULTY_STORES = [
-  ...FAULTY.map(({ spoil, ...rest }) => ({
+  ...[...FAULTY, ...FAULTY_ONCE].map(({ spoil, ...rest }) => ({
     ...rest,
     spoil: (sound: AdministrableStorage) => ({ tokens: { ...sound.tokens, ...spoil(sound) } }),
   })),
