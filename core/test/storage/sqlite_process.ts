@@ -21,6 +21,14 @@ const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => A
     return tokens.rotate(record, successor, [successor, beside(record)]);
   },
 
+  /** The identifier is the token's name before the slash. */
+  async rotate_once({ tokens }, name) {
+    const record = await refreshToken(tokens, name);
+    const successor = beside(record, { kind: 'refresh_token' });
+    const once = { id: name.split('/')[0] ?? '', expiresAt: Math.ceil(Date.now() / 1000) + 600 };
+    return tokens.rotate(record, successor, [successor, beside(record)], once);
+  },
+
   async issue_from({ tokens }, name) {
     const record = await refreshToken(tokens, name);
     return tokens.issueFrom(record, [beside(record)]);

@@ -158,6 +158,27 @@ test('several processes that rotate one token give it one successor', { timeout:
   storage.close();
 });
 
+test('several processes that rotate tokens with one identifier rotate one of them', {
+  timeout: 60_000,
+}, async () => {
+  const identifiers = numbered('proof', 50);
+  const processes = ['a', 'b', 'c'];
+  const tokensOf = (process: string) => identifiers.map((id) => `${id}/${process}`);
+  const storage = await withRefreshTokens('rotate_once.db', processes.flatMap(tokensOf));
+  const outcomes = await inProcesses(
+    ...processes.map((process) => ['rotate_once', storage.path, issuer, ...tokensOf(process)]),
+  );
+  for (const [index, id] of identifiers.entries()) {
+    const ofOne = outcomes.map((outcome) => outcome[index]);
+    assert.deepEqual(ofOne.toSorted(), ['already_used', 'already_used', 'issued']);
+    for (const [place, process] of processes.entries()) {
+      const { supersededAtMs } = (await storage.tokens.getByRefreshToken(`${id}/${process}`)) ?? {};
+      assert.equal(supersededAtMs !== undefined, ofOne[place] === 'issued', 'only that token was used');
+    }
+  }
+  storage.close();
+});
+
 test('several processes that redeem one code give tokens for it once', { timeout: 60_000 }, async () => {
   const ids = numbered('code', 50);
   const storage = openSqliteStorage({ path: join(folder, 'redeem.db'), issuer });
