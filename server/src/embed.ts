@@ -1,6 +1,7 @@
 // The program within an application: the same server and pages, without a port, signals and a process of their own.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
+import { isJsonObject } from '@grantd/core/options';
 import type { Logger } from 'pino';
 import { embeddedConfiguration } from './config/configuration.ts';
 import { OPTION_NAMES, OPTIONS } from './config/options.ts';
@@ -9,8 +10,12 @@ import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
 import { openLog } from './log/log.ts';
-import { endSessionsOf, removePerson, setPersonDisabled } from './operations/people.ts';
-import { refuseContradictoryDirectory } from './serve/exposure.ts';
+import { endSessionsOf, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './operations/people.ts';
+import {
+  refuseContradictoryDirectory,
+  refuseContradictoryMail,
+  refuseOpenAdministration,
+} from './serve/exposure.ts';
 import { openService } from './serve/serve.ts';
 
 export { ConfigurationRefused, Refused } from './config/refused.ts';
@@ -24,17 +29,20 @@ export interface HostUser {
   readonly subject: string;
   /** What the user types to sign in. At most 128 characters; pages show it. */
   readonly username: string;
-  /** Claims for UserInfo and ID tokens, such as `name`, `email` and `email_verified`. Default: none. */
+  /**
+   * Claims for UserInfo and ID tokens, such as `name`, `email` and `email_verified`: at most 16384 characters of JSON.
+   * Default: none.
+   */
   readonly claims?: Claims;
-  /** The names of groups in `HostUsers.groups` whose member the user is. Default: none. */
+  /** The names of groups whose member the user is. Those that `HostUsers.groups` lacks are ignored. Default: none. */
   readonly groups?: readonly string[];
   /** Whether the user may not sign in. Default: `false`. */
   readonly isDisabled?: boolean;
 }
 
 /**
- * The users of the application. If a method rejects, the page or endpoint answers 503: a rejection says nothing about
- * the user.
+ * The users of the application. If a method rejects, or resolves with something else than a user, the page or endpoint
+ * answers 503: that says nothing about the user.
  */
 export interface HostUsers {
   /**
@@ -91,7 +99,7 @@ export interface EmbeddedGrantd {
   endAccess(subject: string): Promise<void>;
   /**
    * Disables a user, or enables them again. Disabling also ends their sessions and tokens. Call it when the application
-   * disables a user: `isDisabled` alone lets present tokens live until they expire.
+   * disables a user: `isDisabled` alone keeps them from signing in, and present sessions and refresh tokens go on.
    */
   setDisabled(subject: string, isDisabled: boolean): Promise<void>;
   /** Removes what grantd knows about a user, with sessions and tokens. It never accepts the subject again. */
@@ -117,6 +125,12 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
   const basePath = pathOfIssuer(given.issuer);
   refuseInsecureIssuer(configuration);
   refuseContradictoryDirectory(configuration);
+  refuseContradictoryMail(configuration);
+  refuseOpenAdministration(configuration);
+  if (users !== undefined && configuration.settings.signUp === 'open')
+    throw new ConfigurationRefused(
+      'signUp: expected off with users, because a stranger could take the username of a user of the application',
+    );
   const log = logger ?? (await openLog('json'));
   if (logger === undefined) log.level = 'warn';
   const service = await openService(configuration, process.env, {
@@ -187,8 +201,8 @@ function currentClaims(users: HostUsers, people: People): GetUserClaims {
   return async (subject) => {
     const person = await people.bySubject(subject);
     if (person?.directoryId === undefined) return ofLocal(subject);
-    const user = await users.find(subject);
-    if (user === undefined || user.isDisabled === true) return undefined;
+    const user = await found(users, person.directoryId);
+    if (user === undefined || user.isDisabled) return undefined;
     const { groups } = person;
     return { ...(groups !== undefined && { groups }), ...user.claims };
   };
@@ -200,31 +214,47 @@ function directoryOf(users: HostUsers): Directory {
     groups: users.groups ?? [],
     claims: 'all',
     areEmailsVerified: false,
+    ownsAccounts: true,
     async authenticate(username, password) {
       if (username === undefined) return { refused: 'person_unknown' };
       const user = await asked(() => users.authenticate(username, password));
       if (user === undefined) return { refused: 'password_wrong' };
-      return user.isDisabled === true ? { refused: 'person_disabled' } : { user: directoryUser(user) };
+      return user.isDisabled ? { refused: 'person_disabled' } : { user };
     },
-    async byId(subject) {
-      const user = await asked(() => users.find(subject));
-      return user && directoryUser(user);
-    },
+    byId: (subject) => found(users, subject),
     close() {},
   };
 }
 
-/** @throws {DirectoryFault} the application rejects */
-async function asked<T>(ask: () => Promise<T>): Promise<T> {
+/** @throws {DirectoryFault} the application rejects, or answers about another user */
+async function found(users: HostUsers, subject: string): Promise<DirectoryUser | undefined> {
+  const user = await asked(() => users.find(subject));
+  // A database that ignores case finds one for another spelling.
+  if (user !== undefined && user.id !== subject) throw wrongAnswer('subject', 'the one that was asked for');
+  return user;
+}
+
+/** @throws {DirectoryFault} the application rejects, or the answer is no user */
+async function asked(ask: () => Promise<HostUser | undefined>): Promise<DirectoryUser | undefined> {
+  let user: HostUser | undefined;
   try {
-    return await ask();
+    // Many database libraries resolve with null.
+    user = (await ask()) ?? undefined;
   } catch (error) {
     throw new DirectoryFault('the application’s users: the call was rejected', { cause: error });
   }
+  return user && directoryUser(user);
+}
+
+function wrongAnswer(member: string, expected: string): DirectoryFault {
+  return new DirectoryFault(`the application’s users: ${member}: expected ${expected}`);
 }
 
 const SUBJECT = /^[\x20-\x7e]{1,255}$/;
 
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** Checks the types, because applications without types pass on what their database has: 7 or `1` for `true`. */
 function directoryUser({
   subject,
   username,
@@ -232,6 +262,23 @@ function directoryUser({
   groups = [],
   isDisabled = false,
 }: HostUser): DirectoryUser {
-  if (!SUBJECT.test(subject)) throw new TypeError('subject: expected 1 to 255 ASCII characters');
-  return { id: subject, subject, names: [username], claims, groups, isDisabled };
+  if (!isText(subject) || !SUBJECT.test(subject)) throw wrongAnswer('subject', '1 to 255 ASCII characters');
+  if (!isText(username)) throw wrongAnswer('username', 'a text');
+  if (!Array.isArray(groups) || !groups.every(isText)) throw wrongAnswer('groups', 'a list of texts');
+  if (typeof isDisabled !== 'boolean') throw wrongAnswer('isDisabled', 'true or false');
+  return { id: subject, subject, names: [username], claims: asJson(claims), groups, isDisabled };
+}
+
+/** Claims as they come back from the database, so that they can be compared. @throws {DirectoryFault} JSON has no such claims */
+function asJson(claims: Claims): Claims {
+  const expected = `an object, at most ${MAX_CLAIMS_LENGTH} characters of JSON`;
+  if (!isJsonObject(claims)) throw wrongAnswer('claims', expected);
+  let text: string;
+  try {
+    text = JSON.stringify(claims);
+  } catch {
+    throw wrongAnswer('claims', expected);
+  }
+  if (text.length > MAX_CLAIMS_LENGTH) throw wrongAnswer('claims', expected);
+  return JSON.parse(text);
 }

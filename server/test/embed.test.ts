@@ -188,3 +188,91 @@ for (const issuer of ['https://app.example', 'https://app.example/', 'https://ap
       /^.*issuer: expected a URL with a path/,
     );
   });
+
+test('a user joins no group that the application has not named, whatever roles it returns', async () => {
+  const { users, signIn, stored } = await open();
+  for (const name of ['staff', 'admins']) await stored.groups.add({ name, description: '' }, Date.now());
+  users.set({ groups: ['staff', 'admins'] });
+  await signIn();
+  assert.deepEqual((await stored.people.bySubject('user-7'))?.groups, ['staff']);
+});
+
+test('claims sign a user in whether or not JSON has their values', async () => {
+  const { users, configuration, signIn } = await open();
+  const born = new Date('1815-12-10');
+  users.set({ claims: { name: 'Ada', nickname: undefined, birthdate: born, zoneinfo: { at: undefined } } });
+  const tokens = await signIn();
+  const userInfo = await client.fetchUserInfo(configuration, tokens.access_token, 'user-7');
+  assert.deepEqual([userInfo.name, userInfo.birthdate], ['Ada', born.toJSON()]);
+});
+
+for (const [what, change] of Object.entries({
+  'a subject that is a number': { subject: 7 },
+  'no subject': { subject: undefined },
+  'a disabled user as the number 1': { isDisabled: 1 },
+  'a group that is no text': { groups: [7] },
+  'claims that are no object': { claims: 'name' },
+  'claims that JSON cannot have': { claims: { big: 1n } },
+  'claims that are too long': { claims: { picture: 'x'.repeat(20_000) } },
+}))
+  test(`${what} is a fault of the application, and signs nobody in`, async () => {
+    const { url, users } = await open();
+    users.set(change as unknown as Partial<HostUser>);
+    const browser = new Browser(url);
+    const login = await browser.submit(await browser.get(`${url}/account`), WHO);
+    assert.equal(login.status, 503);
+  });
+
+test('another user than the one asked for is a fault of the application', async () => {
+  const { url, users, signIn } = await open();
+  const { access_token: token } = await signIn();
+  const userInfo = async () => fetch(`${url}/userinfo`, { headers: { authorization: `Bearer ${token}` } });
+  users.set({ subject: 'USER-7', claims: { email: 'other@example.com' } });
+  const answer = await userInfo();
+  assert.equal(answer.status, 503, await answer.text());
+});
+
+test('a user of the application cannot use up their subject identifier by deleting the account here', async () => {
+  const { url, stored } = await open();
+  const browser = new Browser(url);
+  await browser.submit(await browser.get(`${url}/account`), WHO);
+  const page = await browser.get(`${url}/account/data`);
+  assert.match(page.html, /id="delete-elsewhere"/);
+  assert.equal((await browser.submit(page, { confirm: 'yes' })).status, 403);
+  assert.equal((await stored.people.bySubject('user-7'))?.name, 'ada');
+});
+
+test('a sign-in during which the access ends begins no session', async () => {
+  const { url, users, grantd, signIn } = await open();
+  await signIn();
+  const { authenticate } = users;
+  users.authenticate = async (...typed) => {
+    const user = await authenticate.apply(users, typed);
+    await grantd.endAccess('user-7');
+    return user;
+  };
+  const browser = new Browser(url);
+  const login = () => browser.get(`${url}/account`).then((page) => browser.submit(page, WHO));
+  assert.equal((await login()).status, 403);
+  users.authenticate = authenticate;
+  assert.match((await login()).html, /Ada/);
+});
+
+for (const [name, options] of Object.entries({
+  console: { console: true },
+  smtpUrl: { smtpUrl: 'smtp://localhost' },
+  signUp: { signUp: 'open', smtpUrl: 'smtp://localhost', mailFrom: 'grantd@app.example' },
+  registrationScopes: { registration: 'open', registrationScopes: ['grantd:clients:write'] },
+  defaultAudience: { adminApi: true, defaultAudience: ['https://app.example/auth/admin'] },
+}))
+  test(`the option ${name} is refused, because it would open grantd to strangers`, async () => {
+    await assert.rejects(
+      embed({
+        issuer: 'https://app.example/auth',
+        database: 'sqlite:never.db',
+        users: new Users(),
+        ...options,
+      }),
+      { name: 'ConfigurationRefused', message: new RegExp(`^${name}: `) },
+    );
+  });

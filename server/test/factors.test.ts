@@ -384,6 +384,18 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(await copied.get(at('/account'))));
     });
 
+    test('revoking all tokens of a user also ends their half sign-ins', async () => {
+      const { who, browser: first } = await signedIn('noor');
+      await idTokenAfter(first, await first.get(urlWith()));
+      const app = await addApp(first);
+      const { browser, page } = await passwordOf(who);
+      assert.ok(isSecond(page));
+      await grantdPrints(server.folder, ['token', 'revoke', '--user', 'noor']);
+      const refused = await submitSecond(browser, page, { code: app.code() });
+      assert.ok(isLogin(refused), refused.html);
+      assert.equal(browser.cookies.has('grantd_session'), false);
+    });
+
     test('a session from before the first factor is asked for it, and keeps its password', async () => {
       const { who, browser: other } = await signedIn('pia');
       const first = new Browser(server.url);

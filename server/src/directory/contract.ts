@@ -47,6 +47,8 @@ export interface Directory {
   readonly claims: readonly string[] | 'all';
   /** Whether every email address of the directory counts as verified. */
   readonly areEmailsVerified: boolean;
+  /** Whether only the directory ends accounts. It chooses subject identifiers, which a removal here would use up. */
+  readonly ownsAccounts?: boolean;
   /**
    * Checks a password. An unknown name costs as many requests as a wrong password.
    * @param admits asked with a key of the entry before the password is sent. An unknown name has a new key each time

@@ -31,7 +31,7 @@ import {
 const MIN_PASSWORD_CHARACTERS = 8;
 
 /** The longest JSON of a user’s claims, as with an import. */
-const MAX_CLAIMS_LENGTH = 16 * 1024;
+export const MAX_CLAIMS_LENGTH = 16 * 1024;
 
 /** Changes to a user. */
 export interface PersonChange {

@@ -2,6 +2,8 @@ import { html } from 'hono/html';
 import { claimsOf, NO_PASSWORD } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { type AccountView, accountFrame, accountView, openAccount } from './account_frame.ts';
 import {
@@ -41,6 +43,8 @@ export function submitData(parts: PageParts) {
       status: 400 | 403 | 429 | 503,
       secondsToWait?: number,
     ) => renderPage(c, { ...(await dataOf(c, parts, session, problem, secondsToWait)), status });
+    if (isKeptElsewhere(parts, session))
+      return renderPage(c, { ...(await dataOf(c, parts, session)), status: 403 });
     if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
     // Without a password, a recent sign-in proves who the user is.
     if (hasNoPassword(session))
@@ -56,6 +60,11 @@ export function submitData(parts: PageParts) {
 
 function hasNoPassword({ person: { passwordHash } }: BrowserSession): boolean {
   return passwordHash === NO_PASSWORD;
+}
+
+/** Whether the account can only be deleted in the application that has its users. */
+function isKeptElsewhere({ signInParts }: PageParts, { person }: BrowserSession): boolean {
+  return signInParts.directory?.ownsAccount(person) === true;
 }
 
 async function remove(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
@@ -155,6 +164,7 @@ async function dataOf(
   const view = {
     ...(await accountView(c, parts, session, 'data')),
     ...(hasNoPassword(session) && { hasNoPassword: true }),
+    ...(isKeptElsewhere(parts, session) && { isKeptElsewhere: true }),
     ...(problem !== undefined && { problem }),
     ...(secondsToWait !== undefined && { secondsToWait }),
   };
@@ -164,6 +174,8 @@ async function dataOf(
 export interface DataView extends AccountView {
   /** Whether the user signs in without a password here. */
   readonly hasNoPassword?: boolean;
+  /** Whether the account cannot be deleted here. */
+  readonly isKeptElsewhere?: boolean;
   readonly problem?: CurrentPasswordProblem | 'not_confirmed';
   readonly secondsToWait?: number;
 }
@@ -173,11 +185,6 @@ export function dataPage(view: DataView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { account } = texts;
   const { problem } = view;
-  const text = isAboutCurrent(problem)
-    ? currentPasswordText(problem, view.secondsToWait, texts)
-    : account.notConfirmed;
-  const isUnconfirmed =
-    problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem"` : '';
   return {
     ...accountFrame(view, setting, {
       title: account.pages.data,
@@ -192,7 +199,27 @@ export function dataPage(view: DataView, setting: PageSetting): Page {
 </form>
 </div>
 </section>
-<section aria-labelledby="delete">
+${deletion(view, texts)}
+${revealScript()}`,
+    }),
+    scripts: [REVEAL_SCRIPT],
+  };
+}
+
+function deletion(view: DataView, texts: Texts): Html {
+  const { account } = texts;
+  const { problem, isKeptElsewhere = false } = view;
+  const text = isAboutCurrent(problem)
+    ? currentPasswordText(problem, view.secondsToWait, texts)
+    : account.notConfirmed;
+  const isUnconfirmed =
+    problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem"` : '';
+  if (isKeptElsewhere)
+    return html`<section aria-labelledby="delete">
+<h2 id="delete">${account.deleteAccount}</h2>
+<p id="delete-elsewhere">${account.deleteElsewhere}</p>
+</section>`;
+  return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>
 <p class="lead">${account.deleteText}</p>
 ${problem === undefined ? '' : problemBox(text)}
@@ -207,11 +234,7 @@ ${view.hasNoPassword === true ? '' : currentPasswordField(problem, texts)}
 <button id="delete-account" type="submit" class="danger">${account.deleteYes}</button>
 </form>
 </div>
-</section>
-${revealScript()}`,
-    }),
-    scripts: [REVEAL_SCRIPT],
-  };
+</section>`;
 }
 
 /** After the removal of an account: link `to-home`. */

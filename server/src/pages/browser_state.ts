@@ -203,6 +203,7 @@ export interface HalfSignIn {
   readonly subject: string;
   /** Digest of the stored password hash. A changed password ends the sign-in. */
   readonly password: string;
+  readonly begunAtMs: number;
 }
 
 /**
@@ -236,7 +237,8 @@ export class HalfSignIns {
     const { subject, password, endsAtMs } = value;
     if (typeof subject !== 'string' || typeof password !== 'string' || typeof endsAtMs !== 'number')
       return undefined;
-    return endsAtMs > this.#clock() ? { subject, password } : undefined;
+    const begunAtMs = endsAtMs - SECOND_COOKIE_SECONDS * 1000;
+    return endsAtMs > this.#clock() ? { subject, password, begunAtMs } : undefined;
   }
 
   forget(c: Context): void {

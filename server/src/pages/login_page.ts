@@ -130,7 +130,11 @@ export function submitLogin(parts: PageParts) {
 /** A user who has signed in. */
 interface Checked {
   readonly person: Person;
-  readonly how: { readonly amr: readonly string[]; readonly isStillThere?: () => Promise<boolean> };
+  readonly how: {
+    readonly amr: readonly string[];
+    readonly provedAtMs?: number;
+    readonly isStillThere?: () => Promise<boolean>;
+  };
 }
 
 /** A passkey is both factors in one (WebAuthn §4, user verification). */
@@ -158,10 +162,12 @@ async function attempt(
   page: PendingPage,
   { username, password }: { readonly username: string; readonly password: string },
 ): Promise<Checked | Refusal> {
+  // Before the check, so that a session does not begin if the user’s access ends during it.
+  const provedAtMs = parts.clock();
   const outcome = await signIn(parts.signInParts, username, password, placeFinder(c, parts));
   if ('refused' in outcome) return outcome;
   if (!(await isExpected(parts, page, outcome.person))) return { refused: 'person_not_expected' };
-  return { person: outcome.person, how: { amr: METHODS.password } };
+  return { person: outcome.person, how: { amr: METHODS.password, provedAtMs } };
 }
 
 async function renderForm(

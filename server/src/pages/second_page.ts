@@ -113,6 +113,8 @@ async function halfSignedIn(
   if (half === undefined || person === undefined || !halfSignIns.isCurrent(half, person)) return undefined;
   const state = await signInParts.storage.getPrincipalState('subject', person.subject);
   if (state?.disabledAtMs !== undefined) return undefined;
+  // Revoking all tokens of a user also ends this: the password may be the reason, and may be elsewhere.
+  if (state?.raisedAtMs !== undefined && state.raisedAtMs >= half.begunAtMs) return undefined;
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const missing = await missingOf(parts, person, METHODS.password, authorization);
   // The factors were removed in the meantime: the user starts again with the password.

@@ -38,6 +38,11 @@ export class DirectorySignIn {
     return person === undefined || person.passwordHash === NO_PASSWORD;
   }
 
+  /** Whether a user can only be removed where the directory is managed. */
+  ownsAccount({ directoryId }: Person): boolean {
+    return directoryId !== undefined && this.#parts.directory.ownsAccounts === true;
+  }
+
   /**
    * Checks a password. A user of the directory who is new here is added.
    * @param admits whether an attempt at an entry may proceed
@@ -96,8 +101,10 @@ export class DirectorySignIn {
     const { directory, access, groups: memberships, clock = Date.now } = this.#parts;
     for (const group of directory.groups)
       if (groups.includes(group) && !user.groups.includes(group)) await access.leaveGroup({ subject, group });
-    for (const group of user.groups)
-      if (!groups.includes(group)) await memberships.addMember({ subject, group }, clock());
+    // Of other groups, the application may have one of the same name.
+    for (const group of directory.groups)
+      if (!groups.includes(group) && user.groups.includes(group))
+        await memberships.addMember({ subject, group }, clock());
   }
 
   async #updateClaims(

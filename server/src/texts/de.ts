@@ -394,6 +394,7 @@ export const DE: Texts = {
     deleteAccount: 'Konto löschen',
     deleteText:
       'Ihre Daten werden gelöscht, Sie werden überall abgemeldet, und Anwendungen verlieren ihren Zugriff. Niemand kann das rückgängig machen.',
+    deleteElsewhere: 'Ihr Konto gehört zu der Anwendung, in der Sie es verwalten. Löschen Sie es dort.',
     deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
     deleteYes: 'Konto löschen',
     notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',

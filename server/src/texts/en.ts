@@ -408,6 +408,7 @@ export const EN = {
     deleteAccount: 'Delete your account',
     deleteText:
       'Your data is deleted, you are signed out everywhere, and applications lose their access. Nobody can undo this.',
+    deleteElsewhere: 'Your account belongs to the application in which you manage it. Delete it there.',
     deleteConfirm: 'I want to delete my account permanently.',
     deleteYes: 'Delete account',
     notConfirmed: 'Check the box to confirm that you want to delete your account.',
