@@ -708,6 +708,7 @@ for (const database of ANY_DATABASE) {
               issuer: company.url,
               client_id: 'login',
               client_secret: { env: 'SECRET' },
+              trusted_domains: ['example.com'],
             },
           }),
         );
@@ -715,6 +716,7 @@ for (const database of ANY_DATABASE) {
           ...{ ldapUrl: [`ldap://127.0.0.1:${directory.port}`], ldapTls: 'off', ldapTimeoutMs: 1000 },
           ...{ ldapBindDn: ACCOUNT.dn, ldapBindPasswordFile: 'password', ldapBase: `ou=people,${SUFFIX}` },
           ldapFilter: '(&(uid={username})(!(employeeType=former)))',
+          ldapEmailVerified: true,
           ldapGroups: { [`cn=staff,ou=groups,${SUFFIX}`]: 'staff' },
         };
         writeFileSync(join(folder, 'grantd.json'), JSON.stringify(options));
@@ -782,6 +784,22 @@ for (const database of ANY_DATABASE) {
           assert.equal((await way()).status, 403);
           if (entry !== undefined) entries.push(entry);
         }
+
+        // An address that the directory has given to nobody, or to somebody else, leads to no user.
+        const byAddress = async (sub: string) => {
+          const other = new Browser(here.url);
+          const request = await press(other, await other.get(account), 'provider-company');
+          const claims = { sub, email: 'first@example.com', email_verified: true };
+          return other.get(company.answer(request.url, claims).href);
+        };
+        directory.change('zac', { mail: 'first@example.com' });
+        await byPasskey();
+        assert.equal((await shown()).claims.email_verified, true);
+        isAt(await byAddress('zac-2'), '/login/second');
+        directory.change('zac', { mail: 'second@example.com' });
+        isProblem(await byAddress('zac-3'), 403, /No account is connected/);
+        directory.change('zac', { mail: 'first@example.com', employeeType: 'former' });
+        isProblem(await byAddress('zac-4'), 403, /No account is connected/);
       } finally {
         await directory.stop();
       }

@@ -245,12 +245,14 @@ async function signIn(
   const { provider } = connected;
   const { upstream } = upstreamOf(parts);
   const page = await openedAgain(c, parts, pending);
-  const resolved = await upstream.resolve(connected, user);
+  const { directory } = parts.signInParts;
+  const admit = async (person: Person) => (await directory?.admit(person)) ?? { person };
+  const resolved = await upstream.resolve(connected, user, admit);
   if ('unlinked' in resolved) return askToConnect(c, parts, provider, pending, resolved.unlinked);
   const { person, identity } = resolved;
   const refusal = await refusalOf(parts, page, person);
   if (refusal !== undefined) return refuse(c, parts, provider, refusal, pending);
-  const admitted = (await parts.signInParts.directory?.admit(person)) ?? { person };
+  const admitted = await admit(person);
   if ('refused' in admitted) return refuse(c, parts, provider, admitted.refused, pending);
   const how = { amr: upstream.amrOf(connected, user), provedAtMs: user.provedAtMs };
   const isAsked = request.againSinceMs !== undefined;

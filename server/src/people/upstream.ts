@@ -11,6 +11,7 @@ import type {
   UpstreamName,
 } from '../data/upstream_identities.ts';
 import { FEDERATED } from './acr.ts';
+import type { DirectorySignIn } from './directory.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
 import {
   CLOCK_TOLERANCE,
@@ -98,9 +99,15 @@ export class Upstream {
   /**
    * Finds the user, links the user whose verified address the operator trusts the provider to know, or creates one. An
    * address never leads to a user unless both sides have verified it. Otherwise an attacker could enter the address of
-   * another person first, here or at the provider, and share the account of that person later.
+   * another person first, here or at the provider, and share the account of that person later. For the same reason, the
+   * directory says whose address it is now.
+   * @param admit asks the directory about one of its users
    */
-  async resolve({ provider }: ConnectedProvider, user: UpstreamUser): Promise<Resolved> {
+  async resolve(
+    { provider }: ConnectedProvider,
+    user: UpstreamUser,
+    admit: DirectorySignIn['admit'],
+  ): Promise<Resolved> {
     const { identities, people, clock } = this.#parts;
     const identity = identityOf(provider, user);
     const linked = await this.#linked(identity);
@@ -109,7 +116,11 @@ export class Upstream {
     const claims = claimsOf(provider, user);
     const { email, email_verified: isVerified } = claims;
     const address = typeof email === 'string' ? email : undefined;
-    const owners = address === undefined ? [] : await people.byVerifiedEmail(address, 2);
+    const stored = address === undefined ? [] : await people.byVerifiedEmail(address, 2);
+    const admitted = await Promise.all(stored.map(admit));
+    if (admitted.some((one) => 'refused' in one)) return { unlinked: identity };
+    const isOfDirectory = stored.some(({ directoryId }) => directoryId !== undefined);
+    const owners = address !== undefined && isOfDirectory ? await people.byVerifiedEmail(address, 2) : stored;
     if (owners.length > 0) {
       const [owner, other] = owners;
       if (isVerified !== true || owner === undefined || other !== undefined) return { unlinked: identity };
