@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
+import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { updateClient } from '../src/operations/clients.ts';
 import { InvalidInput } from '../src/operations/operation.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
@@ -182,6 +183,18 @@ describe('the admin API', () => {
     assert.deepEqual(await post('grantd:clients:write', 'grantd:keys:write'), [201, undefined, null]);
     assert.deepEqual(await post('grantd:clients:write'), [403, 'insufficient_scope', null]);
     assert.deepEqual(await post('grantd:keys:write', 'grantd:clients:write'), [201, undefined, 'true']);
+  });
+
+  test('a further scope that an operation needs counts only while the client has it', async () => {
+    const scopes = Object.keys(ADMIN_SCOPES);
+    await admin.add('demoted', { scope: scopes.join(' '), apis: [AUDIENCE] });
+    const token = await admin.tokenOf(scopes, { clientId: 'demoted' });
+    const parts = { ...admin.instance, configuration: admin.configuration };
+    await updateClient(parts, 'demoted', { members: { scope: 'grantd:users:write' }, unset: [] });
+    const { subject } = await admin.addUser('rita', ['admins']);
+    const sent = { token, body: { password: 'correct horse' } };
+    const { status, body } = await admin.send('PUT', `/admin/users/${subject}/password`, sent);
+    assert.deepEqual([status, body.code], [403, 'insufficient_scope']);
   });
 
   test('a new user joins groups only through a caller who may change groups', async () => {

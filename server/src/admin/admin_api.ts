@@ -63,7 +63,7 @@ interface Caller {
   readonly clientId: string;
   /** The user for whom the client acts. */
   readonly subject: string | undefined;
-  /** Of the token. */
+  /** Of the token, as far as the client still has them. */
   readonly scopes: readonly string[];
 }
 
@@ -203,13 +203,15 @@ class AdminApi {
       client.metadata?.apis?.includes(this.#audience) === true;
     if (!isRegistered)
       throw new Problem('insufficient_scope', { detail: `the client is not registered for ${scope}` });
+    // Further scopes that an operation needs must still be the client’s too.
+    const kept = scopes.filter((one) => client.scopes.includes(one));
     const subject = claims[SUBJECT];
-    if (typeof subject !== 'string') return { clientId, scopes, subject: undefined };
+    if (typeof subject !== 'string') return { clientId, scopes: kept, subject: undefined };
     const { adminGroup } = this.#surroundings.configuration.settings;
     const person = adminGroup === undefined ? undefined : await people.bySubject(subject);
     if (adminGroup === undefined || person?.groups?.includes(adminGroup) !== true)
       throw new Problem('insufficient_scope', { detail: 'the user is not an administrator' });
-    return { clientId, scopes, subject };
+    return { clientId, scopes: kept, subject };
   }
 
   #verified(scope: AdminScope, request: NodeRequest, response: ServerResponse): Promise<VerifiedAccessToken> {
