@@ -24,7 +24,7 @@ export { ConfigurationRefused, Refused } from './config/refused.ts';
 export interface HostUser {
   /**
    * Names the user in tokens (`sub`). Never changes, and is never given to somebody else: at most 255 ASCII characters
-   * (OpenID Connect Core §2).
+   * (OpenID Connect Core §2). Users with more than 64 cannot add passkeys (WebAuthn §4, user handle).
    */
   readonly subject: string;
   /** What the user types to sign in. At most 128 characters; pages show it. */

@@ -189,6 +189,16 @@ for (const issuer of ['https://app.example', 'https://app.example/', 'https://ap
     );
   });
 
+test('a username that the application has given to another user is theirs here too', async () => {
+  const { users, signIn, stored } = await open();
+  assert.equal((await signIn()).claims()?.sub, 'user-7');
+  users.set({ username: 'ada.l' });
+  users.all.set('user-8', { subject: 'user-8', username: 'ada' });
+  assert.equal((await signIn()).claims()?.sub, 'user-8');
+  const names = ['user-7', 'user-8'].map(async (one) => (await stored.people.bySubject(one))?.name);
+  assert.deepEqual(await Promise.all(names), ['ada.l', 'ada']);
+});
+
 test('a user joins no group that the application has not named, whatever roles it returns', async () => {
   const { users, signIn, stored } = await open();
   for (const name of ['staff', 'admins']) await stored.groups.add({ name, description: '' }, Date.now());

@@ -92,8 +92,22 @@ export class DirectorySignIn {
     if (name === undefined) return { refused: 'directory_name_refused' };
     const claims = this.#claimsAfter({}, user);
     const { id: directoryId, subject } = user;
-    const added = await people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId }, subject);
-    return added ?? (await people.byDirectoryId(user.id)) ?? { refused: 'directory_name_taken' };
+    const add = () => people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId }, subject);
+    const added = (await add()) ?? (await people.byDirectoryId(user.id));
+    if (added !== undefined) return added;
+    const isFree = await this.#isReassigned(name);
+    return (isFree ? await add() : undefined) ?? { refused: 'directory_name_taken' };
+  }
+
+  /** Whether the user who has a name here has another one in the directory by now, and so here. */
+  async #isReassigned(name: string): Promise<boolean> {
+    const { people, directory } = this.#parts;
+    const holder = await people.byName(name);
+    if (holder?.directoryId === undefined) return false;
+    const current = await directory.byId(holder.directoryId);
+    if (current === undefined) return false;
+    const updated = await this.#update(holder, current);
+    return 'person' in updated && (await people.byName(name)) === undefined;
   }
 
   /** Ends memberships before it begins others, so that a fault leaves too few and never too many. */
