@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { embed, type HostUser, type HostUsers } from 'grantd';
 import * as client from 'openid-client';
+import { Secret, TOTP } from 'otpauth';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
-import { Browser, signInAndConsent } from './harness/browser.ts';
+import { Browser, hiddenFields, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
 import { freePort } from './harness/free_port.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
@@ -188,6 +189,26 @@ for (const issuer of ['https://app.example', 'https://app.example/', 'https://ap
       /^.*issuer: expected a URL with a path/,
     );
   });
+
+test('a user whom the application disables between password and code does not get in', async () => {
+  const { url, users } = await open();
+  const first = new Browser(url);
+  await first.submit(await first.get(`${url}/account`), WHO);
+  const press = (page: Page, fields: Readonly<Record<string, string>>) =>
+    first.post(`${url}/account/factors`, { ...hiddenFields(page), ...fields });
+  const offer = await press(await first.get(`${url}/account/security`), { act: 'offer_totp' });
+  const [, secret = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.html);
+  const totp = new TOTP({ secret: Secret.fromBase32(secret.replaceAll(' ', '')) });
+  await press(offer, { act: 'confirm_totp', code: totp.generate({ timestamp: Date.now() - 30_000 }) });
+
+  const browser = new Browser(url);
+  const page = await browser.submit(await browser.get(`${url}/account`), WHO);
+  assert.match(page.html, /id="second-submit"/);
+  users.set({ isDisabled: true });
+  const refused = await browser.post(page.url, { ...hiddenFields(page), code: totp.generate() });
+  assert.ok(isLogin(refused), refused.html);
+  assert.equal(browser.cookies.has('grantd_session'), false);
+});
 
 test('a username that the application has given to another user is theirs here too', async () => {
   const { users, signIn, stored } = await open();

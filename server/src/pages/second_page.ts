@@ -67,10 +67,16 @@ export function submitSecond(parts: PageParts) {
       return renderSecond(c, parts, page, waiting, outcome);
     }
     if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
-    const finished = await finishSignIn(c, parts, page, outcome.person, { page: 'second', ...outcome.how });
+    // A directory may have disabled the user since the password.
+    const { directory } = parts.signInParts;
+    const admitted = waiting.session === undefined ? await directory?.admit(outcome.person) : undefined;
+    const refused = admitted !== undefined && 'refused' in admitted ? admitted.refused : undefined;
+    const how = { page: 'second', ...outcome.how } as const;
+    const finished =
+      refused === undefined ? await finishSignIn(c, parts, page, outcome.person, how) : undefined;
     if (finished !== undefined) return finished;
     parts.halfSignIns.forget(c);
-    parts.requestLog.pageEvent({ ...event, type: 'refused', reason: 'person_changed' });
+    parts.requestLog.pageEvent({ ...event, type: 'refused', reason: refused ?? 'person_changed' });
     return redirectToPage(c, parts, 'login', page.pending);
   };
 }
