@@ -4,13 +4,16 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { type LineReport, PeopleImport } from '../src/people/import.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
+import { SessionEnding } from '../src/people/sessions.ts';
 import { Browser, isConsent } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { environmentOf, type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
+import { addPerson, openDatabase } from './harness/program_data.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 
@@ -60,6 +63,32 @@ test('hashes of published examples fit their password alone', async () => {
     assert.deepEqual([await hash.matches(password), await hash.matches(`${password}x`)], [true, false], text);
   }
 });
+
+for (const database of DATABASES)
+  test(`a line that names the subject of another user disables nobody on ${database.name}`, {
+    skip: database.absence,
+  }, async (t) => {
+    const opened = await openDatabase(t, database);
+    const { subject } = await addPerson(opened, 'alice');
+    const wish = { id: 'import', isDryRun: false, updates: true, createsGroups: false };
+    const work = await PeopleImport.open({ ...opened, ending: new SessionEnding(opened) }, wish);
+    const line = (username: string, disabledSubject: string) => {
+      return { username, subject: disabledSubject, claims: {}, disabled: true, digest: username };
+    };
+    const reports: LineReport[] = [];
+    const lines = [line('mallory', subject), line('bob', 'new')].map((read, index) => ({
+      line: index,
+      read,
+    }));
+    await work.run(lines, (one) => reports.push(one));
+    assert.deepEqual(
+      reports.map(({ outcome }) => outcome),
+      ['failed', 'imported'],
+    );
+    const isDisabled = async (one: string) =>
+      (await opened.storage.getPrincipalState('subject', one))?.disabledAtMs !== undefined;
+    assert.deepEqual([await isDisabled(subject), await isDisabled('new')], [false, true]);
+  });
 
 test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {
   for (const [text, problem] of [

@@ -167,12 +167,14 @@ export class PeopleImport {
       });
       return done(isFree);
     }
-    // Before the user exists: in the other order, a disabled user could sign in for a moment.
+    // Before the user exists: in the other order, a disabled user could sign in for a moment. A line that names the
+    // subject of another user is refused below, and must not disable that one.
     const disabled = newPeople.filter(({ said }) => said.disabled === true);
     await Promise.all(
-      disabled.map(({ person: { subject } }) =>
-        askStorage(() => storage.setDisabled('subject', subject, true)),
-      ),
+      disabled.map(async ({ person: { subject } }) => {
+        if ((await people.bySubject(subject)) === undefined)
+          await askStorage(() => storage.setDisabled('subject', subject, true));
+      }),
     );
     return done(
       await people.addImported(
