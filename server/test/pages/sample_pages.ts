@@ -542,6 +542,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('account_data', dataPage, { ...ACCOUNT, current: 'data' }),
   sample('account_data_without_password', dataPage, { ...ACCOUNT, current: 'data', hasNoPassword: true }),
+  sample('account_data_kept_elsewhere', dataPage, { ...ACCOUNT, current: 'data', isKeptElsewhere: true }),
   sample('account_data_unconfirmed', dataPage, { ...ACCOUNT, current: 'data', problem: 'not_confirmed' }),
   sample('account_removed', accountRemovedPage, { home: '/' }),
   sample('forgot', forgotPage, { ...FORM, typed: '', back: '/account' }),
