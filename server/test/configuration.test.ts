@@ -111,6 +111,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: ['office.example'],
   },
   adminGroup: { text: 'admins', json: 'admins', value: 'admins', badText: ' ', badJson: 1 },
+  consoleSignInPolicy: {
+    text: 'phishing_resistant',
+    json: 'phishing_resistant',
+    value: 'phishing_resistant',
+    badText: 'none',
+    badJson: true,
+  },
   adminRequestLimit: { text: '60', json: 60, value: 60, badText: '0', badJson: '60' },
   metricsHost: { text: '::1', json: '::1', value: '::1', badText: 'a b', badJson: 1 },
   metricsClients: { text: '0', json: 0, value: 0, badText: '1001', badJson: '10' },

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
@@ -33,6 +34,7 @@ async function startConsole(options: Readonly<Record<string, string>> = {}) {
     {
       ...{ GRANTD_ISSUER: ISSUER, GRANTD_SECRET: 's'.repeat(32), GRANTD_TRUSTED_PROXIES: '127.0.0.1' },
       ...{ GRANTD_CONSOLE: 'true', GRANTD_ADMIN_GROUP: 'admins', GRANTD_ADMIN_FROM: '127.0.0.1,10.0.0.0/8' },
+      GRANTD_CONSOLE_SIGN_IN_POLICY: 'password',
       ...options,
     },
   );
@@ -120,8 +122,29 @@ describe('who may use the console', () => {
     for (const path of PATHS) assert.ok(isLogin(await browser.get(`${set.url}/console${path}`)), path);
     const login = await browser.get(`${set.url}/console/users`);
     const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
-    assert.equal(page.url, `${set.url}/console`);
-    assert.match(page.html, /<h1>Overview<\/h1>/);
+    assert.equal(page.url, `${set.url}/console/users`);
+    assert.match(page.html, /<h1>Users<\/h1>/);
+  });
+
+  test('a sign-in leads back to the page with its query, and never to another site', async () => {
+    const bob = await set.instance.people.byName('bob');
+    for (const [asked, shown] of [
+      [`/users?sub=${bob?.subject}&ask=revoke`, `/users?sub=${bob?.subject}&ask=revoke`],
+      ['/clients?search=%2F%2Fevil.example%5C%0d', '/clients?search=%2F%2Fevil.example%5C%0d'],
+      ['/events?target=x&notice=made-up', '/events'],
+      [`/users?search=${'x'.repeat(600)}`, ''],
+      ['', ''],
+    ]) {
+      const browser = new Browser(set.url);
+      const login = await browser.get(`${set.url}/console${asked}`);
+      const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
+      assert.equal(page.url, `${set.url}/console${shown}`);
+    }
+    // Values of a request are sealed, so none can be made up, and paths that only look like the console’s are none.
+    for (const path of ['/console@evil.example/', '/console//evil.example', '/console.evil.example/']) {
+      const page = await new Browser(set.url).get(`${set.url}${path}`);
+      assert.equal(page.status, 404, path);
+    }
   });
 
   test('a user outside the group gets a page that says what to do', async () => {
@@ -148,26 +171,40 @@ describe('who may use the console', () => {
     const login = await browser.get(`${set.url}/console/clients`);
     assert.ok(isLogin(login));
     const page = await browser.submit(login, { username: 'alice', password: PASSWORD });
-    assert.equal(page.url, `${set.url}/console`);
+    assert.equal(page.url, `${set.url}/console/clients`);
   });
 
-  test('a password alone is not enough for a user with a second factor', async () => {
-    const { subject } = await set.addUser('grace', ['admins']);
-    const browser = await set.browserOf('grace');
-    assert.equal((await browser.get(`${set.url}/console`)).url, `${set.url}/console`);
-    await set.instance.factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+  test('a user without a second factor adds one, and then gets the page that they asked for', async (t) => {
+    const strict = await startConsole({ GRANTD_CONSOLE_SIGN_IN_POLICY: 'second_factor' });
+    t.after(() => strict.close());
+    const { subject } = await strict.addUser('alice', ['admins']);
+    const browser = await strict.browserOf('alice');
     for (const path of PATHS)
-      assert.match((await browser.get(`${set.url}/console${path}`)).url, /\/second\?pending=/, path);
-    assert.match((await browser.post(`${set.url}/console/users`, {})).url, /\/second\?pending=/);
+      assert.match((await browser.get(`${strict.url}/console${path}`)).url, /\/account\/security\?pending=/, path);
+    const security = await browser.get(`${strict.url}/console/users?search=al`);
+    const offer = await browser.submit(security, { act: 'offer_totp' });
+    const [, secret = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? [];
+    const code = new TOTP({ secret: Secret.fromBase32(secret.replaceAll(' ', '')) }).generate();
+    const codes = await browser.submit(offer, { act: 'confirm_totp', code });
+    const [, onward = ''] = /href="([^"]*\/authorize\?pending=[^"]*)"/.exec(codes.html) ?? [];
+    const page = await browser.get(`${strict.url}${onward}`);
+    assert.equal(page.url, `${strict.url}/console/users?search=al`);
+
+    // From then on, a password alone leads to the second step, also for a form.
+    const other = await strict.browserOf('alice');
+    for (const path of PATHS)
+      assert.match((await other.get(`${strict.url}/console${path}`)).url, /\/second\?pending=/, path);
+    assert.match((await other.post(`${strict.url}/console/users`, {})).url, /\/second\?pending=/);
+    assert.equal((await other.get(`${strict.url}/account`)).status, 200, 'the account needs no second factor');
+    assert.equal((await strict.instance.factors.of(subject)).hasTotp, true);
   });
 
-  test('whoever needs a second factor and has none adds it before they see the console', async (t) => {
+  test('--console-sign-in-policy never weakens --sign-in-policy', async (t) => {
     const strict = await startConsole({ GRANTD_SIGN_IN_POLICY: 'second_factor' });
     t.after(() => strict.close());
     await strict.addUser('alice', ['admins']);
     const browser = await strict.browserOf('alice');
-    for (const path of PATHS)
-      assert.match((await browser.get(`${strict.url}/console${path}`)).url, /\/account\/security$/, path);
+    assert.match((await browser.get(`${strict.url}/console`)).url, /\/account\/security\?pending=/);
   });
 
   test('for addresses outside --admin-from there is no such page', async () => {

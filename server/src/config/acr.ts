@@ -40,11 +40,13 @@ export function rpIdOf({ passkeys }: PasskeySettings, issuer: string): string | 
 
 /** @throws {ConfigurationRefused} sign-ins need passkeys, and this server has none */
 export function refuseUnreachablePolicy({ settings, sourceOf }: Configuration, issuer: string): void {
-  if (settings.signInPolicy !== 'phishing_resistant' || rpIdOf(settings, issuer) !== undefined) return;
+  const policies = settings.console
+    ? (['signInPolicy', 'consoleSignInPolicy'] as const)
+    : (['signInPolicy'] as const);
+  const policy = policies.find((name) => settings[name] === 'phishing_resistant');
+  if (policy === undefined || rpIdOf(settings, issuer) !== undefined) return;
   const advice = settings.passkeys
     ? `browsers offer no passkeys at the issuer ${issuer}. Use an https issuer with a host name, or another policy.`
     : `${flagOf('passkeys')} is off. Turn it on, or use another policy.`;
-  throw new ConfigurationRefused(
-    `${sourceOf('signInPolicy')}: phishing_resistant needs passkeys, but ${advice}`,
-  );
+  throw new ConfigurationRefused(`${sourceOf(policy)}: phishing_resistant needs passkeys, but ${advice}`);
 }

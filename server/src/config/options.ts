@@ -449,6 +449,12 @@ export const OPTIONS = {
     'Whether the server has web pages for operators at ISSUER/console (docs/console.md). Needs adminGroup. Only addresses in adminFrom can open the pages.',
     false,
   ),
+  consoleSignInPolicy: option(
+    'Administration',
+    oneOf('second_factor', 'phishing_resistant', 'second_factor_if_enrolled', 'password'),
+    'What a sign-in needs before the console opens, in addition to signInPolicy: a second factor, a passkey, a second factor if the user has added one, or only the password.',
+    'second_factor',
+  ),
   adminRequestLimit: option(
     'Administration',
     wholeNumber(1, 1_000_000),

@@ -1,6 +1,6 @@
 // Who may use the console, and what its pages get.
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
-import { openAccount } from '../pages/account_frame.ts';
+import { openAccount, type Wanted } from '../pages/account_frame.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
 import type { SealedValues } from '../pages/browser_state.ts';
 import { PageProblem } from '../pages/error_page.ts';
@@ -74,14 +74,30 @@ async function openSession(
   c: PageContext,
   { pages, adminGroup }: ConsoleParts,
 ): Promise<BrowserSession | Response> {
-  const session = await openAccount(c, pages, 'console');
+  const wanted = wantedPage(c, pages);
+  const session = await openAccount(c, pages, wanted);
   if (session instanceof Response) return session;
   // Read from the database with the session, so that leaving the group ends the access at once.
   if (session.person.groups?.includes(adminGroup) !== true)
     throw new PageProblem('console', 'not_administrator');
-  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return toNewSignIn(c, pages, 'console');
+  if (session.signedInAtMs + MAX_SIGN_IN_AGE_MS <= pages.clock()) return toNewSignIn(c, pages, wanted);
   // A user who needs a second factor and has none adds it first.
-  return (await missingOf(pages, session.person, session.amr)) === undefined
-    ? session
-    : c.redirect(`${pages.basePath}/account/security`, 303);
+  if ((await missingOf(pages, session.person, session.amr, { pending: wanted })) === undefined)
+    return session;
+  const pending = { ...wanted, kind: 'account', begunAtMs: pages.clock() } as const;
+  const sealed = (await pages.pendingRequests.seal(pending)) ?? '';
+  return c.redirect(`${pages.basePath}/account/security?pending=${sealed}`, 303);
+}
+
+/** Longer ones would not fit into the cookie of a sign-in at a provider. */
+const MAX_PATH_LENGTH = 500;
+
+/** The page to which a sign-in leads back: this one with its query, or after a form the page that shows the form. */
+function wantedPage(c: PageContext, { basePath }: PageParts): Wanted & { readonly page: 'console' } {
+  const { pathname, search, searchParams } = new URL(c.req.url);
+  // Only this browser session has had the notice.
+  const isPlain = c.req.method === 'GET' && !searchParams.has('notice');
+  const first = `${basePath}/console`;
+  const below = pathname.startsWith(first) ? `${pathname.slice(first.length)}${isPlain ? search : ''}` : '';
+  return { page: 'console', ...(below !== '' && below.length <= MAX_PATH_LENGTH && { below }) };
 }

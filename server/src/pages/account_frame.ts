@@ -6,7 +6,12 @@ import { textsIn } from '../texts/texts.ts';
 import { personLine, personShown } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { ACCOUNT_PAGES, type AccountPageName, type SealedValues } from './browser_state.ts';
+import {
+  ACCOUNT_PAGES,
+  type AccountPageName,
+  type PendingAccount,
+  type SealedValues,
+} from './browser_state.ts';
 import type { Page, PageSetting, PersonShown } from './layout.ts';
 import { missingOf } from './missing_step.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
@@ -18,16 +23,29 @@ export function pathOfAccountPage(page: AccountPageName): string {
   return page === 'overview' ? '/account' : `/account/${page}`;
 }
 
+/** Continues to the account page that the user wanted to see. */
+export function toAccountPage(
+  c: PageContext,
+  { basePath }: PageParts,
+  { page, below = '' }: PendingAccount,
+): Response {
+  return c.redirect(`${basePath}${pathOfAccountPage(page)}${below}`, 303);
+}
+
+/** The account page that a request is for. */
+export type Wanted = Pick<PendingAccount, 'page' | 'below'>;
+
 /** @returns the session, or a redirect to the sign-in page, which leads back to this page */
 export async function openAccount(
   c: PageContext,
   parts: PageParts,
-  page: AccountPageName,
+  page: AccountPageName | Wanted,
 ): Promise<BrowserSession | Response> {
   const session = await parts.browserSessions.current(c);
-  const pending = { kind: 'account', page, begunAtMs: parts.clock() } as const;
+  const wanted = typeof page === 'string' ? { page } : page;
+  const pending = { ...wanted, kind: 'account', begunAtMs: parts.clock() } as const;
   if (session === undefined) return redirectToPage(c, parts, 'login', pending);
-  const missing = await missingOf(parts, session.person, session.amr);
+  const missing = await missingOf(parts, session.person, session.amr, { pending });
   return missing?.step === 'second' ? redirectToPage(c, parts, 'second', pending) : session;
 }
 

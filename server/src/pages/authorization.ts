@@ -2,13 +2,14 @@ import type { AuthorizationRefusal } from '@grantd/core';
 import { covers } from '../data/consents.ts';
 import { acrOf, amrShown } from '../people/acr.ts';
 import { counts, isExempt, isReachedAlone, requiredConsent } from '../people/consents.ts';
+import { toAccountPage } from './account_frame.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
 import type { PendingAuthorization } from './browser_state.ts';
 import { PageProblem } from './error_page.ts';
 import { toClient } from './leaving_page.ts';
 import { isFresh, missingOf } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf, toResponse } from './page_parts.ts';
-import { type AuthorizationPage, openAuthorizationPage, redirectToPage } from './pending_page.ts';
+import { type AuthorizationPage, openPendingPage, redirectToPage } from './pending_page.ts';
 
 /**
  * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
@@ -17,7 +18,8 @@ import { type AuthorizationPage, openAuthorizationPage, redirectToPage } from '.
 export function authorizePage(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     if (c.req.query('pending') !== undefined && c.req.method === 'GET') {
-      const page = await openAuthorizationPage(c, parts, 'authorization');
+      const page = await openPendingPage(c, parts, 'authorization');
+      if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
       return proceed(c, parts, page, await parts.browserSessions.current(c));
     }
     const authorization = await parts.server.authorization.validate(c.get('plain'));
@@ -90,7 +92,7 @@ export async function nextStep(
   const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
   if (!(await parts.mayUse(session.person.subject, authorization.client))) return { page: 'denied' };
-  const missing = await missingOf(parts, session.person, session.amr, authorization);
+  const missing = await missingOf(parts, session.person, session.amr, { authorization });
   // Only a user who has just signed in may add a factor.
   if (missing?.step === 'enrol' && !isFresh(parts, session)) return { page: 'login' };
   if (missing !== undefined) return { page: missing.step };

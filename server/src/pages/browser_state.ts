@@ -291,6 +291,8 @@ export type AccountPageName = (typeof ACCOUNT_PAGES)[number] | 'email' | 'consol
 export interface PendingAccount {
   readonly kind: 'account';
   readonly page: AccountPageName;
+  /** Path and query of a page of the console, below its first page. */
+  readonly below?: string;
   readonly begunAtMs: number;
   /** Whether the user must have signed in recently. */
   readonly isFresh?: true;
@@ -329,7 +331,12 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
     const page =
       [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
       'overview';
-    return { kind, page, begunAtMs, ...(value.isFresh === true && { isFresh: true as const }) };
+    const { below, isFresh } = value;
+    return {
+      ...{ kind, page, begunAtMs },
+      ...(typeof below === 'string' && { below }),
+      ...(isFresh === true && { isFresh: true as const }),
+    };
   }
   if (!isParameters(parameters)) return undefined;
   if (kind === 'logout') return { kind, parameters, begunAtMs };

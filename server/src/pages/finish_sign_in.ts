@@ -1,8 +1,7 @@
 import type { Person } from '../data/people.ts';
-import { pathOfAccountPage } from './account_frame.ts';
+import { toAccountPage } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type HowSignedIn, signInName } from './browser_sessions.ts';
-import type { PendingAccount } from './browser_state.ts';
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import type { AuthorizationPage, PendingPage } from './pending_page.ts';
@@ -46,11 +45,6 @@ export async function finishSignIn(
   const isNew = how.signedInAtMs === undefined;
   const pending = { ...page.pending, ...(isNew && { signIn: signInName(session) }) };
   return proceed(c, parts, { ...page, pending }, session);
-}
-
-/** Continues to the account page that the user wanted to see. */
-export function toAccountPage(c: PageContext, { basePath }: PageParts, { page }: PendingAccount): Response {
-  return c.redirect(`${basePath}${pathOfAccountPage(page)}`, 303);
 }
 
 export function clientIdOf(page: PendingPage): string | undefined {

@@ -6,6 +6,7 @@ import { type SignIn, signIn } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { toAccountPage } from './account_frame.ts';
 import {
   applicationLinks,
   applicationShown,
@@ -17,7 +18,7 @@ import {
 import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import { REVEAL_SCRIPT, revealButton, revealScript } from './fields.ts';
-import { cancelSignIn, clientIdOf, finishSignIn, toAccountPage } from './finish_sign_in.ts';
+import { cancelSignIn, clientIdOf, finishSignIn } from './finish_sign_in.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -79,7 +80,7 @@ export function showLogin(parts: PageParts) {
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) {
       if (page.pending.isFresh && !isFresh(parts, session)) return renderForm(c, parts, page);
-      const missing = await missingOf(parts, session.person, session.amr);
+      const missing = await missingOf(parts, session.person, session.amr, page);
       if (missing?.step === 'second') return redirectToPage(c, parts, 'second', page.pending);
       return toAccountPage(c, parts, page.pending);
     }
@@ -116,8 +117,7 @@ export function submitLogin(parts: PageParts) {
         : await attemptWithPasskey(parts, page, answer);
     if ('refused' in checked) return refuse(checked);
     const { person, how } = checked;
-    const authorization = 'authorization' in page ? page.authorization : undefined;
-    if ((await missingOf(parts, person, how.amr, authorization))?.step === 'second') {
+    if ((await missingOf(parts, person, how.amr, page))?.step === 'second') {
       await parts.halfSignIns.set(c, person, page.sealed);
       parts.requestLog.pageEvent({ ...event, type: 'second_step_begun', subject: person.subject });
       return c.redirect(`${parts.basePath}/login/second?pending=${page.sealed}`, 303);

@@ -86,6 +86,8 @@ export interface PageParts {
   readonly secondFactors: SecondFactors;
   readonly halfSignIns: HalfSignIns;
   readonly signInPolicy: SignInPolicy;
+  /** Applies to the console together with `signInPolicy`. */
+  readonly consoleSignInPolicy: SignInPolicy;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;

@@ -182,6 +182,7 @@ export function openPages(
     }),
     halfSignIns: new HalfSignIns(cookies, secret, clock),
     signInPolicy: settings.signInPolicy,
+    consoleSignInPolicy: settings.consoleSignInPolicy,
     clientAddress: clientAddress(settings.trustedProxies ?? []),
     ownPeople,
     selfService: new SelfService({

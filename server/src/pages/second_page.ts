@@ -8,11 +8,12 @@ import type { CodeRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { toAccountPage } from './account_frame.ts';
 import { applicationShown, named, personLine, personShown } from './application_shown.ts';
 import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { cancelSignIn, clientIdOf, finishSignIn, toAccountPage } from './finish_sign_in.ts';
+import { cancelSignIn, clientIdOf, finishSignIn } from './finish_sign_in.ts';
 import {
   type ApplicationShown,
   type FormShown,
@@ -95,7 +96,6 @@ async function waitingIn(c: PageContext, parts: PageParts, page: PendingPage): P
   if (half !== undefined) return half;
   const session = await parts.browserSessions.current(c);
   if (session === undefined) return redirectToPage(c, parts, 'login', page.pending);
-  const authorization = 'authorization' in page ? page.authorization : undefined;
   if ('authorization' in page) {
     // The session must meet everything else that the request asks of the sign-in.
     const step = await nextStep(parts, page, session);
@@ -103,7 +103,7 @@ async function waitingIn(c: PageContext, parts: PageParts, page: PendingPage): P
   } else if (page.pending.isFresh && !isFresh(parts, session)) {
     return redirectToPage(c, parts, 'login', page.pending);
   }
-  const missing = await missingOf(parts, session.person, session.amr, authorization);
+  const missing = await missingOf(parts, session.person, session.amr, page);
   if (missing?.step === 'second') return { person: session.person, level: missing.level, session };
   return 'authorization' in page ? proceed(c, parts, page, session) : toAccountPage(c, parts, page.pending);
 }
@@ -121,8 +121,7 @@ async function halfSignedIn(
   if (state?.disabledAtMs !== undefined) return undefined;
   // Revoking all tokens of a user also ends this: the password may be the reason, and may be elsewhere.
   if (state?.raisedAtMs !== undefined && state.raisedAtMs >= half.begunAtMs) return undefined;
-  const authorization = 'authorization' in page ? page.authorization : undefined;
-  const missing = await missingOf(parts, person, METHODS.password, authorization);
+  const missing = await missingOf(parts, person, METHODS.password, page);
   // The factors were removed in the meantime: the user starts again with the password.
   return missing?.step === 'second' ? { person, level: missing.level } : undefined;
 }

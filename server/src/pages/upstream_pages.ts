@@ -7,7 +7,7 @@ import type { NewIdentity, UpstreamIdentity } from '../data/upstream_identities.
 import type { PageReason } from '../log/log.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
-import { openAccount, pathOfAccountPage, toAccount } from './account_frame.ts';
+import { openAccount, toAccount, toAccountPage, type Wanted } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
 import { type AccountPageName, type PendingRequest, pendingOf } from './browser_state.ts';
@@ -285,7 +285,7 @@ async function isTooOld(
   if (signedInAtMs === undefined) return false;
   if (!(await parts.browserSessions.canBeginWith(person.subject, signedInAtMs))) return true;
   if (!('authorization' in page) || isFresh(parts, { signedInAtMs })) return false;
-  return (await missingOf(parts, person, amr, page.authorization))?.step === 'enrol';
+  return (await missingOf(parts, person, amr, page))?.step === 'enrol';
 }
 
 /** @throws {PageProblem} the request can no longer be continued */
@@ -347,9 +347,10 @@ export function showConnect(parts: PageParts, of: UpstreamParts) {
 export async function toNewSignIn(
   c: PageContext,
   parts: PageParts,
-  page: AccountPageName = 'security',
+  page: AccountPageName | Wanted = 'security',
 ): Promise<Response> {
-  const pending = { kind: 'account', page, begunAtMs: parts.clock(), isFresh: true } as const;
+  const wanted = typeof page === 'string' ? { page } : page;
+  const pending = { ...wanted, kind: 'account', begunAtMs: parts.clock(), isFresh: true } as const;
   const sealed = (await parts.pendingRequests.seal(pending)) ?? '';
   return c.redirect(`${parts.basePath}/login?pending=${sealed}&other`, 303);
 }
@@ -579,8 +580,7 @@ export function showSignedOut(parts: PageParts) {
 
 /** Continues with what the user wanted to do. */
 async function toPending(c: PageContext, parts: PageParts, pending: PendingRequest): Promise<Response> {
-  if (pending.kind === 'account')
-    return c.redirect(`${parts.basePath}${pathOfAccountPage(pending.page)}`, 303);
+  if (pending.kind === 'account') return toAccountPage(c, parts, pending);
   return redirectToPage(c, parts, pending.kind === 'logout' ? 'logout' : 'authorization', pending);
 }
 

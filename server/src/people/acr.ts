@@ -72,6 +72,19 @@ function lowestOf(acrs: readonly string[]): Level {
   return levels.length === 0 ? PASSWORD : (Math.min(...levels) as Level);
 }
 
+/** Weakest first. */
+const POLICIES: readonly SignInPolicy[] = [
+  'password',
+  'second_factor_if_enrolled',
+  'second_factor',
+  'phishing_resistant',
+];
+
+/** The policy that accepts only what both accept. */
+export function stricterPolicy(one: SignInPolicy, other: SignInPolicy): SignInPolicy {
+  return POLICIES.indexOf(one) < POLICIES.indexOf(other) ? other : one;
+}
+
 function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {
   if (policy === 'password') return PASSWORD;
   if (policy === 'second_factor') return MULTI_FACTOR;

@@ -29,7 +29,7 @@ export const PAGE_FLAGS: readonly string[] = [
   JSON.stringify({ payment: PAYMENT_TYPE }),
   '--providers',
   join(import.meta.dirname, 'providers.json'),
-  ...['--console', '--admin-group', 'admins'],
+  ...['--console', '--admin-group', 'admins', '--console-sign-in-policy', 'password'],
 ];
 
 /** A user with a passkey, an authenticator app and recovery codes. */
