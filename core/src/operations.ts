@@ -294,9 +294,9 @@ export class OperatorOperations {
    */
   async rotateSigningKey(
     algorithm: SigningAlgorithm,
-    { now = false }: { readonly now?: boolean } = {},
+    { now = false, from }: { readonly now?: boolean; readonly from?: string } = {},
   ): Promise<string> {
-    return this.#ownKeys().rotate(algorithm, now);
+    return this.#ownKeys().rotate(algorithm, now, from);
   }
 
   /**

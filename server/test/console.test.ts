@@ -114,7 +114,8 @@ before(async () => {
 });
 after(() => set.close());
 
-const PATHS = ['', '/tokens', '/users', '/clients', '/events'];
+const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/events'];
+const FORMS = ['/tokens', '/users', '/groups', '/clients', '/keys'];
 
 describe('who may use the console', () => {
   test('a visitor signs in first, and then sees it', async () => {
@@ -180,7 +181,11 @@ describe('who may use the console', () => {
     const { subject } = await strict.addUser('alice', ['admins']);
     const browser = await strict.browserOf('alice');
     for (const path of PATHS)
-      assert.match((await browser.get(`${strict.url}/console${path}`)).url, /\/account\/security\?pending=/, path);
+      assert.match(
+        (await browser.get(`${strict.url}/console${path}`)).url,
+        /\/account\/security\?pending=/,
+        path,
+      );
     const security = await browser.get(`${strict.url}/console/users?search=al`);
     const offer = await browser.submit(security, { act: 'offer_totp' });
     const [, secret = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? [];
@@ -195,7 +200,11 @@ describe('who may use the console', () => {
     for (const path of PATHS)
       assert.match((await other.get(`${strict.url}/console${path}`)).url, /\/second\?pending=/, path);
     assert.match((await other.post(`${strict.url}/console/users`, {})).url, /\/second\?pending=/);
-    assert.equal((await other.get(`${strict.url}/account`)).status, 200, 'the account needs no second factor');
+    assert.equal(
+      (await other.get(`${strict.url}/account`)).status,
+      200,
+      'the account needs no second factor',
+    );
     assert.equal((await strict.instance.factors.of(subject)).hasTotp, true);
   });
 
@@ -219,17 +228,54 @@ describe('who may use the console', () => {
   });
 
   test('a form without the token of this session changes nothing', async () => {
-    const { subject } = await set.addUser('dave');
+    const { subject } = await set.addUser('dave', ['admins']);
     const browser = await set.browserOf('alice');
     const other = await set.browserOf('alice');
-    const foreign = hiddenFields(await other.get(`${set.url}/console/users?sub=${subject}`));
+    const { form_token: foreign = '' } = hiddenFields(
+      await other.get(`${set.url}/console/users?sub=${subject}`),
+    );
     await browser.get(`${set.url}/console`);
-    for (const fields of [{}, { form_token: 'made up' }, foreign]) {
-      const page = await browser.post(`${set.url}/console/users`, { sub: subject, do: 'disable', ...fields });
-      assert.equal(page.status, 403);
+    const keys = await set.instance.storage.keys.list();
+    const events = await set.instance.storage.eventsAfter(0, 1000);
+    for (const fields of [{}, { form_token: 'made up' }, { form_token: foreign }]) {
+      for (const [path, change] of [
+        ['/users', { sub: subject, do: 'revoke' }],
+        ['/clients', { id: 'app', do: 'disable' }],
+        ['/groups', { name: 'forged', description: '', do: 'add' }],
+        ['/groups', { name: 'admins', username: 'bob', do: 'join' }],
+        ['/groups', { name: 'admins', sub: subject, do: 'leave' }],
+        ['/keys', { rotated: 'all', now: 'yes', do: 'rotate', keys: '' }],
+        ['/tokens', { token: 'x', do: 'explain' }],
+      ] as const) {
+        const page = await browser.post(`${set.url}/console${path}`, { ...change, ...fields });
+        assert.equal(page.status, 403, path);
+      }
     }
-    const state = await set.instance.storage.getPrincipalState('subject', subject);
-    assert.equal(state?.disabledAtMs, undefined);
+    assert.deepEqual(await set.instance.storage.eventsAfter(0, 1000), events);
+    assert.deepEqual(await set.instance.storage.keys.list(), keys);
+  });
+
+  test('no page can be framed, and each one says so', async () => {
+    const browser = await set.browserOf('alice');
+    for (const path of PATHS) {
+      const { headers } = await browser.get(`${set.url}/console${path}`);
+      assert.match(
+        headers.get('content-security-policy') ?? '',
+        /frame-ancestors 'none'; base-uri 'none'$/,
+        path,
+      );
+      assert.equal(headers.get('x-frame-options'), 'DENY', path);
+      assert.equal(headers.get('cache-control'), 'no-store', path);
+    }
+  });
+
+  test('a disabled administrator is out with the next request', async () => {
+    const { subject } = await set.addUser('heidi', ['admins']);
+    const browser = await set.browserOf('heidi');
+    const form = hiddenFields(await browser.get(`${set.url}/console/tokens`));
+    await set.instance.storage.setDisabled('subject', subject, true);
+    for (const path of PATHS) assert.ok(isLogin(await browser.get(`${set.url}/console${path}`)), path);
+    for (const path of FORMS) assert.ok(isLogin(await browser.post(`${set.url}/console${path}`, form)), path);
   });
 
   test('--console needs --admin-group, and either needs the other or the admin API', () => {
@@ -347,12 +393,201 @@ describe('users and clients', () => {
   });
 });
 
+describe('grants', () => {
+  test('a grant of a user ends after a count, and only one of their own', async () => {
+    const { subject } = await set.addUser('ivan');
+    const { access } = await set.tokensOf('app', subject);
+    const kept = await set.tokensOf('app', subject);
+    const [first] = await set.instance.storage.grantsOf(subject);
+    const explained = await set.server.operator.explainToken(access);
+    assert.ok(explained.record?.grantId && first);
+    const browser = await set.browserOf('alice');
+    const page = await browser.get(`${set.url}/console/users?sub=${subject}`);
+    assert.equal([...page.html.matchAll(/id="ask-end_grant-/g)].length, 2);
+    const url = `${set.url}/console/users?sub=${subject}&ask=end_grant&grant=${explained.record.grantId}`;
+    const asked = await browser.get(url);
+    assert.match(asked.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+    const bob = await set.instance.people.byName('bob');
+    const foreign = { ...hiddenFields(asked), sub: bob?.subject ?? '', do: 'end_grant' };
+    assert.equal((await browser.post(`${set.url}/console/users`, foreign)).status, 404, 'not a grant of bob');
+    assert.equal(await set.isActive(access), true);
+    assert.match((await browser.submit(asked, { do: 'end_grant' })).html, /The grant has ended\./);
+    assert.deepEqual([await set.isActive(access), await set.isActive(kept.access)], [false, true]);
+    assert.equal((await browser.get(url)).status, 404, 'an old question is over');
+    assert.equal((await browser.submit(asked, { do: 'end_grant' })).status, 404, 'and so is its form');
+  });
+});
+
+describe('groups', () => {
+  test('a group is added, gets a member, loses it after a question, and is removed', async () => {
+    const { subject } = await set.addUser('judy');
+    const browser = await set.browserOf('alice');
+    const list = await browser.get(`${set.url}/console/groups`);
+    const add = (name: string) =>
+      browser.post(`${set.url}/console/groups`, {
+        ...hiddenFields(list),
+        name,
+        description: 'On call',
+        do: 'add',
+      });
+    const group = await add(' ops ');
+    assert.match(group.html, /The group is added\./);
+    assert.match((await add('OPS')).html, /A group has this name/);
+    assert.match((await add('')).html, /The name must have/);
+    const join = (username: string) =>
+      browser.post(`${set.url}/console/groups`, { ...hiddenFields(list), name: 'ops', username, do: 'join' });
+    assert.match((await join('nobody')).html, /There is no user with this name\./);
+    assert.match((await join('judy')).html, /The user is now a member\./);
+    assert.match((await join('judy')).html, /Nothing has changed\./);
+    assert.deepEqual((await set.instance.people.bySubject(subject))?.groups, ['ops']);
+    const asked = await browser.get(`${set.url}/console/groups?name=ops&ask=leave&sub=${subject}`);
+    assert.match(asked.html, /Remove judy from ops\?/);
+    assert.match((await browser.submit(asked, { do: 'leave' })).html, /The user is no longer a member\./);
+    const removal = await browser.get(`${set.url}/console/groups?name=ops&ask=remove`);
+    const removed = await browser.submit(removal, { do: 'remove' });
+    assert.match(removed.html, /The group is removed\./);
+    assert.equal((await browser.submit(removal, { do: 'remove' })).status, 404, 'an old question is over');
+    const { events } = await eventsBefore(set.instance, undefined, { type: 'group_member_removed' });
+    const alice = await set.instance.people.byName('alice');
+    assert.equal(events[0]?.actor, `console:${alice?.subject}`);
+  });
+
+  test('the group of administrators stays, and no administrator removes or disables themselves', async () => {
+    const alice = await set.instance.people.byName('alice');
+    const browser = await set.browserOf('alice');
+    const post = (path: string, fields: Readonly<Record<string, string>>) =>
+      browser.post(`${set.url}/console${path}`, { ...form, ...fields });
+    const form = hiddenFields(await browser.get(`${set.url}/console/tokens`));
+    const page = await browser.get(`${set.url}/console/groups?name=admins`);
+    assert.doesNotMatch(page.html, /id="ask-remove"/);
+    assert.ok(!page.html.includes(`id="ask-leave-${alice?.subject}"`));
+    assert.equal((await browser.get(`${set.url}/console/groups?name=admins&ask=remove`)).status, 409);
+    assert.equal((await post('/groups', { name: 'admins', do: 'remove' })).status, 409);
+    // Another spelling names the same group.
+    assert.equal((await post('/groups', { name: 'ADMINS', do: 'remove' })).status, 409);
+    const own = { sub: alice?.subject ?? '' };
+    for (const name of ['admins', 'Admins']) {
+      const refused = await post('/groups', { name, ...own, do: 'leave' });
+      assert.equal(refused.status, 409);
+      assert.match(refused.html, /administrators cannot remove themselves/);
+    }
+    assert.match((await browser.get(`${set.url}/console/users?sub=${own.sub}`)).html, /first remove them/);
+    assert.equal((await post('/users', { ...own, do: 'disable' })).status, 409);
+    const mallory = await set.addUser('mallory', ['admins']);
+    assert.equal((await post('/users', { sub: mallory.subject, do: 'disable' })).status, 409);
+    assert.match(
+      (await post('/groups', { name: 'admins', sub: mallory.subject, do: 'leave' })).html,
+      /no longer/,
+    );
+    assert.match((await post('/users', { sub: mallory.subject, do: 'disable' })).html, /is disabled\./);
+  });
+
+  test('of two administrators who remove each other, one stays', async () => {
+    for (let round = 1; round <= 5; round++) {
+      const pair = await Promise.all([
+        set.addUser(`one ${round}`, ['admins']),
+        set.addUser(`other ${round}`, ['admins']),
+      ]);
+      const browsers = await Promise.all(pair.map(({ name }) => set.browserOf(name)));
+      const forms = await Promise.all(
+        browsers.map(async (browser) => hiddenFields(await browser.get(`${set.url}/console/tokens`))),
+      );
+      const pages = await Promise.all(
+        browsers.map((browser, at) => {
+          const sub = pair[1 - at]?.subject ?? '';
+          return browser.post(`${set.url}/console/groups`, {
+            ...forms[at],
+            name: 'admins',
+            sub,
+            do: 'leave',
+          });
+        }),
+      );
+      const left = await Promise.all(pair.map(({ subject }) => set.instance.people.bySubject(subject)));
+      const members = left.filter((person) => person?.groups?.includes('admins'));
+      assert.equal(members.length, 1, pages.map(({ status }) => status).join());
+    }
+  });
+});
+
+describe('keys', () => {
+  const currentKeys = async () =>
+    (await set.instance.storage.keys.list())
+      .filter(({ status }) => status === 'current')
+      .map(({ kid }) => kid);
+
+  test('keys are listed by algorithm without their private part, and rotated after a question', async () => {
+    const browser = await set.browserOf('alice');
+    const page = await browser.get(`${set.url}/console/keys`);
+    assert.match(page.html, /<h2 id="keys-ES256">ES256<\/h2>/);
+    for (const { kid, sealedPrivateKey } of await set.instance.storage.keys.list()) {
+      assert.ok(page.html.includes(`<code>${kid}</code>`));
+      assert.ok(!page.html.includes(sealedPrivateKey));
+    }
+    const asked = await browser.get(`${set.url}/console/keys?ask=ES256`);
+    assert.match(asked.html, /Some clients may not know the next key for another 5 minutes/);
+    const before = await currentKeys();
+    const { now: _, ...late } = hiddenFields(asked);
+    const refused = await browser.post(`${set.url}/console/keys`, { ...late, do: 'rotate' });
+    assert.equal(refused.status, 409, 'not without the word that it is early');
+    assert.deepEqual(await currentKeys(), before);
+    assert.match((await browser.submit(asked, { do: 'rotate' })).html, /New keys sign now\./);
+    const rotated = await currentKeys();
+    assert.equal(rotated.filter((kid) => !before.includes(kid)).length, 1, 'only one algorithm');
+    const again = await browser.submit(asked, { do: 'rotate' });
+    assert.equal(again.status, 409, 'a form that is sent twice rotates once');
+    const other = { ...hiddenFields(asked), rotated: 'all', do: 'rotate' };
+    assert.equal((await browser.post(`${set.url}/console/keys`, other)).status, 409);
+    assert.deepEqual(await currentKeys(), rotated);
+    const { events } = await eventsBefore(set.instance, undefined, { type: 'key_rotated' });
+    const alice = await set.instance.people.byName('alice');
+    assert.equal(events[0]?.actor, `console:${alice?.subject}`);
+  });
+
+  test('forms that are sent at the same time rotate once', async () => {
+    const browser = await set.browserOf('alice');
+    const asked = await browser.get(`${set.url}/console/keys?ask=ES256`);
+    const before = await set.instance.storage.keys.list();
+    await Promise.all([1, 2, 3].map(() => browser.submit(asked, { do: 'rotate' })));
+    assert.equal((await set.instance.storage.keys.list()).length, before.length + 1);
+  });
+});
+
+test('markup in names of users, groups and clients stays text', async () => {
+  const name = `<img src=x onerror=alert(1)>"'&`;
+  const person = await set.instance.people.add({
+    ...{ name: 'xss', passwordHash: cheapHash(PASSWORD) },
+    claims: { name, email: name, [name]: name },
+  });
+  await set.instance.groups.add({ name, description: name }, Date.now());
+  await set.instance.groups.addMember({ subject: person?.subject ?? '', group: name }, Date.now());
+  const members = { redirect_uris: ['https://app.example/cb'], client_name: name, allowed_groups: [name] };
+  const registration = await registrationFrom(set.server, set.configuration, 'a<b>"c', members);
+  const cli = { ...set.instance.actingAs('cli'), configuration: set.configuration };
+  await addClient(cli, registration, 'generate');
+  const browser = await set.browserOf('alice');
+  const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
+  for (const path of [
+    ...['/users?search=xss', '/groups', '/clients', '/events'],
+    `/users?${query({ sub: person?.subject ?? '' })}`,
+    ...['remove', `leave&sub=${person?.subject}`].map((ask) => `/groups?${query({ name })}&ask=${ask}`),
+    `/groups?${query({ name })}`,
+    `/clients?${query({ id: 'a<b>"c' })}`,
+    `/clients?${query({ id: 'a<b>"c', ask: 'disable' })}`,
+    `/clients?${query({ search: name })}`,
+    `/events?${query({ target: name })}`,
+    `/users?${query({ sub: name })}`,
+  ]) {
+    const { html } = await browser.get(`${set.url}/console${path}`);
+    assert.doesNotMatch(html, /<img[^>]*onerror|<b>|="[^"]*onerror=alert\(1\)>"'/, path);
+  }
+});
+
 describe('overview and events', () => {
   test('the overview has keys and counts, and counts rows only when asked', async () => {
     const browser = await set.browserOf('alice');
     const page = await browser.get(`${set.url}/console`);
     assert.match(page.html, /<dt>Clients<\/dt><dd>\d+<\/dd>/);
-    assert.match(page.html, /Signs now/);
     assert.doesNotMatch(page.html, /<dt>Active tokens/);
     const counted = await browser.get(`${set.url}/console?count=yes`);
     assert.match(counted.html, /<dt>Users<\/dt><dd>\d+<\/dd>/);

@@ -306,13 +306,16 @@ export class SigningKeys {
   /**
    * Makes the next key the current one, and publishes a new next key.
    * @param now does not wait until clients know the next key; some may reject its signatures for a while
-   * @returns `kid` of the new current key
+   * @param from `kid` of the key that is to be replaced; if another one is current, nothing changes. Default: the
+   * current one
+   * @returns `kid` of the current key
    * @throws {SigningKeyTooYoung} clients may still have a cached key set without the next key
    */
-  async rotate(algorithm: SigningAlgorithm, now = false): Promise<string> {
+  async rotate(algorithm: SigningAlgorithm, now = false, from?: string): Promise<string> {
     const records = (await this.#complete()).filter((record) => record.algorithm === algorithm);
     const current = records.find(({ status }) => status === 'current');
     if (current === undefined) throw new Error(`storage keeps no ${algorithm} key`);
+    if (from !== undefined && from !== current.kid) return current.kid;
     const waitSeconds = this.#waitOf(records);
     if (!now && waitSeconds > 0) throw new SigningKeyTooYoung(algorithm, waitSeconds);
     // If another process has rotated first, its rotation counts.

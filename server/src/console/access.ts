@@ -1,4 +1,5 @@
 // Who may use the console, and what its pages get.
+import type { AuthorizationServer } from '@grantd/core';
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { openAccount, type Wanted } from '../pages/account_frame.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
@@ -9,7 +10,14 @@ import { missingOf } from '../pages/missing_step.ts';
 import type { PageContext, PageParts } from '../pages/page_parts.ts';
 import { verifiedForm } from '../pages/pending_page.ts';
 import { toNewSignIn } from '../pages/upstream_pages.ts';
-import { type ConsolePageName, type ConsoleView, consoleView, refusedPage } from './frame.ts';
+import {
+  type ConsoleNotice,
+  type ConsolePageName,
+  type ConsoleView,
+  consoleView,
+  refusedPage,
+  toConsole,
+} from './frame.ts';
 
 /** What all requests to the console share. */
 export interface ConsoleParts {
@@ -20,6 +28,8 @@ export interface ConsoleParts {
   readonly tokens: SealedValues;
   /** The parts of operations, whose changes are recorded with the operator as actor. */
   partsOf(subject: string): OperationParts;
+  /** A server whose changes are recorded likewise. */
+  serverOf(subject: string): Promise<AuthorizationServer>;
 }
 
 /** A request of an operator. */
@@ -58,9 +68,9 @@ export function page(
       return await answer({ c, console: consoleParts, parts, session, setting, view, form });
     } catch (error) {
       if (error instanceof OperationRefused)
-        return renderPage(c, refusedPage({ ...view, kind: error.kind }, setting));
+        return renderPage(c, refusedPage({ ...view, kind: error.kind, detail: error.problem }, setting));
       if (error instanceof InvalidInput)
-        return renderPage(c, refusedPage({ ...view, kind: 'invalid' }, setting));
+        return renderPage(c, refusedPage({ ...view, kind: 'invalid', detail: error.message }, setting));
       throw error;
     }
   };
@@ -100,4 +110,15 @@ function wantedPage(c: PageContext, { basePath }: PageParts): Wanted & { readonl
   const first = `${basePath}/console`;
   const below = pathname.startsWith(first) ? `${pathname.slice(first.length)}${isPlain ? search : ''}` : '';
   return { page: 'console', ...(below !== '' && below.length <= MAX_PATH_LENGTH && { below }) };
+}
+
+/** Does what the field `do` names, and shows a page with the result. */
+export async function perform(
+  { c, console: { pages }, session, form }: Visit,
+  changes: Readonly<Record<string, () => Promise<ConsoleNotice>>>,
+  url: string,
+): Promise<Response> {
+  const does = form.get('do') ?? '';
+  const notice = Object.hasOwn(changes, does) ? await changes[does]?.() : undefined;
+  return toConsole(c, pages, session, url, notice ?? 'nothing_changed');
 }

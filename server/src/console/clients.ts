@@ -4,27 +4,21 @@ import { requireClient, setClientDisabled, stateOf } from '../operations/clients
 import { revokeAll } from '../operations/tokens.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
-import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import type { Visit } from './access.ts';
+import { perform, type Visit } from './access.ts';
 import {
-  type ConsoleNotice,
+  actionForm,
+  askLink,
   type ConsoleView,
   consoleFrame,
-  nextLink,
   question,
   type Row,
-  searchForm,
   section,
   termList,
   timeOf,
-  toConsole,
   urlOf,
 } from './frame.ts';
-import { disabledBadge } from './users.ts';
-
-const CLIENTS_PER_PAGE = 50;
+import { type Badge, badges, type ListRow, pageOfRows, readList, renderList, thingUrl } from './lists.ts';
 
 /** Changes that are asked about first. */
 const ASKED = ['disable', 'revoke'] as const;
@@ -32,21 +26,14 @@ const ASKED = ['disable', 'revoke'] as const;
 type Asked = (typeof ASKED)[number];
 
 /** `GET /console/clients`: the list. With `id`, one client; with `ask` too, the question before a change. */
-export async function showClients({ c, parts, setting, view }: Visit): Promise<Response> {
+export async function showClients(visit: Visit): Promise<Response> {
+  const { c, parts, setting, view } = visit;
   const id = c.req.query('id');
   if (id === undefined) {
-    const { search = '', after = '' } = c.req.query();
-    const part = search.toLowerCase();
-    const found = (await parts.storage.clients.list())
-      .filter((one) => one.id.toLowerCase().includes(part) || one.name?.toLowerCase().includes(part) === true)
-      .filter((one) => one.id > after)
-      .toSorted((one, other) => (one.id < other.id ? -1 : 1));
-    const clients = found.slice(0, CLIENTS_PER_PAGE);
-    const last = found.length > CLIENTS_PER_PAGE ? clients.at(-1)?.id : undefined;
-    const next = last === undefined ? undefined : urlOf(view.base, 'clients', { search, after: last });
-    return renderPage(
-      c,
-      clientsPage({ ...view, clients, search, ...(next !== undefined && { next }) }, setting),
+    const rows = async () => (await parts.storage.clients.list()).map(rowOf);
+    return renderList(
+      visit,
+      await readList(visit, 'clients', async (wish) => pageOfRows(await rows(), wish)),
     );
   }
   const client = await requireClient(parts, id);
@@ -57,61 +44,45 @@ export async function showClients({ c, parts, setting, view }: Visit): Promise<R
 }
 
 /** `POST /console/clients`: does what `do` says with the client in `id`. */
-export async function submitClients({
-  c,
-  console: { pages },
-  parts,
-  session,
-  form,
-  view,
-}: Visit): Promise<Response> {
+export async function submitClients(visit: Visit): Promise<Response> {
+  const { parts, form, view } = visit;
   const { id } = await requireClient(parts, form.get('id') ?? '');
-  const changes: Readonly<Record<string, () => Promise<ConsoleNotice>>> = {
-    async disable() {
-      await setClientDisabled(parts, id, true);
-      return 'client_disabled';
+  return perform(
+    visit,
+    {
+      async disable() {
+        await setClientDisabled(parts, id, true);
+        return 'client_disabled';
+      },
+      async enable() {
+        await setClientDisabled(parts, id, false);
+        return 'client_enabled';
+      },
+      async revoke() {
+        await revokeAll(parts, { clientId: id }, { counts: false, isDryRun: false });
+        return 'tokens_revoked';
+      },
     },
-    async enable() {
-      await setClientDisabled(parts, id, false);
-      return 'client_enabled';
-    },
-    async revoke() {
-      await revokeAll(parts, { clientId: id }, { counts: false, isDryRun: false });
-      return 'tokens_revoked';
-    },
-  };
-  const does = form.get('do') ?? '';
-  const notice = Object.hasOwn(changes, does) ? await changes[does]?.() : undefined;
-  return toConsole(c, pages, session, urlOf(view.base, 'clients', { id }), notice ?? 'nothing_changed');
+    thingUrl(view.base, 'clients', id),
+  );
 }
 
-export interface ClientsView extends ConsoleView {
-  readonly clients: readonly ClientRecord[];
-  readonly search: string;
-  /** URL of the next page. */
-  readonly next?: string;
+function rowOf(client: ClientRecord): ListRow {
+  const { id, name } = client;
+  return { key: id, name: id, details: name === undefined ? [] : [name], badges: badgesOf(stateOf(client)) };
 }
 
-/** `/console/clients`: field `search`, link `next`. */
-export function clientsPage(view: ClientsView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  const { base, clients } = view;
-  return consoleFrame(view, setting, {
-    title: words.pages.clients,
-    body: html`${searchForm(urlOf(base, 'clients'), words.searchClients, view.search, words.search)}
-${
-  clients.length === 0
-    ? html`<p class="empty">${words.nothingFound}</p>`
-    : html`<ul class="rows" role="list">
-${clients.map((client) => html`<li><a href="${urlOf(base, 'clients', { id: client.id })}"><bdi>${client.id}</bdi></a>${badges({ ...client, isSelfRegistered: stateOf(client).isSelfRegistered }, texts)}${client.name === undefined ? '' : html`<p class="detail"><bdi>${client.name}</bdi></p>`}</li>\n`)}</ul>`
-}
-${nextLink(view.next, texts)}`,
-  });
-}
-
-function badges(client: Pick<ShownClient, 'isSelfRegistered' | 'disabledAtMs'>, texts: Texts): Html {
-  return html`${client.isSelfRegistered ? html` <span class="badge">${texts.console.selfRegistered}</span>` : ''}${disabledBadge(client, texts)}`;
+function badgesOf({
+  isSelfRegistered,
+  disabledAtMs,
+}: {
+  readonly isSelfRegistered: boolean;
+  readonly disabledAtMs?: number | undefined;
+}): readonly Badge[] {
+  return [
+    ...(isSelfRegistered ? (['self_registered'] as const) : []),
+    ...(disabledAtMs === undefined ? [] : (['disabled'] as const)),
+  ];
 }
 
 /** A client as its page shows it. Secrets have no values here, only dates. */
@@ -137,6 +108,13 @@ function shownClient(client: ClientRecord): ShownClient {
   };
 }
 
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) && value.every((one) => typeof one === 'string')
+    ? value.join(' ')
+    : JSON.stringify(value);
+}
+
 export interface ClientView extends ConsoleView, ShownClient {}
 
 /** One client: links `ask-disable` and `ask-revoke`, button `enable`. */
@@ -145,9 +123,11 @@ export function clientPage(view: ClientView, setting: PageSetting): Page {
   const { console: words } = texts;
   const { base, id, type, disabledAtMs, secrets } = view;
   const members: readonly Row[] = view.members.map(([name, value]) => [name, html`<bdi>${value}</bdi>`]);
+  const ask = (what: Asked) =>
+    askLink(thingUrl(base, 'clients', id, { ask: what }), what, words.clientChanges[what].yes);
   return consoleFrame(view, setting, {
     title: id,
-    heading: html`${named(id)}${badges(view, texts)}`,
+    heading: html`${named(id)}${badges(badgesOf(view), texts)}`,
     body: html`${section(
       'client',
       words.client,
@@ -175,28 +155,15 @@ ${secrets.map(
     }${section(
       'actions',
       words.actions,
-      html`<form method="post" action="${base}/clients">
-<input type="hidden" name="form_token" value="${view.formToken}">
-<input type="hidden" name="id" value="${id}">
-<div class="actions">
-${disabledAtMs === undefined ? askLink(view, 'disable', texts) : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>`}
-${askLink(view, 'revoke', texts)}
-</div>
-</form>
+      html`${actionForm(view, { id }, [
+        disabledAtMs === undefined
+          ? ask('disable')
+          : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`,
+        ask('revoke'),
+      ])}
 <p class="actions"><a href="${urlOf(base, 'events', { target: id })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) && value.every((one) => typeof one === 'string')
-    ? value.join(' ')
-    : JSON.stringify(value);
-}
-
-function askLink({ base, id }: ClientView, ask: Asked, { console: words }: Texts): Html {
-  return html`<a id="ask-${ask}" class="button" href="${urlOf(base, 'clients', { id, ask })}">${words.clientChanges[ask].yes}</a>`;
 }
 
 interface AskClientView extends ConsoleView {
@@ -216,6 +183,6 @@ export function askClientPage(view: AskClientView, setting: PageSetting): Page {
     title: title(id),
     body: html`<p>${text}</p>
 ${termList([[words.activeTokens, texts.formats.number(alive)]])}
-${question(view, { action: `${base}/clients`, does: ask, fields: { id }, yes, back: urlOf(base, 'clients', { id }) }, texts)}`,
+${question(view, { action: `${base}/clients`, does: ask, fields: { id }, yes, back: thingUrl(base, 'clients', id) }, texts)}`,
   });
 }

@@ -12,6 +12,8 @@ import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';
 import { type ConsoleParts, page } from './access.ts';
 import { showClients, submitClients } from './clients.ts';
 import { showEvents } from './events.ts';
+import { showGroups, submitGroups } from './groups.ts';
+import { showKeys, submitKeys } from './keys.ts';
 import { showOverview } from './overview.ts';
 import { showTokens, submitTokens } from './tokens.ts';
 import { showUsers, submitUsers } from './users.ts';
@@ -34,13 +36,14 @@ export async function openConsole(
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
   const isAdmitted = networkCheck(adminFrom);
+  const actingAs = (subject: string) => instance.actingAs(`console:${subject}`);
 
   return (app, pages) => {
     const parts: ConsoleParts = {
       ...{ pages, adminGroup, isReady },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
-        const acting = instance.actingAs(`console:${subject}`);
+        const acting = actingAs(subject);
         return {
           ...acting,
           storage: askedStorage(acting.storage),
@@ -48,6 +51,7 @@ export async function openConsole(
           server: async () => server,
         };
       },
+      serverOf: (subject) => actingAs(subject).server(),
     };
     const at = (path: string) => `${pages.basePath}/console${path}`;
     const reading = refuseMethod(pages, 'GET, HEAD');
@@ -66,6 +70,14 @@ export async function openConsole(
     app
       .get(at('/users'), page(parts, 'users', showUsers))
       .post(page(parts, 'users', submitUsers))
+      .all(forms);
+    app
+      .get(at('/groups'), page(parts, 'groups', showGroups))
+      .post(page(parts, 'groups', submitGroups))
+      .all(forms);
+    app
+      .get(at('/keys'), page(parts, 'keys', showKeys))
+      .post(page(parts, 'keys', submitKeys))
       .all(forms);
     app
       .get(at('/clients'), page(parts, 'clients', showClients))

@@ -12,7 +12,7 @@ import { textsIn } from '../texts/texts.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
 /** The pages, in the order of their navigation. */
-export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'clients', 'events'] as const;
+export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'groups', 'clients', 'keys', 'events'] as const;
 
 export type ConsolePageName = (typeof CONSOLE_PAGES)[number];
 
@@ -121,19 +121,27 @@ export function urlOf(
 
 interface RefusedView extends ConsoleView {
   readonly kind: RefusalKind | 'invalid';
+  /** What is wrong, in English, as the command line says it. */
+  readonly detail?: string;
 }
 
 const STATUS = { not_found: 404, conflict: 409, changed: 409, invalid: 400 } as const;
 
 /** Says why an operation was refused. Nothing was changed. */
-export function refusedPage({ kind, ...view }: RefusedView, setting: PageSetting): Page {
+export function refusedPage({ kind, detail, ...view }: RefusedView, setting: PageSetting): Page {
   const { refused } = textsIn(setting.language).console;
   return consoleFrame(view, setting, {
     title: refused[kind].title,
     isProblem: true,
     status: STATUS[kind],
-    body: html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${refused[kind].text}</span></p>`,
+    body: html`${problemLine(refused[kind].text)}${
+      detail === undefined ? '' : html`\n<p class="note" lang="en"><bdi>${detail}</bdi></p>`
+    }`,
   });
+}
+
+export function problemLine(text: string): Html {
+  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${text}</span></p>`;
 }
 
 /** A term with its value. Without a value it is not shown. */
@@ -164,18 +172,31 @@ export function codes(values: readonly string[]): Html | undefined {
     : html`<span class="codes">${values.map((value) => html`<code>${value}</code> `)}</span>`;
 }
 
-/** A form that searches by the fields in its URL. */
-export function searchForm(action: string, label: string, value: string, submit: string): Html {
-  return html`<form method="get" action="${action}" role="search" class="search">
-<label for="search">${label}</label>
-<input id="search" name="search" value="${value}" autocomplete="off" spellcheck="false">
-<button id="search-submit" type="submit">${submit}</button>
-</form>`;
-}
-
 /** A link to the next page of a list; empty on the last page. */
 export function nextLink(url: string | undefined, texts: Texts): Html | '' {
   return url === undefined ? '' : html`<a id="next" class="button" href="${url}">${texts.console.next}</a>`;
+}
+
+/** The form on the page of a thing, with buttons and links to questions. */
+export function actionForm(
+  view: ConsoleView,
+  fields: Readonly<Record<string, string>>,
+  actions: readonly Html[],
+): Html {
+  return html`<form method="post" action="${urlOf(view.base, view.current)}">
+${hiddenFields(view, fields)}<div class="actions">
+${actions}</div>
+</form>`;
+}
+
+/** A link `ask-WHAT` to the question before a change. */
+export function askLink(url: string, what: string, label: string): Html {
+  return html`<a id="ask-${what}" class="button" href="${url}">${label}</a>\n`;
+}
+
+export function hiddenFields({ formToken }: ConsoleView, fields: Readonly<Record<string, string>>): Html {
+  return html`<input type="hidden" name="form_token" value="${formToken}">
+${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}`;
 }
 
 interface QuestionShown {
@@ -195,8 +216,7 @@ export function question(
   texts: Texts,
 ): Html {
   return html`<form method="post" action="${action}">
-<input type="hidden" name="form_token" value="${view.formToken}">
-${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}<div class="choices">
+${hiddenFields(view, fields)}<div class="choices">
 <button id="console-yes" type="submit" class="danger" name="do" value="${does}">${yes}</button>
 <a id="console-no" class="button" href="${back}">${texts.console.no}</a>
 </div>

@@ -1,12 +1,11 @@
 import { html } from 'hono/html';
-import { listKeys, type ShownKey } from '../operations/keys.ts';
 import { pagesOf } from '../operations/people.ts';
 import { revokeAll } from '../operations/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
-import { type ConsoleView, consoleFrame, section, termList, timeOf, urlOf } from './frame.ts';
+import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
 export async function showOverview({
@@ -16,10 +15,9 @@ export async function showOverview({
   setting,
   view,
 }: Visit): Promise<Response> {
-  const [clients, groups, keys, ready] = await Promise.all([
+  const [clients, groups, ready] = await Promise.all([
     parts.storage.clients.list(),
     parts.groups.list(),
-    listKeys(parts),
     isReady(),
   ]);
   const counted =
@@ -36,10 +34,8 @@ export async function showOverview({
     clients: clients.length,
     groups: groups.length,
     ...(counted !== undefined && { counted }),
-    keys,
     isReady: ready,
     issuer: parts.issuer,
-    nowMs: Date.now(),
   };
   return renderPage(c, overviewPage(shown, setting));
 }
@@ -55,13 +51,9 @@ export interface OverviewView extends ConsoleView {
   readonly groups: number;
   /** Present if asked for. */
   readonly counted?: { readonly users: number; readonly tokens: number };
-  readonly keys: readonly ShownKey[];
   readonly isReady: boolean;
   readonly issuer: string;
-  readonly nowMs: number;
 }
-
-const STATUS_ORDER = ['current', 'next', 'retired'] as const;
 
 /** `/console`: link `count`. */
 export function overviewPage(view: OverviewView, setting: PageSetting): Page {
@@ -73,9 +65,6 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
   const health = view.isReady
     ? html`<span class="badge good">${words.ready}</span>`
     : html`<span class="badge bad">${words.notReady}</span>`;
-  const keys = view.keys.toSorted(
-    (one, other) => STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status),
-  );
   return consoleFrame(view, setting, {
     title: words.pages.overview,
     body: html`${section(
@@ -89,16 +78,8 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       'figures',
       words.figures,
       html`<dl class="figures">
-${figure(words.pages.clients, view.clients)}${figure(words.groups, view.groups)}${counted === undefined ? '' : html`${figure(words.pages.users, counted.users)}${figure(words.activeTokens, counted.tokens)}`}</dl>
+${figure(words.pages.clients, view.clients)}${figure(words.pages.groups, view.groups)}${counted === undefined ? '' : html`${figure(words.pages.users, counted.users)}${figure(words.activeTokens, counted.tokens)}`}</dl>
 ${counted === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
-    )}${section(
-      'keys',
-      words.keys,
-      html`<ul class="rows" role="list">
-${keys.map(
-  (key) => html`<li><code>${key.kid}</code> <span class="badge">${words.keyStatus[key.status]}</span>
-<p class="detail"><span>${key.algorithm}</span> <span>${words.created(html`<time datetime="${new Date(key.createdAtMs).toISOString()}" title="${formats.instant(key.createdAtMs)}">${formats.past(key.createdAtMs, view.nowMs)}</time>`)}</span>${key.retiredAtMs === undefined ? '' : html` <span>${words.retired(timeOf(key.retiredAtMs, texts) ?? html``)}</span>`}</p></li>\n`,
-)}</ul>`,
     )}`,
   });
 }

@@ -11,6 +11,11 @@ export const CONSOLE_STYLE = `
 .badge.bad { color: var(--danger); }
 .search { max-width: 27rem; }
 h2 + form { margin-top: .75rem; }
+.row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
+.row > div { flex: 1 1 12rem; }
+.row .button { flex: none; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.listed { display: flex; flex-wrap: wrap; gap: .25rem .875rem; }
+.rows li > p + p { margin-top: .25rem; }
 select, textarea {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);

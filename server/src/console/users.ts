@@ -1,6 +1,8 @@
+import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
+import { OperationRefused } from '../operations/operation.ts';
 import {
   consentsOf,
   endSessionsOf,
@@ -14,200 +16,235 @@ import { revokeAll } from '../operations/tokens.ts';
 import { browserText } from '../pages/account_sessions.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
-import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import type { Visit } from './access.ts';
+import { perform, type Visit } from './access.ts';
 import {
-  type ConsoleNotice,
+  actionForm,
+  askLink,
   type ConsoleView,
   codes,
   consoleFrame,
-  nextLink,
   question,
   type Row,
-  searchForm,
   section,
   termList,
   timeOf,
-  toConsole,
   urlOf,
 } from './frame.ts';
-
-const USERS_PER_PAGE = 50;
+import { type Badge, badges, type ListRow, readList, renderList, thingUrl } from './lists.ts';
 
 /** Changes that are asked about first. */
-const ASKED = ['disable', 'end_sessions', 'revoke'] as const;
+const ASKED = ['disable', 'end_sessions', 'revoke', 'end_grant'] as const;
 
 type Asked = (typeof ASKED)[number];
 
 /** `GET /console/users`: the list. With `sub`, one user; with `ask` too, the question before a change. */
-export async function showUsers({ c, parts, setting, view }: Visit): Promise<Response> {
+export async function showUsers(visit: Visit): Promise<Response> {
+  const { c, console: of, parts, setting, view } = visit;
   const subject = c.req.query('sub');
-  if (subject === undefined) {
-    const { search = '', after } = c.req.query();
-    const wish = { ...(search !== '' && { search }), ...(after !== undefined && { after }) };
-    const users: Listed[] = [];
-    for await (const some of pagesOf(parts, { ...wish, limit: USERS_PER_PAGE + 1 })) users.push(...some);
-    const shown = users.slice(0, USERS_PER_PAGE);
-    const last = users.length > USERS_PER_PAGE ? shown.at(-1)?.name : undefined;
-    const next = last === undefined ? undefined : urlOf(view.base, 'users', { search, after: last });
-    return renderPage(
-      c,
-      usersPage({ ...view, users: shown, search, ...(next !== undefined && { next }) }, setting),
-    );
-  }
+  if (subject === undefined) return renderList(visit, await listOf(visit));
   const person = await requireSubject(parts, subject);
   const ask = ASKED.find((one) => one === c.req.query('ask'));
+  const sessions = await parts.sessions.ofSubject(subject);
   if (ask !== undefined) {
-    const { alive = 0 } = await revokeAll(parts, { person }, { counts: true, isDryRun: true });
-    const sessions = (await parts.sessions.ofSubject(subject)).length;
-    return renderPage(c, askUserPage({ ...view, user: person, ask, alive, sessions }, setting));
+    const grant = ask === 'end_grant' ? await requireGrant(visit, subject, c.req.query('grant')) : undefined;
+    const target = grant === undefined ? { person } : { grantId: grant.id };
+    const { alive = 0 } = await revokeAll(parts, target, { counts: true, isDryRun: true });
+    const asked = { user: person, ask, alive, sessions: sessions.length, ...(grant && { grant }) };
+    return renderPage(c, askUserPage({ ...view, ...asked }, setting));
   }
-  const [user, sessions, consents] = await Promise.all([
+  const [user, consents, grants] = await Promise.all([
     withState(parts, person),
-    parts.sessions.ofSubject(subject),
     consentsOf(parts, subject),
+    parts.storage.grantsOf(subject),
   ]);
-  return renderPage(c, userPage({ ...view, user, sessions, consents }, setting));
+  const isAdministrator = user.groups?.includes(of.adminGroup) === true;
+  const shown = { user, isAdministrator, sessions, consents, grants };
+  return renderPage(c, userPage({ ...view, ...shown }, setting));
+}
+
+function listOf(visit: Visit) {
+  const { console: of, parts } = visit;
+  return readList(
+    visit,
+    'users',
+    async ({ search, after, limit }) => {
+      const wish = { ...(search !== '' && { search }), ...(after !== '' && { after }), limit };
+      const users: Listed[] = [];
+      for await (const some of pagesOf(parts, wish)) users.push(...some);
+      return users.map((user) => rowOf(user, of.adminGroup));
+    },
+    ({ name }) => name,
+  );
+}
+
+/** @throws {OperationRefused} the user has no such grant, or no longer */
+async function requireGrant({ parts }: Visit, subject: string, id: string | undefined): Promise<GrantRecord> {
+  const grant = (await parts.storage.grantsOf(subject)).find((one) => one.id === id);
+  if (grant === undefined) throw new OperationRefused('not_found', 'the user has no such grant');
+  return grant;
 }
 
 /** `POST /console/users`: does what `do` says with the user in `sub`. */
-export async function submitUsers({
-  c,
-  console: { pages },
-  parts,
-  session,
-  form,
-  view,
-}: Visit): Promise<Response> {
+export async function submitUsers(visit: Visit): Promise<Response> {
+  const { console: of, parts, form, view } = visit;
   const person = await requireSubject(parts, form.get('sub') ?? '');
-  const changes: Readonly<Record<string, () => Promise<ConsoleNotice>>> = {
-    async disable() {
-      await setPersonDisabled(parts, person, true);
-      return 'user_disabled';
+  const { subject, groups } = person;
+  return perform(
+    visit,
+    {
+      async disable() {
+        // Leaving the group is the step of which one administrator always remains.
+        if (groups?.includes(of.adminGroup))
+          throw new OperationRefused(
+            'conflict',
+            'an administrator cannot be disabled: first remove them from the group of administrators',
+          );
+        await setPersonDisabled(parts, person, true);
+        return 'user_disabled';
+      },
+      async enable() {
+        await setPersonDisabled(parts, person, false);
+        return 'user_enabled';
+      },
+      async end_sessions() {
+        await endSessionsOf(parts, person);
+        return 'sessions_ended';
+      },
+      async revoke() {
+        await revokeAll(parts, { person }, { counts: false, isDryRun: false });
+        return 'tokens_revoked';
+      },
+      async end_grant() {
+        const grant = await requireGrant(visit, subject, form.get('grant') ?? '');
+        await revokeAll(parts, { grantId: grant.id }, { counts: false, isDryRun: false });
+        return 'grant_ended';
+      },
     },
-    async enable() {
-      await setPersonDisabled(parts, person, false);
-      return 'user_enabled';
-    },
-    async end_sessions() {
-      await endSessionsOf(parts, person);
-      return 'sessions_ended';
-    },
-    async revoke() {
-      await revokeAll(parts, { person }, { counts: false, isDryRun: false });
-      return 'tokens_revoked';
-    },
+    thingUrl(view.base, 'users', subject),
+  );
+}
+
+/** A user as a row of a list. */
+export function rowOf(user: Listed, adminGroup: string): ListRow {
+  const { subject, name, claims, disabledAtMs, groups } = user;
+  const isAdministrator = groups?.includes(adminGroup) === true;
+  return {
+    ...{ key: subject, name },
+    details: [claims.name, claims.email].filter((one) => typeof one === 'string'),
+    badges: badgesOf({ isAdministrator, disabledAtMs }),
   };
-  const does = form.get('do') ?? '';
-  const notice = Object.hasOwn(changes, does) ? await changes[does]?.() : undefined;
-  const url = urlOf(view.base, 'users', { sub: person.subject });
-  return toConsole(c, pages, session, url, notice ?? 'nothing_changed');
 }
 
-export interface UsersView extends ConsoleView {
-  readonly users: readonly Listed[];
-  readonly search: string;
-  /** URL of the next page. */
-  readonly next?: string;
-}
-
-/** `/console/users`: field `search`, link `next`. */
-export function usersPage(view: UsersView, setting: PageSetting): Page {
-  const texts = textsIn(setting.language);
-  const { console: words } = texts;
-  const { base, users } = view;
-  return consoleFrame(view, setting, {
-    title: words.pages.users,
-    body: html`${searchForm(urlOf(base, 'users'), words.searchUsers, view.search, words.search)}
-${
-  users.length === 0
-    ? html`<p class="empty">${words.nothingFound}</p>`
-    : html`<ul class="rows" role="list">
-${users.map((user) => html`<li><a href="${urlOf(base, 'users', { sub: user.subject })}"><bdi>${user.name}</bdi></a>${disabledBadge(user, texts)}${detailOf(user)}</li>\n`)}</ul>`
-}
-${nextLink(view.next, texts)}`,
-  });
-}
-
-function detailOf({ claims }: Listed): Html | '' {
-  const parts = [claims.name, claims.email].filter((one) => typeof one === 'string');
-  return parts.length === 0
-    ? ''
-    : html`<p class="detail">${parts.map((one) => html`<bdi>${one}</bdi> `)}</p>`;
-}
-
-export function disabledBadge({ disabledAtMs }: { readonly disabledAtMs?: number }, texts: Texts): Html | '' {
-  return disabledAtMs === undefined ? '' : html` <span class="badge bad">${texts.console.disabled}</span>`;
+function badgesOf({
+  isAdministrator,
+  disabledAtMs,
+}: {
+  readonly isAdministrator: boolean;
+  readonly disabledAtMs: number | undefined;
+}): readonly Badge[] {
+  return [
+    ...(isAdministrator ? (['administrators'] as const) : []),
+    ...(disabledAtMs === undefined ? [] : (['disabled'] as const)),
+  ];
 }
 
 export interface UserView extends ConsoleView {
   readonly user: Listed;
+  readonly isAdministrator: boolean;
   readonly sessions: readonly StoredSession[];
   readonly consents: readonly Consent[];
+  readonly grants: readonly GrantRecord[];
 }
 
-/** One user: links `ask-disable`, `ask-end_sessions` and `ask-revoke`, button `enable`. */
+/** One user: links `ask-disable`, `ask-end_sessions`, `ask-revoke` and `ask-end_grant`, button `enable`. */
 export function userPage(view: UserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, sessions, consents } = view;
+  const { base, user, isAdministrator, sessions, consents, grants } = view;
+  const { subject, disabledAtMs } = user;
   const claims: readonly Row[] = Object.entries(user.claims).map(([name, value]) => [
     name,
     html`<bdi>${typeof value === 'string' ? value : JSON.stringify(value)}</bdi>`,
   ]);
+  const ask = (what: Asked) =>
+    askLink(thingUrl(base, 'users', subject, { ask: what }), what, words.userChanges[what].yes);
+  const list = (rows: readonly Html[]) =>
+    rows.length === 0
+      ? html`<p class="empty">${words.none}</p>`
+      : html`<ul class="rows" role="list">\n${rows}</ul>`;
+  const client = (id: string) => html`<a href="${thingUrl(base, 'clients', id)}"><bdi>${id}</bdi></a>`;
   return consoleFrame(view, setting, {
     title: user.name,
-    heading: html`${named(user.name)}${disabledBadge(user, texts)}`,
+    heading: html`${named(user.name)}${badges(badgesOf({ isAdministrator, disabledAtMs }), texts)}`,
     body: html`${section(
       'user',
       words.user,
       termList([
-        [words.subject, html`<code>${user.subject}</code>`],
+        [words.subject, html`<code>${subject}</code>`],
         [words.createdAt, timeOf(user.createdAtMs, texts)],
-        [words.disabledSince, timeOf(user.disabledAtMs, texts)],
-        [words.groups, codes(user.groups ?? [])],
+        [words.disabledSince, timeOf(disabledAtMs, texts)],
+        [words.groups, groupLinks(base, user.groups ?? [])],
         ...claims,
       ]),
     )}${section(
       'sessions',
       words.sessions,
-      sessions.length === 0
-        ? html`<p class="empty">${words.none}</p>`
-        : html`<ul class="rows" role="list">
-${sessions.map((one) => html`<li>${browserText(one.userAgent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signedInAtMs, texts) ?? html``)}</p></li>\n`)}</ul>`,
+      list(
+        sessions.map(
+          (one) =>
+            html`<li>${browserText(one.userAgent, texts)}<p class="detail">${texts.account.signedIn(timeOf(one.signedInAtMs, texts) ?? html``)}</p></li>\n`,
+        ),
+      ),
+    )}${section(
+      'grants',
+      words.grants,
+      list(
+        grants.map(
+          ({ id, clientId, scopes, createdAtMs }) =>
+            html`<li class="row"><div>${client(clientId)}
+<p class="detail">${words.created(timeOf(createdAtMs, texts) ?? html``)}</p>${codes(scopes) ?? ''}</div>
+${askLink(thingUrl(base, 'users', subject, { ask: 'end_grant', grant: id }), `end_grant-${id}`, words.endGrant)}</li>\n`,
+        ),
+      ),
     )}${section(
       'consents',
       words.consents,
-      consents.length === 0
-        ? html`<p class="empty">${words.none}</p>`
-        : html`<ul class="rows" role="list">
-${consents.map(({ clientId, entries }) => html`<li><a href="${urlOf(base, 'clients', { id: clientId })}"><bdi>${clientId}</bdi></a>${codes([...new Set(entries.flatMap(({ scopes }) => scopes))]) ?? ''}</li>\n`)}</ul>`,
+      list(
+        consents.map(
+          ({ clientId, entries }) =>
+            html`<li>${client(clientId)}${codes([...new Set(entries.flatMap(({ scopes }) => scopes))]) ?? ''}</li>\n`,
+        ),
+      ),
     )}${section(
       'actions',
       words.actions,
-      html`<form method="post" action="${base}/users">
-<input type="hidden" name="form_token" value="${view.formToken}">
-<input type="hidden" name="sub" value="${user.subject}">
-<div class="actions">
-${user.disabledAtMs === undefined ? askLink(view, 'disable', texts) : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>`}
-${askLink(view, 'end_sessions', texts)}
-${askLink(view, 'revoke', texts)}
-</div>
-</form>
-<p class="actions"><a href="${urlOf(base, 'events', { target: user.subject })}">${words.eventsAbout}</a></p>`,
+      html`${actionForm(view, { sub: subject }, [
+        ...(disabledAtMs === undefined
+          ? isAdministrator
+            ? []
+            : [ask('disable')]
+          : [html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`]),
+        ask('end_sessions'),
+        ask('revoke'),
+      ])}
+${isAdministrator && disabledAtMs === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'events', { target: subject })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }
 
-function askLink({ base, user }: UserView, ask: Asked, { console: words }: Texts): Html {
-  return html`<a id="ask-${ask}" class="button" href="${urlOf(base, 'users', { sub: user.subject, ask })}">${words.userChanges[ask].yes}</a>`;
+function groupLinks(base: string, groups: readonly string[]): Html | undefined {
+  return groups.length === 0
+    ? undefined
+    : html`<span class="listed">${groups.map((name) => html`<a href="${thingUrl(base, 'groups', name)}"><bdi>${name}</bdi></a> `)}</span>`;
 }
 
 interface AskUserView extends ConsoleView {
   readonly user: Pick<Listed, 'subject' | 'name'>;
   readonly ask: Asked;
+  /** The grant to end. */
+  readonly grant?: GrantRecord;
   /** Active tokens. */
   readonly alive: number;
   readonly sessions: number;
@@ -217,20 +254,23 @@ interface AskUserView extends ConsoleView {
 export function askUserPage(view: AskUserView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
-  const { base, user, ask, alive, sessions } = view;
+  const { base, user, ask, grant, alive, sessions } = view;
   const { title, text, yes } = words.userChanges[ask];
   return consoleFrame(view, setting, {
     title: title(user.name),
     body: html`<p>${text}</p>
 ${termList([
+  [words.client, grant && html`<bdi>${grant.clientId}</bdi>`],
+  [words.scopes, grant && codes(grant.scopes)],
   [words.activeTokens, texts.formats.number(alive)],
-  [words.sessions, texts.formats.number(sessions)],
+  [words.sessions, grant === undefined ? texts.formats.number(sessions) : undefined],
 ])}
 ${question(
   view,
   {
-    ...{ action: `${base}/users`, does: ask, fields: { sub: user.subject }, yes },
-    back: urlOf(base, 'users', { sub: user.subject }),
+    ...{ action: urlOf(base, 'users'), does: ask, yes },
+    fields: { sub: user.subject, ...(grant && { grant: grant.id }) },
+    back: thingUrl(base, 'users', user.subject),
   },
   texts,
 )}`,

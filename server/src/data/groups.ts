@@ -37,8 +37,12 @@ export interface Groups {
   remove(name: string): Promise<boolean>;
   /** @returns `false` if nothing changed: the user is a member, or the user or the group does not exist */
   addMember(membership: Membership, nowMs: number): Promise<boolean>;
-  /** First step of ending a membership: the user is no longer a member. @returns `false` if the user was not */
-  beginEnd(membership: Membership, nowMs: number): Promise<boolean>;
+  /**
+   * First step of ending a membership: the user is no longer a member.
+   * @param remaining another user, who must be a member in the same moment and so stays one
+   * @returns `false` if the user was not a member, or the other one is not
+   */
+  beginEnd(membership: Membership, nowMs: number, remaining?: string): Promise<boolean>;
   /** Last step: deletes the membership, unless the user was added again. */
   finishEnd(membership: Membership): Promise<void>;
   /** Memberships whose end was begun before a time and was not finished. */
@@ -74,6 +78,15 @@ const GROUPS_SQL = {
   beginEnd: `
     UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
     RETURNING subject`,
+  // Each of two members may end the membership of the other. Whoever gets the lock second sees what the first has done.
+  lock: 'UPDATE grantd.groups SET description = description WHERE issuer = $1 AND name = $2',
+  beginEndWith: `
+    UPDATE grantd.group_members SET ended_at_ms = $4 WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NULL
+    AND EXISTS (
+      SELECT 1 FROM grantd.group_members AS remaining
+      WHERE remaining.issuer = $1 AND remaining.group_name = $3 AND remaining.subject = $5
+      AND remaining.subject <> $2 AND remaining.ended_at_ms IS NULL)
+    RETURNING subject`,
   finishEnd: `DELETE FROM grantd.group_members WHERE ${ONE_MEMBERSHIP} AND ended_at_ms IS NOT NULL`,
   halfEnded: `
     SELECT subject, group_name FROM grantd.group_members WHERE issuer = $1 AND ended_at_ms < $2
@@ -98,7 +111,14 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
     describe: (name, description, before) => change(GROUPS_SQL.describe, name, description, before ?? null),
     remove: (name) => change(GROUPS_SQL.remove, name),
     addMember: ({ subject, group }, nowMs) => change(GROUPS_SQL.addMember, subject, group, nowMs),
-    beginEnd: ({ subject, group }, nowMs) => change(GROUPS_SQL.beginEnd, subject, group, nowMs),
+    async beginEnd({ subject, group }, nowMs, remaining) {
+      if (remaining === undefined) return change(GROUPS_SQL.beginEnd, subject, group, nowMs);
+      const [, ended] = await tables.write(
+        [GROUPS_SQL.lock, issuer, group],
+        [GROUPS_SQL.beginEndWith, issuer, subject, group, nowMs, remaining],
+      );
+      return ended?.length === 1;
+    },
     async finishEnd({ subject, group }) {
       await change(GROUPS_SQL.finishEnd, subject, group);
     },

@@ -138,8 +138,8 @@ export function audited(
         const isDone = await groups.addMember(membership, nowMs);
         return recorded(isDone, isDone, 'group_member_added', targetOf(membership));
       },
-      async beginEnd(membership, nowMs) {
-        const isDone = await groups.beginEnd(membership, nowMs);
+      async beginEnd(membership, ...rest) {
+        const isDone = await groups.beginEnd(membership, ...rest);
         return recorded(isDone, isDone, 'group_member_removed', targetOf(membership));
       },
     },

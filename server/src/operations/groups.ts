@@ -103,6 +103,26 @@ export async function leaveGroup(
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
+/**
+ * Removes an administrator for another one, who stays. So one always remains, also if two remove each other at the same
+ * time.
+ * @param by subject of the other one
+ * @throws {OperationRefused} they are the same, or the other one is no longer an administrator; nobody is removed
+ */
+export async function removeAdministrator(
+  parts: OperationParts,
+  group: Group,
+  { name, subject }: Person,
+  by: string,
+): Promise<MemberOutcome> {
+  if (subject === by)
+    throw new OperationRefused('conflict', 'administrators cannot remove themselves: another one has to');
+  const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name }, by);
+  if (ended === undefined && (await parts.people.bySubject(by))?.groups?.includes(group.name) !== true)
+    throw new OperationRefused('changed', 'you are no longer an administrator');
+  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
 /** @throws {OperationRefused} the group does not exist */
 export async function requireGroup({ groups }: Pick<OperationParts, 'groups'>, name: string): Promise<Group> {
   const group = await groups.byName(name);

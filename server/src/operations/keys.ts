@@ -15,21 +15,36 @@ interface RotatedKey {
   readonly kid: string;
 }
 
+/** Seconds until all clients know the next keys; 0 if they do now. @param algorithm default: all */
+export async function secondsUntilRotation(
+  parts: Pick<OperationParts, 'server'>,
+  algorithm: SigningAlgorithm | undefined,
+): Promise<number> {
+  const { operator } = await parts.server();
+  const waits = await Promise.all(algorithmsOf(algorithm).map((one) => operator.secondsUntilRotation(one)));
+  return Math.max(...waits);
+}
+
+function algorithmsOf(algorithm: SigningAlgorithm | undefined): readonly SigningAlgorithm[] {
+  return algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
+}
+
 /**
  * Starts to sign with the next keys.
  * @param algorithm default: all
  * @param now rotates even if some clients do not know the next key yet
+ * @param from the keys that are to be replaced; algorithms whose current key is another one are left as they are.
+ * Default: the current ones
  * @throws {OperationRefused} clients may not know a next key yet; then no key is rotated
  */
 export async function rotateKeys(
   parts: Pick<OperationParts, 'server'>,
   algorithm: SigningAlgorithm | undefined,
   now: boolean,
+  from: Readonly<Partial<Record<SigningAlgorithm, string>>> = {},
 ): Promise<readonly RotatedKey[]> {
   const { operator } = await parts.server();
-  const algorithms = algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
-  const waits = await Promise.all(algorithms.map((one) => operator.secondsUntilRotation(one)));
-  const wait = Math.max(...waits);
+  const wait = await secondsUntilRotation(parts, algorithm);
   if (wait > 0 && !now)
     throw new OperationRefused(
       'conflict',
@@ -37,7 +52,10 @@ export async function rotateKeys(
       `try again in ${wait} seconds, or use --now.`,
     );
   const rotated: RotatedKey[] = [];
-  for (const one of algorithms)
-    rotated.push({ algorithm: one, kid: await operator.rotateSigningKey(one, { now }) });
+  for (const one of algorithmsOf(algorithm)) {
+    const replaced = from[one];
+    const how = { now, ...(replaced !== undefined && { from: replaced }) };
+    rotated.push({ algorithm: one, kid: await operator.rotateSigningKey(one, how) });
+  }
   return rotated;
 }

@@ -33,11 +33,12 @@ export class AccessEnding {
 
   /**
    * Ends a membership, and revokes the user’s tokens for clients that they may no longer use.
+   * @param remaining another member who must stay: if they are none, nothing ends
    * @returns `undefined` if the user was not a member. Also then, it revokes what an earlier attempt has left.
    * @throws {StorageFault} the user is no longer a member; a server revokes the rest
    */
-  async leaveGroup(membership: Membership): Promise<EndedMembership | undefined> {
-    const hasLeft = await this.#parts.groups.beginEnd(membership, this.#clock());
+  async leaveGroup(membership: Membership, remaining?: string): Promise<EndedMembership | undefined> {
+    const hasLeft = await this.#parts.groups.beginEnd(membership, this.#clock(), remaining);
     const clientIds = await this.#finish(membership);
     return hasLeft || clientIds.length > 0 ? { clientIds } : undefined;
   }

@@ -1,10 +1,12 @@
-import type { ClientRecord } from '@grantd/core';
-import { askClientPage, clientPage, clientsPage } from '../../src/console/clients.ts';
+import { askClientPage, clientPage } from '../../src/console/clients.ts';
 import { eventsPage } from '../../src/console/events.ts';
 import { refusedPage } from '../../src/console/frame.ts';
+import { askGroupPage, groupPage, groupsPage } from '../../src/console/groups.ts';
+import { keysPage, rotatePage } from '../../src/console/keys.ts';
+import { listPage } from '../../src/console/lists.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
-import { askUserPage, userPage, usersPage } from '../../src/console/users.ts';
+import { askUserPage, userPage } from '../../src/console/users.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
 import { emailPage } from '../../src/pages/account_email.ts';
@@ -81,12 +83,13 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'next',
   'type',
   'algorithm',
+  'badges',
 ]);
 
 function written<V>(value: V, write: Write): V {
   const change = (one: unknown, member = ''): unknown => {
     if (typeof one === 'string') return OWN_MEMBERS.has(member) ? one : write(one);
-    if (Array.isArray(one)) return one.map((element) => change(element));
+    if (Array.isArray(one)) return one.map((element) => change(element, member));
     if (typeof one !== 'object' || one === null) return one;
     return Object.fromEntries(Object.entries(one).map(([name, of]) => [name, change(of, name)]));
   };
@@ -359,14 +362,35 @@ const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
 } as const;
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const CONSOLE_GRANT = {
+  ...{ id: 'g1', clientId: 'photos/web', subject: 'xT2a9', createdAtMs: Date.UTC(2026, 9, 1) },
+  scopes: ['openid', 'photos:read'],
+};
+
+const CONSOLE_GROUP = {
+  ...{ name: 'admins', description: 'Operators of this server', createdAtMs: 0, members: 2 },
+};
+
+const CONSOLE_KEYS = [
+  {
+    ...({ algorithm: 'ES256', status: 'current' } as const),
+    ...{ kid: 'wW3pV0rXBu0M4dSHmH4mTrcvzM9k2W0mPDXyHEBq3QY', createdAtMs: 10 * DAY_MS },
+  },
+  {
+    ...({ algorithm: 'ES256', status: 'next' } as const),
+    ...{ kid: '1hqWc4WbJm3cW0Yb7mXw5zWvYFz5nJb1Rr0uVqT9y2E', createdAtMs: 40 * DAY_MS - 60_000 },
+  },
+  {
+    ...({ algorithm: 'ES256', status: 'retired' } as const),
+    ...{ kid: 'Zq0T5sK2yMhXw1c9EJr7pBv3uLd8oGf4aNi6RtUeSxY', createdAtMs: 0, retiredAtMs: 10 * DAY_MS },
+  },
+];
+
 const CONSOLE_USER = {
   ...{ subject: 'xT2a9', name: 'bob', passwordHash: '', revision: 1, createdAtMs: 0 },
   ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
-};
-
-const CONSOLE_CLIENT: ClientRecord = {
-  ...{ id: 'web', name: 'Photos', grantTypes: ['authorization_code'], scopes: ['openid'] },
-  ...{ redirectUris: ['https://photos.example.com/cb'], secrets: [{ hash: 'none', createdAtMs: 0 }] },
 };
 
 const EXPLAINED: ExplainedView = {
@@ -587,30 +611,75 @@ const SAMPLES: readonly Sample[] = [
     account: '/account',
   }),
   sample('console', consolePage, {
-    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true, nowMs: 0 },
+    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true },
     ...{ issuer: 'https://login.example.com', counted: { users: 50_000, tokens: 1234 } },
-    keys: [
-      { kid: 'key-1', algorithm: 'ES256', status: 'current', createdAtMs: 0 },
-      { kid: 'key-2', algorithm: 'ES256', status: 'retired', createdAtMs: 0, retiredAtMs: 1 },
-    ],
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_token', explainedPage, EXPLAINED),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),
-  sample('console_users', usersPage, {
-    ...{ ...CONSOLE, current: 'users', search: 'bo', next: '/console/users?after=bob' },
-    users: [{ ...CONSOLE_USER, disabledAtMs: 1 }],
+  sample('console_users', listPage, {
+    ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
+    rows: [
+      { key: 'xT2a8', name: 'barbara', details: ['Barbara Baker'], badges: ['administrators'] },
+      { key: 'xT2a9', name: 'bob', details: ['Bob Builder', 'bob@example.com'], badges: ['disabled'] },
+    ],
   }),
   sample('console_user', userPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, notice: 'user_enabled' },
     sessions: [{ id: 's1', subject: 'xT2a9', amr: ['pwd'], userAgent: '', signedInAtMs: 0, lastSeenAtMs: 0 }],
     consents: [],
+    isAdministrator: false,
+    grants: [CONSOLE_GRANT],
+  }),
+  sample('console_administrator', userPage, {
+    ...{ ...CONSOLE, current: 'users', user: { ...CONSOLE_USER, groups: ['admins'] }, isAdministrator: true },
+    ...{ sessions: [], consents: [], grants: [] },
+  }),
+  sample('console_end_grant', askUserPage, {
+    ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'end_grant', grant: CONSOLE_GRANT },
+    ...{ alive: 2, sessions: 1 },
+  }),
+  sample('console_groups', groupsPage, {
+    ...{
+      ...CONSOLE,
+      current: 'groups',
+      search: '',
+      typed: { name: 'Staff', description: '' },
+      problem: 'taken',
+    },
+    rows: [
+      { key: 'admins', name: 'admins', details: ['2 members'], badges: ['administrators'] },
+      { key: 'staff', name: 'staff', details: ['240 members', 'Everyone on the payroll'] },
+    ],
+  }),
+  sample('console_group', groupPage, {
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, clients: ['payroll'], own: 'xT2a1' },
+    ...{ isOfAdministrators: true, username: 'carlo', next: '/console/groups?name=admins&after=bob' },
+    members: [
+      { key: 'xT2a1', name: 'alice' },
+      { key: 'xT2a9', name: 'bob', badges: ['disabled'] },
+    ],
+  }),
+  sample('console_remove_group', askGroupPage, {
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'remove', clients: [] },
+  }),
+  sample('console_remove_member', askGroupPage, {
+    ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'leave', clients: ['payroll', 'wiki'] },
+    member: CONSOLE_USER,
+  }),
+  sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: 40 * DAY_MS }),
+  sample('console_rotate_key', rotatePage, {
+    ...{ ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS.slice(0, 1), rotated: 'ES256', waitSeconds: 240 },
   }),
   sample('console_disable_user', askUserPage, {
     ...{ ...CONSOLE, current: 'users', user: CONSOLE_USER, ask: 'disable', alive: 2, sessions: 1 },
   }),
-  sample('console_clients', clientsPage, {
-    ...{ ...CONSOLE, current: 'clients', search: '', clients: [CONSOLE_CLIENT] },
+  sample('console_clients', listPage, {
+    ...{ ...CONSOLE, current: 'clients', search: '' },
+    rows: [
+      { key: 'orders', name: 'orders', details: ['Orders API'] },
+      { key: 'photos/web', name: 'photos/web', details: ['Photos'], badges: ['self_registered', 'disabled'] },
+    ],
   }),
   sample('console_client', clientPage, {
     ...{ ...CONSOLE, current: 'clients', id: 'web', type: 'public', isSelfRegistered: true },

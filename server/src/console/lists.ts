@@ -1,0 +1,125 @@
+// Lists of users, clients and groups, which share one shape.
+import { html } from 'hono/html';
+import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { type ConsoleView, consoleFrame, nextLink, urlOf } from './frame.ts';
+
+/** Each list: the parameter that names one of its things, and the text above its search. */
+const LISTS = {
+  users: { parameter: 'sub', label: 'searchUsers' },
+  clients: { parameter: 'id', label: 'searchClients' },
+  groups: { parameter: 'name', label: 'searchGroups' },
+} as const;
+
+type ListName = keyof typeof LISTS;
+
+const ROWS_PER_PAGE = 50;
+
+/** One thing in a list. */
+export interface ListRow {
+  /** What its URL has. Rows are sorted by it, unless the list says otherwise. */
+  readonly key: string;
+  readonly name: string;
+  readonly details?: readonly string[];
+  readonly badges?: readonly Badge[];
+}
+
+const BADGES = { self_registered: '', administrators: '', disabled: ' bad' } as const;
+
+export type Badge = keyof typeof BADGES;
+
+export interface ListView extends ConsoleView {
+  readonly current: ListName;
+  readonly rows: readonly ListRow[];
+  readonly search: string;
+  /** URL of the next page. */
+  readonly next?: string;
+}
+
+/** What a visitor of a list wants to see. */
+interface ListWish {
+  readonly search: string;
+  /** The row before the page. */
+  readonly after: string;
+  /** One more than a page has, so that the list knows whether there is a next one. */
+  readonly limit: number;
+}
+
+/** Reads a page of a list. @param cursorOf what the next page begins after; default: the key */
+export async function readList(
+  { c, view }: Pick<Visit, 'c' | 'view'>,
+  current: ListName,
+  read: (wish: ListWish) => Promise<readonly ListRow[]>,
+  cursorOf = ({ key }: ListRow): string => key,
+): Promise<ListView> {
+  const { search = '', after = '' } = c.req.query();
+  const found = await read({ search, after, limit: ROWS_PER_PAGE + 1 });
+  const rows = found.slice(0, ROWS_PER_PAGE);
+  const last = found.length > ROWS_PER_PAGE ? rows.at(-1) : undefined;
+  const next = last && urlOf(view.base, current, { search, after: cursorOf(last) });
+  return { ...view, current, rows, search, ...(next !== undefined && { next }) };
+}
+
+/** A page of rows that are all in memory: those whose key or name contains the search, sorted by key. */
+export function pageOfRows(all: readonly ListRow[], { search, after, limit }: ListWish): readonly ListRow[] {
+  const part = search.toLowerCase();
+  return all
+    .filter(({ key, name, details = [] }) =>
+      [key, name, ...details].some((text) => text.toLowerCase().includes(part)),
+    )
+    .filter(({ key }) => key > after)
+    .toSorted((one, other) => (one.key < other.key ? -1 : 1))
+    .slice(0, limit);
+}
+
+/** The URL of one thing in a list. */
+export function thingUrl(
+  base: string,
+  list: ListName,
+  key: string,
+  parameters: Readonly<Record<string, string>> = {},
+): string {
+  return urlOf(base, list, { [LISTS[list].parameter]: key, ...parameters });
+}
+
+export function renderList({ c, setting }: Pick<Visit, 'c' | 'setting'>, view: ListView): Promise<Response> {
+  return renderPage(c, listPage(view, setting));
+}
+
+/** `/console/users` and the other lists: field `search`, link `next`. */
+export function listPage(view: ListView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  return consoleFrame(view, setting, {
+    title: texts.console.pages[view.current],
+    body: listBody(view, texts),
+  });
+}
+
+export function listBody({ base, current, rows, search, next }: ListView, texts: Texts): Html {
+  const { console: words } = texts;
+  return html`<form method="get" action="${urlOf(base, current)}" role="search" class="search">
+<label for="search">${words[LISTS[current].label]}</label>
+<div class="field"><input id="search" name="search" value="${search}" autocomplete="off" spellcheck="false">
+<button id="search-submit" type="submit">${words.search}</button></div>
+</form>
+${
+  rows.length === 0
+    ? html`<p class="empty">${words.nothingFound}</p>`
+    : html`<ul class="rows" role="list">
+${rows.map((row) => html`<li><a href="${thingUrl(base, current, row.key)}"><bdi>${row.name}</bdi></a>${badges(row.badges, texts)}${detailsOf(row)}</li>\n`)}</ul>`
+}
+${nextLink(next, texts)}`;
+}
+
+export function badges(list: readonly Badge[] = [], { console: words }: Texts): Html {
+  return html`${list.map((badge) => html` <span class="badge${BADGES[badge]}">${words.badges[badge]}</span>`)}`;
+}
+
+function detailsOf({ details = [] }: ListRow): Html | '' {
+  return details.length === 0
+    ? ''
+    : html`<p class="detail">${details.map((one) => html`<bdi>${one}</bdi> `)}</p>`;
+}
