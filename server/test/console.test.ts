@@ -9,9 +9,13 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
+import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { openConsole } from '../src/console/console.ts';
+import type { Database } from '../src/data/database.ts';
+import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
 import { RequestLog } from '../src/log/log.ts';
@@ -27,7 +31,10 @@ const ISSUER = 'http://localhost:4000';
 const HOUR_MS = 60 * 60 * 1000;
 const PASSWORD = 'correct horse';
 
-async function startConsole(options: Readonly<Record<string, string>> = {}) {
+async function startConsole(
+  options: Readonly<Record<string, string>> = {},
+  of: Database | undefined = undefined,
+) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-console-'));
   const configuration = readConfiguration(
     {},
@@ -38,7 +45,7 @@ async function startConsole(options: Readonly<Record<string, string>> = {}) {
       ...options,
     },
   );
-  const database = sqliteDatabase(join(folder, 'grantd.db'));
+  const database = of ?? sqliteDatabase(join(folder, 'grantd.db'));
   const instance = await openInstance(configuration, database, ISSUER, 'server');
   const server = await instance.server();
   const surroundings = { configuration, server, isReady: async () => true };
@@ -551,6 +558,47 @@ describe('keys', () => {
     await Promise.all([1, 2, 3].map(() => browser.submit(asked, { do: 'rotate' })));
     assert.equal((await set.instance.storage.keys.list()).length, before.length + 1);
   });
+});
+
+test('PostgreSQL: the pages show and change the same', { skip: POSTGRES_ABSENCE }, async (t) => {
+  const url = await disposableDatabase(await sharedPostgres());
+  const limits = { connections: 4, connectTimeoutMs: 5000, statementTimeoutMs: 5000 };
+  const create = { GRANTD_CREATE: 'true' };
+  const other = await startConsole(create, postgresDatabase(url, { ...limits, onConnectionLost: () => {} }));
+  t.after(() => other.close());
+  const alice = await other.addUser('alice', ['admins']);
+  const bob = await other.addUser('bob', ['admins']);
+  await other.addClient('app');
+  const { access } = await other.tokensOf('app', bob.subject);
+  const browser = await other.browserOf('alice');
+  const at = async (path: string) => {
+    const page = await browser.get(`${other.url}/console${path}`);
+    assert.equal(page.status, 200, path);
+    return page;
+  };
+  for (const path of PATHS) await at(path);
+  assert.match((await at('?count=yes')).html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+  const [grant] = await other.instance.storage.grantsOf(bob.subject);
+  const asked = await at(`/users?sub=${bob.subject}&ask=end_grant&grant=${grant?.id}`);
+  assert.match(asked.html, /<dt>Active tokens<\/dt><dd>2<\/dd>/);
+  assert.match((await browser.submit(asked, { do: 'end_grant' })).html, /The grant has ended\./);
+  assert.equal(await other.isActive(access), false);
+  assert.match(
+    (await browser.submit(await at('/keys?ask=ES256'), { do: 'rotate' })).html,
+    /New keys sign now/,
+  );
+  const list = hiddenFields(await at('/groups'));
+  const added = { ...list, name: 'ops', description: '', do: 'add' };
+  assert.match((await browser.post(`${other.url}/console/groups`, added)).html, /The group is added/);
+  assert.match((await at('/events?type=group_added')).html, new RegExp(`console:${alice.subject}`));
+
+  const theirs = await other.browserOf('bob');
+  const leave = await Promise.all([
+    at(`/groups?name=admins&ask=leave&sub=${bob.subject}`),
+    theirs.get(`${other.url}/console/groups?name=admins&ask=leave&sub=${alice.subject}`),
+  ]);
+  await Promise.all([browser.submit(leave[0], { do: 'leave' }), theirs.submit(leave[1], { do: 'leave' })]);
+  assert.equal((await other.instance.groups.byName('admins'))?.members, 1);
 });
 
 test('markup in names of users, groups and clients stays text', async () => {

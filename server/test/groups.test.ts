@@ -9,7 +9,7 @@ import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
-import { openDatabase } from './harness/program_data.ts';
+import { addPerson, openDatabase, openDatabases } from './harness/program_data.ts';
 import {
   authorizationUrl,
   basic,
@@ -50,6 +50,33 @@ for (const database of DATABASES) {
       const response = await postForm(`${server.url}/token`, fields, basic('demo-web', 'demo-web-secret'));
       return (await response.json()) as Record<string, string | undefined>;
     };
+
+    test('of two members who end the membership of the other at the same time, one stays', async (t) => {
+      const processes = await openDatabases(t, database, 2);
+      const [one, other] = processes;
+      assert.ok(one && other);
+      const people = [await addPerson(one, 'one'), await addPerson(one, 'other')] as const;
+      for (let round = 1; round <= 20; round++) {
+        const group = `round ${round}`;
+        await one.groups.add({ name: group, description: '' }, 1);
+        for (const { subject } of people) await one.groups.addMember({ subject, group }, 1);
+        const outcomes = await Promise.all(
+          processes.map(({ groups }, at) => {
+            const [by, subject] = at === 0 ? [0, 1] : [1, 0];
+            const membership = { subject: people[subject]?.subject ?? '', group };
+            return groups.beginEnd(membership, 2, people[by]?.subject);
+          }),
+        );
+        assert.deepEqual(outcomes.toSorted(), [false, true], group);
+        assert.equal((await one.groups.byName(group))?.members, 1, group);
+      }
+      const [{ subject }] = people;
+      const alone = { subject, group: 'alone' };
+      await one.groups.add({ name: 'alone', description: '' }, 1);
+      await one.groups.addMember(alone, 1);
+      assert.equal(await one.groups.beginEnd(alone, 2, subject), false, 'nobody remains by themselves');
+      assert.equal(await one.groups.beginEnd(alone, 2), true);
+    });
 
     test('commands add, describe, list, show and remove groups, and their events name no user', async () => {
       assert.equal(await prints('group', 'add', 'ops', '--description', 'On call'), 'added the group ops');
