@@ -4,6 +4,7 @@
 //     node scripts/draw_pages.ts FOLDER [NAME …]
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHART_SCRIPT } from '../server/src/console/chart_library.ts';
 import type { Page } from '../server/src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
 import { LANGUAGES } from '../server/src/texts/texts.ts';
@@ -48,10 +49,13 @@ try {
       const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: true });
       const tab = await person.newPage();
       // Served with the page's policy, so that the picture shows nothing that the policy forbids.
-      await tab.route(`${SITE}/*`, async (route) => {
-        const page = pages.get(new URL(route.request().url()).pathname.slice(1));
+      await tab.route(`${SITE}/**`, async (route) => {
+        const { pathname } = new URL(route.request().url());
+        if (pathname.endsWith('/uplot.js'))
+          return route.fulfill({ body: CHART_SCRIPT, contentType: 'text/javascript' });
+        const page = pages.get(pathname.slice(1));
         if (page === undefined) return route.abort();
-        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave, page.scripts);
+        const policy = contentSecurityPolicy(styleOf(page), page);
         return route.fulfill({
           body: String(await documentOf(page)),
           contentType: 'text/html; charset=utf-8',

@@ -19,6 +19,7 @@ import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
 import { RequestLog } from '../src/log/log.ts';
+import { History } from '../src/monitoring/history.ts';
 import { addClient, registrationFrom } from '../src/operations/clients.ts';
 import { eventsBefore } from '../src/operations/events.ts';
 import { openPages } from '../src/pages/pages.ts';
@@ -48,7 +49,8 @@ async function startConsole(
   const database = of ?? sqliteDatabase(join(folder, 'grantd.db'));
   const instance = await openInstance(configuration, database, ISSUER, 'server');
   const server = await instance.server();
-  const surroundings = { configuration, server, isReady: async () => true };
+  const history = new History();
+  const surroundings = { configuration, server, isReady: async () => true, history };
   await assert.rejects(
     openConsole(instance, surroundings),
     new Refused('GRANTD_ADMIN_GROUP: there is no group admins: add it first with grantd group add "admins".'),
@@ -74,7 +76,7 @@ async function startConsole(
     return person;
   };
   return {
-    ...{ url, instance, server, configuration, addUser },
+    ...{ url, instance, server, configuration, history, addUser },
     log: () => lines.join(''),
     async addClient(id: string) {
       const cli = { ...instance.actingAs('cli'), configuration };

@@ -757,3 +757,8 @@ function isClaimsByScope(value: unknown): value is ClaimsByScope {
     )
   );
 }
+
+/** Whether the server counts what it does: for metrics, or for the charts of the console. */
+export function isMeasured({ metricsPort, console }: Pick<Settings, 'metricsPort' | 'console'>): boolean {
+  return metricsPort !== undefined || console;
+}

@@ -1,5 +1,6 @@
 // Who may use the console, and what its pages get.
 import type { AuthorizationServer } from '@grantd/core';
+import type { History } from '../monitoring/history.ts';
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { openAccount, type Wanted } from '../pages/account_frame.ts';
 import type { BrowserSession } from '../pages/browser_sessions.ts';
@@ -24,6 +25,8 @@ export interface ConsoleParts {
   readonly pages: PageParts;
   readonly adminGroup: string;
   readonly isReady: () => Promise<boolean>;
+  /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
+  readonly history: Pick<History, 'samples'> | undefined;
   /** Seals a pasted token for the next form, so that no page contains it. */
   readonly tokens: SealedValues;
   /** The parts of operations, whose changes are recorded with the operator as actor. */

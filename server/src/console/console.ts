@@ -10,6 +10,7 @@ import { SealedValues } from '../pages/browser_state.ts';
 import { refuseMethod, renderProblem } from '../pages/error_page.ts';
 import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';
 import { type ConsoleParts, page } from './access.ts';
+import { showFigures, showLibrary } from './charts.ts';
 import { showClients, submitClients } from './clients.ts';
 import { showEvents } from './events.ts';
 import { showGroups, submitGroups } from './groups.ts';
@@ -22,6 +23,7 @@ interface Surroundings {
   readonly configuration: Configuration;
   readonly server: AuthorizationServer;
   readonly isReady: () => Promise<boolean>;
+  readonly history: ConsoleParts['history'];
 }
 
 /**
@@ -31,7 +33,7 @@ interface Surroundings {
  */
 export async function openConsole(
   instance: Instance,
-  { configuration, server, isReady }: Surroundings,
+  { configuration, server, isReady, history }: Surroundings,
 ): Promise<(app: Hono<PageEnvironment>, pages: PageParts) => void> {
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
@@ -40,7 +42,7 @@ export async function openConsole(
 
   return (app, pages) => {
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, isReady },
+      ...{ pages, adminGroup, isReady, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
         const acting = actingAs(subject);
@@ -63,6 +65,8 @@ export async function openConsole(
           : renderProblem(c, pages, { problem: 'not_found' }, 404),
       );
     app.get(at(''), page(parts, 'overview', showOverview)).all(reading);
+    app.get(at('/figures'), page(parts, 'overview', showFigures)).all(reading);
+    app.get(at('/uplot.js'), showLibrary).all(reading);
     app
       .get(at('/tokens'), page(parts, 'tokens', showTokens))
       .post(page(parts, 'tokens', submitTokens))

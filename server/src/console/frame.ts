@@ -76,17 +76,22 @@ interface ConsoleContent {
   readonly isProblem?: boolean;
   readonly status?: 400 | 404 | 409;
   readonly body: Html;
+  /** Style rules besides those of all pages of the console. */
+  readonly style?: string;
+  /** The contents of the scripts in the body, which also load and fetch from this server. */
+  readonly scripts?: readonly string[];
 }
 
 /** A page of the console: headline, navigation, the result of the last change, and who is signed in. */
 export function consoleFrame(view: ConsoleView, setting: PageSetting, content: ConsoleContent): Page {
   const texts = textsIn(setting.language);
-  const { title, heading = title, lead, body, isProblem = false, status } = content;
+  const { title, heading = title, lead, body, isProblem = false, status, style = '', scripts } = content;
   return {
     ...setting,
     title: isProblem ? texts.problemTitle(title) : `${title} – ${texts.console.title}`,
     width: 'wide',
-    style: CONSOLE_STYLE,
+    style: `${CONSOLE_STYLE}${style}`,
+    ...(scripts !== undefined && { scripts, fetches: true }),
     ...(status !== undefined && { status }),
     body: html`<header>
 ${operatorMark(setting.operator)}

@@ -1,16 +1,19 @@
 import { html } from 'hono/html';
+import type { Sample } from '../monitoring/history.ts';
 import { pagesOf } from '../operations/people.ts';
 import { revokeAll } from '../operations/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import type { Visit } from './access.ts';
+import { CHART_STYLE } from './chart_library.ts';
+import { CHARTS_SCRIPT, chartsSection } from './charts.ts';
 import { type ConsoleView, consoleFrame, section, termList, urlOf } from './frame.ts';
 
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
 export async function showOverview({
   c,
-  console: { isReady },
+  console: { isReady, history },
   parts,
   setting,
   view,
@@ -34,6 +37,7 @@ export async function showOverview({
     clients: clients.length,
     groups: groups.length,
     ...(counted !== undefined && { counted }),
+    ...(history !== undefined && { samples: history.samples }),
     isReady: ready,
     issuer: parts.issuer,
   };
@@ -52,6 +56,8 @@ export interface OverviewView extends ConsoleView {
   /** Present if asked for. */
   readonly counted?: { readonly users: number; readonly tokens: number };
   readonly isReady: boolean;
+  /** Present if this server counts what it does. */
+  readonly samples?: readonly Sample[];
   readonly issuer: string;
 }
 
@@ -67,6 +73,7 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
     : html`<span class="badge bad">${words.notReady}</span>`;
   return consoleFrame(view, setting, {
     title: words.pages.overview,
+    ...(view.samples !== undefined && { style: CHART_STYLE, scripts: [CHARTS_SCRIPT] }),
     body: html`${section(
       'health',
       words.health,
@@ -80,6 +87,12 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       html`<dl class="figures">
 ${figure(words.pages.clients, view.clients)}${figure(words.pages.groups, view.groups)}${counted === undefined ? '' : html`${figure(words.pages.users, counted.users)}${figure(words.activeTokens, counted.tokens)}`}</dl>
 ${counted === undefined ? html`<p class="actions"><a id="count" class="button" href="${urlOf(view.base, 'overview', { count: 'yes' })}">${words.count}</a></p>\n<p class="note">${words.countText}</p>` : ''}`,
+    )}${section(
+      'last-hour',
+      words.charts.title,
+      view.samples === undefined
+        ? html`<p class="empty">${words.charts.absent}</p>`
+        : chartsSection(view.base, view.samples, texts),
     )}`,
   });
 }

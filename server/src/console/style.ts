@@ -1,5 +1,37 @@
+/** Lines of charts, in order: each has 3:1 with the surface of its scheme (WCAG 2.2 §1.4.11). */
+const LINES = {
+  light: ['#1f6feb', '#b35900', '#1a7f37', '#9a3fb5', '#c0392b', '#5c6670'],
+  dark: ['#58a6ff', '#f0883e', '#56d364', '#d2a8ff', '#ff7b72', '#9aa4ae'],
+};
+
+function linesOf(colors: readonly string[]): string {
+  return colors.map((color, index) => `--chart-${index + 1}: ${color};`).join(' ');
+}
+
+/** How lines are dashed, so that colour is not all that tells them apart. */
+const DASHES = ['solid', 'dashed', 'dotted', 'double', 'dashed', 'dotted'];
+
 /** Rules of the console’s pages, after those of all pages. */
 export const CONSOLE_STYLE = `
+.wide main { max-width: 60rem; }
+:root { ${linesOf(LINES.light)} }
+@media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
+#stopped[hidden] { display: none; }
+#stopped { margin-top: .75rem; }
+#next { display: inline-block; margin-top: .75rem; }
+.fields .problem { margin-bottom: 1rem; }
+h2 + .note { margin-top: .25rem; }
+.charts { display: grid; gap: 2rem 2.5rem; margin-top: 1.25rem; }
+.wide .charts > section { min-width: 0; margin-top: 0; }
+.plot { height: 160px; margin: .5rem 0; }
+.charts table { width: 100%; border-collapse: collapse; font-size: .8125rem; }
+.charts :is(th, td) { padding: .25rem 0 .25rem .75rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
+.charts th:first-child { padding-left: 0; text-align: left; }
+.charts thead th { color: var(--muted); }
+.charts td { white-space: nowrap; }
+.swatch { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: middle; border-top: 3px solid; }
+${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
+@media (min-width: 48rem) { .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
 .rows > li { padding: .75rem 0; border-bottom: 1px solid var(--line); }
 .rows > li:last-child { border-bottom: 0; }
 .rows .detail > * { margin-right: .75rem; }

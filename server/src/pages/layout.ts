@@ -12,7 +12,7 @@ import { STYLE } from './style.ts';
 export async function renderPage(c: Context, page: Page): Promise<Response> {
   for (const [name, value] of Object.entries(page.headers ?? {})) c.header(name, String(value));
   const style = styleOf(page);
-  c.header('content-security-policy', contentSecurityPolicy(style, page.formMayLeave, page.scripts));
+  c.header('content-security-policy', contentSecurityPolicy(style, page));
   c.header('content-language', page.language);
   c.header('cache-control', 'no-store');
   c.header('x-content-type-options', 'nosniff');
@@ -59,12 +59,14 @@ export function styleOf({ color, operator, style = '' }: Page): string {
  */
 export function contentSecurityPolicy(
   style: string,
-  formMayLeave = false,
-  scripts: readonly string[] = [],
+  { formMayLeave = false, scripts = [], fetches = false }: Pick<Page, 'formMayLeave' | 'scripts' | 'fetches'>,
 ): string {
   return [
     "default-src 'none'",
-    ...(scripts.length > 0 ? [`script-src ${scripts.map(sourceOf).join(' ')}`] : []),
+    ...(scripts.length > 0
+      ? [`script-src ${[...(fetches ? ["'self'"] : []), ...scripts.map(sourceOf)].join(' ')}`]
+      : []),
+    ...(fetches ? ["connect-src 'self'"] : []),
     `style-src ${sourceOf(style)}`,
     "img-src 'self' data:",
     ...(formMayLeave ? [] : ["form-action 'self'"]),
@@ -102,6 +104,8 @@ export interface Page extends PageSetting {
   readonly formMayLeave?: boolean;
   /** The contents of the scripts in the body. */
   readonly scripts?: readonly string[];
+  /** Whether its scripts come from this server too, and fetch from it. */
+  readonly fetches?: boolean;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 

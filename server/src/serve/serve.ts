@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import type { OptionName, Settings } from '../config/options.ts';
+import { isMeasured, type OptionName, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
@@ -18,6 +18,7 @@ import {
 } from '../instance/instance.ts';
 import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
 import type { MailService } from '../mail/mail.ts';
+import type { History } from '../monitoring/history.ts';
 import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
@@ -53,8 +54,10 @@ interface Role {
   /** Present if the server speaks TLS. */
   readonly tls: TlsFiles | undefined;
   readonly log: Log;
-  /** Present if metrics are on. */
+  /** Present if metrics or the console are on. */
   readonly monitor?: Monitor | undefined;
+  /** Present if the console is on: what all processes have counted in the last hour. */
+  readonly history?: History | undefined;
   /** Present if traces are on. */
   readonly tracing?: Tracing | undefined;
   readonly ending: Ending;
@@ -77,7 +80,8 @@ export async function serve(
   readAgain: () => Configuration,
 ): Promise<void> {
   const observation = await observed(given.settings, await openLog(given.settings.log));
-  const { log, monitor } = observation;
+  const { log, monitor, history } = observation;
+  if (monitor !== undefined) history?.takeEverySoOften(() => monitor.counts());
   let { shutdownDelay } = given.settings;
   const canReload = Promise.withResolvers<() => void>();
   const ending = listenForEnd(
@@ -88,7 +92,8 @@ export async function serve(
   // Listens before it opens the database, because the default issuer depends on the port and a failed start must leave
   // no files behind.
   const tls = await tlsFilesOf(given, environment);
-  const metrics = monitor && (await serveMetrics(given.settings, () => monitor.alone(), log));
+  const hasMetrics = monitor !== undefined && given.settings.metricsPort !== undefined;
+  const metrics = hasMetrics ? await serveMetrics(given.settings, () => monitor.alone(), log) : undefined;
   try {
     const server = createHttpServer(tls);
     const configuration = { ...given, settings: await listen(server, given.settings) };
@@ -120,20 +125,19 @@ async function serveMetrics(...given: Parameters<typeof import('./metrics_server
 }
 
 /** What stands between the parts of a server and its log. */
-export type Observation = Pick<Role, 'log' | 'monitor' | 'tracing'>;
+export type Observation = Pick<Role, 'log' | 'monitor' | 'history' | 'tracing'>;
 
 /** A log that also counts for metrics and ends spans, if these are on. Loads their modules only then. */
 export async function observed(settings: Settings, bare: Log): Promise<Observation> {
-  const { metricsPort, metricsClients } = settings;
-  const monitor =
-    metricsPort === undefined
-      ? undefined
-      : new (await import('../monitoring/monitor.ts')).Monitor(metricsClients);
+  const monitor = isMeasured(settings)
+    ? new (await import('../monitoring/monitor.ts')).Monitor(settings.metricsClients)
+    : undefined;
+  const history = settings.console ? new (await import('../monitoring/history.ts')).History() : undefined;
   const log = monitor?.log(bare) ?? bare;
-  if (settings.tracing === 'off') return { log, monitor };
+  if (settings.tracing === 'off') return { log, monitor, history };
   const { Tracing } = await import('../monitoring/tracing.ts');
   const tracing = new Tracing(settings, process.env, log);
-  return { log: tracing.log(log), monitor, tracing };
+  return { log: tracing.log(log), monitor, history, tracing };
 }
 
 /**
@@ -275,7 +279,7 @@ export interface Service {
   abandon(): Promise<void>;
 }
 
-interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'tracing' | 'sweeps'> {
+interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'history' | 'tracing' | 'sweeps'> {
   readonly secretOfStart?: readonly string[] | undefined;
   /** The users of the application that embeds the program. */
   readonly users?:
@@ -290,7 +294,7 @@ interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'tracing' | 'sweeps
 export async function openService(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-  { log, monitor, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
+  { log, monitor, history, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
 ): Promise<Service> {
   const { settings } = configuration;
   const operator = readOperator(configuration, environment);
@@ -325,7 +329,7 @@ export async function openService(
       isReady: async () => !isEnding() && isReady(),
     });
     const addConsole = await consolePages(instance, {
-      ...{ configuration, server },
+      ...{ configuration, server, history },
       isReady: async () => !isEnding() && isReady(),
     });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };

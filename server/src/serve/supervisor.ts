@@ -4,8 +4,10 @@ import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { withoutBearers } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
+import { isMeasured } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { causeOf, type Log, openLog } from '../log/log.ts';
+import type { Sample } from '../monitoring/history.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
 import { listen } from './http_server.ts';
 import { type Reloaded, reloader } from './reload.ts';
@@ -52,13 +54,17 @@ export async function supervise(configuration: Configuration, readAgain: () => C
   };
 
   const sources = sourcesOf(configuration);
-  const monitor = given.metricsPort === undefined ? undefined : await workersMonitor(given.workers);
+  const monitor = isMeasured(given) ? await workersMonitor(given.workers) : undefined;
   const workers = new WorkerPool({ settings, sources, bringsDemo: settings.demo }, { queue, log, monitor });
-  const metrics = await monitor
-    ?.serve(given, () => workers.all, log)
-    .catch((error: unknown) => {
-      close();
-      throw error;
+  const serveMetrics = () =>
+    given.metricsPort === undefined ? undefined : monitor?.serve(given, () => workers.all, log);
+  const metrics = await serveMetrics()?.catch((error: unknown) => {
+    close();
+    throw error;
+  });
+  if (given.console)
+    monitor?.takeSamples((sample) => {
+      for (const worker of workers.all) if (worker.isReady) worker.tellSamples([sample]);
     });
   workers.start();
   workers.ready.then((started) => {
@@ -84,7 +90,7 @@ export async function supervise(configuration: Configuration, readAgain: () => C
   await workers.end().finally(() => metrics?.close());
 }
 
-/** Loads metrics only if they are on. */
+/** Loads metrics only if something reads them. */
 async function workersMonitor(size: number): Promise<WorkersMonitor> {
   const { WorkersMonitor } = await import('./workers_monitor.ts');
   return new WorkersMonitor(size);
@@ -94,7 +100,7 @@ async function workersMonitor(size: number): Promise<WorkersMonitor> {
 interface PoolParts {
   readonly queue: ConnectionQueue;
   readonly log: Log;
-  /** Present if metrics are on. */
+  /** Present if metrics or the console are on. */
   readonly monitor: WorkersMonitor | undefined;
 }
 
@@ -240,6 +246,8 @@ class WorkerPool {
 
   #onReady(number: number, worker: WorkerProcess, started: Started, secret: readonly string[]): void {
     this.#log.info({ event: 'worker_started', worker: number, pid: worker.pid });
+    const { samples = [] } = this.#monitor ?? {};
+    if (samples.length > 0) worker.tellSamples(samples);
     if (this.#started === undefined) {
       this.#started = started;
       this.#secretOfStart = secret;
@@ -401,6 +409,11 @@ export class WorkerProcess implements ConnectionTaker {
       this.#send({ type: 'measure' });
     }
     return this.#measurement.promise;
+  }
+
+  /** Sends samples of all workers, for the console. */
+  tellSamples(samples: readonly Sample[]): void {
+    this.#send({ type: 'sampled', samples });
   }
 
   /** Makes the worker fail its readiness check. It still takes connections. */

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { openLog } from '../log/log.ts';
+import type { History } from '../monitoring/history.ts';
 import type { Monitor } from '../monitoring/monitor.ts';
 import { HandedConnections } from './handed_connections.ts';
 import { createHttpServer } from './http_server.ts';
@@ -22,6 +23,7 @@ class SupervisorChannel {
   #connections: HandedConnections | undefined;
   #reload: Reload | undefined;
   #monitor: Monitor | undefined;
+  #history: History | undefined;
 
   constructor() {
     const order = Promise.withResolvers<Order>();
@@ -41,6 +43,7 @@ class SupervisorChannel {
       }
       if (message.type === 'reload') void this.#serveAnew(message.order);
       if (message.type === 'measure') this.#sendSnapshot();
+      if (message.type === 'sampled') this.#history?.add(message.samples);
       if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
     });
   }
@@ -65,6 +68,11 @@ class SupervisorChannel {
       () => this.send({ type: 'counts', snapshot: monitor.counts() }),
       SEND_COUNTS_EVERY_MS,
     ).unref();
+  }
+
+  /** From now on, the history has what all workers count. */
+  receiveSamples(history: History | undefined): void {
+    this.#history = history;
   }
 
   /** Answers a scrape. */
@@ -136,6 +144,7 @@ async function serveAs(order: Order): Promise<void> {
   const bareLog = await openLog(settings.log, { worker, isShared: true });
   const observation = await observed(settings, bareLog);
   if (observation.monitor !== undefined) supervisor.sendCounts(observation.monitor);
+  supervisor.receiveSamples(observation.history);
   await serveDatabase(configuration, process.env, {
     server,
     connections,

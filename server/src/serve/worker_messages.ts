@@ -1,6 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
 import { OPTION_NAMES, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import type { Sample } from '../monitoring/history.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
 import type { Reloaded } from './reload.ts';
 import type { Started } from './shutdown.ts';
@@ -14,6 +15,8 @@ export type ToWorker =
   | { readonly type: 'connection' }
   /** The supervisor received this signal. Connections still arrive. */
   | { readonly type: 'ending'; readonly signal: NodeJS.Signals }
+  /** What all workers have counted, for the console: the last hour to a new worker, then each new sample. */
+  | { readonly type: 'sampled'; readonly samples: readonly Sample[] }
   /** Asks for `measured`, if metrics are on. */
   | { readonly type: 'measure' }
   /** No more connections arrive. */

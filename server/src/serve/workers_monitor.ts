@@ -1,6 +1,7 @@
-// Metrics of a supervisor and its workers in one scrape. Loaded only if the option metricsPort is set.
+// Metrics of a supervisor and its workers in one scrape, and in one history. Loaded only if metrics or the console are on.
 import type { Settings } from '../config/options.ts';
 import type { Log } from '../log/log.ts';
+import { History, type Sample } from '../monitoring/history.ts';
 import { Meter, type Snapshot, WorkerSnapshots } from '../monitoring/meter.ts';
 import { measureRuntime, readRuntime } from '../monitoring/runtime.ts';
 import { type MetricsServer, serveMetrics } from './metrics_server.ts';
@@ -20,6 +21,7 @@ export class WorkersMonitor {
   readonly #size: number;
   readonly #meter = new Meter();
   readonly #snapshots = new WorkerSnapshots();
+  readonly #history = new History();
   #workers: () => readonly MeasuredWorker[] = () => [];
 
   /** @param size the number of workers that are wanted */
@@ -36,6 +38,16 @@ export class WorkersMonitor {
   serve(settings: Settings, workers: () => readonly MeasuredWorker[], log: Log): Promise<MetricsServer> {
     this.#workers = workers;
     return serveMetrics(settings, () => this.#collect(), log);
+  }
+
+  /** The samples of the last hour, of all workers together. */
+  get samples(): readonly Sample[] {
+    return this.#history.samples;
+  }
+
+  /** Takes samples from now on, of the values that workers have sent of themselves. */
+  takeSamples(onSample: (sample: Sample) => void): void {
+    this.#history.takeEverySoOften(() => this.#snapshots.with(this.#meter.snapshot()), onSample);
   }
 
   received(worker: number, snapshot: Snapshot): void {

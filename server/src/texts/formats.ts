@@ -31,8 +31,9 @@ export class Formats {
     return new Intl.PluralRules(this.#language).select(count) === 'one' ? words.one : words.other;
   }
 
-  number(count: number): string {
-    return new Intl.NumberFormat(this.#language).format(count);
+  /** @param digits after the decimal point, at most. Default: 3 */
+  number(count: number, digits = 3): string {
+    return new Intl.NumberFormat(this.#language, { maximumFractionDigits: digits }).format(count);
   }
 
   /** `photos, mail and music`. */

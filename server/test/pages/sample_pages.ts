@@ -7,6 +7,7 @@ import { listPage } from '../../src/console/lists.ts';
 import { overviewPage as consolePage } from '../../src/console/overview.ts';
 import { type ExplainedView, explainedPage, revokeTokenPage, tokensPage } from '../../src/console/tokens.ts';
 import { askUserPage, userPage } from '../../src/console/users.ts';
+import type { Sample as HistorySample } from '../../src/monitoring/history.ts';
 import { applicationsPage, endAccessPage } from '../../src/pages/account_applications.ts';
 import { accountRemovedPage, dataPage } from '../../src/pages/account_data.ts';
 import { emailPage } from '../../src/pages/account_email.ts';
@@ -373,6 +374,31 @@ const CONSOLE_GROUP = {
   ...{ name: 'admins', description: 'Operators of this server', createdAtMs: 0, members: 2 },
 };
 
+/** A quiet hour with a wave, and a burst of guessed secrets. */
+const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
+  const wave = 1 + 0.6 * Math.sin(at / 40) + 0.12 * Math.sin(at * 1.7) + 0.08 * Math.cos(at * 4.1);
+  const isBurst = at > 250 && at < 270;
+  return {
+    ...{ atMs: Date.UTC(2026, 10, 1, 9) + at * 10_000, seconds: 10 },
+    requests: {
+      introspection: Math.round(420 * wave),
+      token: Math.round(60 * wave) + (isBurst ? 150 : 0),
+      userinfo: Math.round(35 * wave),
+      revocation: Math.round(4 * wave),
+      other: Math.round(22 * wave),
+    },
+    refusals: {
+      token_expired: Math.round(3 * wave),
+      client_secret_mismatch: isBurst ? 150 : Math.round(wave),
+      scope_missing: at % 7 === 0 ? 1 : 0,
+    },
+    latencies: [90, 220, 120, 40, 12, 6, 2, isBurst ? 12 : 1].map((count) => Math.round(count * wave)),
+    storage: [380, 160, 40, 8, 2, isBurst ? 3 : 0].map((count) => Math.round(count * wave)),
+    ...{ storageFaults: 0, issued: Math.round(70 * wave), revocations: Math.round(4 * wave) },
+    sweptRows: at % 30 === 0 ? 310 : 0,
+  };
+});
+
 const CONSOLE_KEYS = [
   {
     ...({ algorithm: 'ES256', status: 'current' } as const),
@@ -613,6 +639,7 @@ const SAMPLES: readonly Sample[] = [
   sample('console', consolePage, {
     ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true },
     ...{ issuer: 'https://login.example.com', counted: { users: 50_000, tokens: 1234 } },
+    samples: CONSOLE_SAMPLES,
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_token', explainedPage, EXPLAINED),

@@ -90,7 +90,7 @@ describe('a page', () => {
         (script) => ` 'sha256-${createHash('sha256').update(script).digest('base64')}'`,
       );
       assert.equal(
-        contentSecurityPolicy(styleOf(page), undefined, page.scripts),
+        contentSecurityPolicy(styleOf(page), { ...page, formMayLeave: false }),
         `default-src 'none'; ${hashes.length > 0 ? `script-src${hashes.join('')}; ` : ''}style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       );
     }

@@ -1,0 +1,308 @@
+// The charts of the overview: figures of the last hour, as tables, and drawn above them by a script.
+import { createHash } from 'node:crypto';
+import { html, raw } from 'hono/html';
+import { COUNTED_OPERATIONS, quantile, SAMPLE_SECONDS, type Sample } from '../monitoring/history.ts';
+import type { PageContext } from '../pages/page_parts.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import type { Visit } from './access.ts';
+import { CHART_SCRIPT } from './chart_library.ts';
+
+/** Reasons of refusals that have a series of their own. */
+const MAX_REASONS = 5;
+
+/** A line in a chart. */
+interface Series {
+  readonly label: string;
+  /** One per sample; `null` if nothing happened that could be measured. */
+  readonly values: readonly (number | null)[];
+  /** The last value, the one of the whole hour and the highest, as the table shows them. */
+  readonly cells: readonly [last: string, hour: string, highest: string];
+}
+
+interface Chart {
+  readonly id: string;
+  readonly title: string;
+  readonly series: readonly Series[];
+}
+
+/** What the script draws. */
+interface Figures {
+  /** The time of each sample, in seconds since 1970. */
+  readonly times: readonly number[];
+  readonly charts: readonly Chart[];
+}
+
+/** `GET /console/figures`: the figures of the charts as JSON, for their script. */
+export async function showFigures({ c, console: { history }, setting }: Visit): Promise<Response> {
+  c.header('cache-control', 'no-store');
+  c.header('x-content-type-options', 'nosniff');
+  return c.json(figuresOf(history?.samples ?? [], textsIn(setting.language)));
+}
+
+const LIBRARY_TAG = createHash('sha256').update(CHART_SCRIPT).digest('base64url').slice(0, 16);
+
+/** `GET /console/uplot.js`: the chart library. Its URL names the version, so browsers may keep it. */
+export function showLibrary(c: PageContext): Response {
+  c.header('content-type', 'text/javascript; charset=utf-8');
+  c.header('cache-control', 'private, max-age=31536000, immutable');
+  c.header('x-content-type-options', 'nosniff');
+  c.header('cross-origin-resource-policy', 'same-origin');
+  return c.body(CHART_SCRIPT);
+}
+
+type Measure = (sample: Sample) => number;
+
+function figuresOf(samples: readonly Sample[], texts: Texts): Figures {
+  const { charts: words } = texts.console;
+  const perSecond = (measure: Measure) => rate(samples, measure, 1);
+  const perMinute = (measure: Measure) => rate(samples, measure, 60);
+  const series = (label: string, { values, hour }: Measured): Series => ({
+    label,
+    values: values.map((value) => (value === null ? null : Number(value.toPrecision(4)))),
+    cells: [
+      cell(values.at(-1), texts),
+      cell(hour, texts),
+      cell(
+        values.reduce<number | null>(
+          (highest, value) => (value === null ? highest : Math.max(highest ?? 0, value)),
+          null,
+        ),
+        texts,
+      ),
+    ],
+  });
+  const operations = [...COUNTED_OPERATIONS, 'other'] as const;
+  const quantiles = (metric: Parameters<typeof quantile>[0], member: 'latencies' | 'storage') =>
+    ([0.5, 0.95, 0.99] as const).map((share) =>
+      series(words.quantile(texts.formats.number(share * 100)), durations(samples, metric, member, share)),
+    );
+  const { reasons, others } = topReasons(samples);
+  const refused = (names: readonly string[]) =>
+    perMinute(({ refusals }) => names.reduce((sum, name) => sum + (refusals[name] ?? 0), 0));
+  return {
+    times: samples.map(({ atMs }) => Math.round(atMs / 1000)),
+    charts: [
+      {
+        ...{ id: 'requests', title: words.requests },
+        series: operations.map((name) =>
+          series(
+            words.operations[name],
+            perSecond(({ requests }) => requests[name] ?? 0),
+          ),
+        ),
+      },
+      {
+        ...{ id: 'latency', title: words.latency },
+        series: quantiles('http_server_request_duration_seconds', 'latencies'),
+      },
+      {
+        ...{ id: 'refusals', title: words.refusals },
+        series: [
+          ...reasons.map((name) => series(name === 'fault' ? words.faults : name, refused([name]))),
+          ...(others.length > 0 || reasons.length === 0 ? [series(words.otherReasons, refused(others))] : []),
+        ],
+      },
+      {
+        ...{ id: 'issued', title: words.tokens },
+        series: [
+          series(
+            words.issued,
+            perMinute(({ issued }) => issued),
+          ),
+          series(
+            words.revocations,
+            perMinute(({ revocations }) => revocations),
+          ),
+        ],
+      },
+      {
+        ...{ id: 'storage', title: words.storage },
+        series: quantiles('db_client_operation_duration_seconds', 'storage'),
+      },
+      {
+        ...{ id: 'upkeep', title: words.upkeep },
+        series: [
+          series(
+            words.swept,
+            perMinute(({ sweptRows }) => sweptRows),
+          ),
+          series(
+            words.storageFaults,
+            perMinute(({ storageFaults }) => storageFaults),
+          ),
+        ],
+      },
+    ],
+  };
+}
+
+interface Measured {
+  readonly values: readonly (number | null)[];
+  /** Of all samples together. */
+  readonly hour: number | null;
+}
+
+/** How often something happened. @param perSeconds in which time */
+function rate(samples: readonly Sample[], measure: Measure, perSeconds: number): Measured {
+  const seconds = samples.reduce((sum, sample) => sum + sample.seconds, 0);
+  const total = samples.reduce((sum, sample) => sum + measure(sample), 0);
+  return {
+    values: samples.map((sample) => (measure(sample) * perSeconds) / sample.seconds),
+    hour: seconds === 0 ? null : (total * perSeconds) / seconds,
+  };
+}
+
+/** A quantile of durations, in milliseconds. */
+function durations(
+  samples: readonly Sample[],
+  metric: Parameters<typeof quantile>[0],
+  member: 'latencies' | 'storage',
+  share: number,
+): Measured {
+  const milliseconds = (counts: readonly number[]) => {
+    const seconds = quantile(metric, counts, share);
+    return seconds === undefined ? null : seconds * 1000;
+  };
+  const all: number[] = [];
+  for (const sample of samples)
+    for (const [at, count] of sample[member].entries()) all[at] = (all[at] ?? 0) + count;
+  return { values: samples.map((sample) => milliseconds(sample[member])), hour: milliseconds(all) };
+}
+
+/** The most frequent reasons of refusals, and all others. */
+function topReasons(samples: readonly Sample[]) {
+  const counts = new Map<string, number>();
+  for (const { refusals } of samples)
+    for (const [name, count] of Object.entries(refusals)) counts.set(name, (counts.get(name) ?? 0) + count);
+  const sorted = [...counts].toSorted(([, one], [, other]) => other - one).map(([name]) => name);
+  return { reasons: sorted.slice(0, MAX_REASONS), others: sorted.slice(MAX_REASONS) };
+}
+
+function cell(value: number | null | undefined, { formats }: Texts): string {
+  if (value === null || value === undefined) return '–';
+  return formats.number(value, value >= 100 ? 0 : value >= 10 ? 1 : 2);
+}
+
+/** The charts, each with a table of its figures. Without scripts, only the tables are there. */
+export function chartsSection(base: string, samples: readonly Sample[], texts: Texts): Html {
+  const { charts: words } = texts.console;
+  const figures = figuresOf(samples, texts);
+  return html`<p class="note">${words.about}<span id="live" hidden> ${words.live}</span></p>
+<p id="stopped" class="caution" role="status" hidden><span>${words.stopped}</span></p>
+<div class="charts" data-url="${base}/figures" data-figures="${JSON.stringify(figures)}">
+${figures.charts.map((chart) => chartOf(chart, words))}</div>
+<script src="${base}/uplot.js?v=${LIBRARY_TAG}"></script>
+<script>${raw(CHARTS_SCRIPT)}</script>`;
+}
+
+function chartOf({ id, title, series }: Chart, words: Texts['console']['charts']): Html {
+  return html`<section id="chart-${id}" class="chart" aria-labelledby="title-${id}">
+<h3 id="title-${id}">${title}</h3>
+<div class="plot" aria-hidden="true" hidden></div>
+<table>
+<thead><tr><th scope="col"><span class="unseen">${words.series}</span></th>${[words.last, words.hour, words.highest].map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+<tbody>
+${series.map(({ label, cells }, index) => html`<tr><th scope="row"><span class="swatch s${String(index + 1)}"></span>${label}</th>${cells.map((text) => html`<td>${text}</td>`)}</tr>\n`)}</tbody>
+</table>
+</section>
+`;
+}
+
+/** Draws the figures above their tables, and fetches them again every now and then. */
+export const CHARTS_SCRIPT = `
+const charts = document.querySelector('.charts');
+const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 5]];
+const plots = new Map();
+let figures = JSON.parse(charts.dataset.figures);
+
+const color = (name) => getComputedStyle(charts).getPropertyValue(name).trim();
+const number = new Intl.NumberFormat(document.documentElement.lang, { maximumSignificantDigits: 3 });
+const time = new Intl.DateTimeFormat(document.documentElement.lang, {
+  hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC',
+});
+
+function optionsOf(chart, width) {
+  const axis = {
+    stroke: color('--muted'), font: '12px system-ui, sans-serif', ticks: { show: false },
+    grid: { stroke: color('--line'), width: 1 },
+  };
+  return {
+    width, height: 160, padding: [8, 8, 0, 0],
+    legend: { show: false }, cursor: { show: false },
+    scales: {
+      x: { time: true, range: (_, least, most) => [most - 3600, most] },
+      y: { range: (_, least, most) => [0, most > 0 ? most * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis, space: 70, size: 28, values: (_, splits) => splits.map((at) => time.format(at * 1000)) },
+      { ...axis, space: 36, size: 48, values: (_, splits) => splits.map((at) => number.format(at)) },
+    ],
+    series: [{}, ...chart.series.map(({ label }, index) => ({
+      label, stroke: color('--chart-' + (index + 1)), width: 1.75, dash: dashes[index], points: { show: false },
+    }))],
+  };
+}
+
+function draw(chart) {
+  const section = document.getElementById('chart-' + chart.id);
+  const place = section.querySelector('.plot');
+  place.hidden = false;
+  const data = [figures.times, ...chart.series.map(({ values }) => values)];
+  const labels = chart.series.map(({ label }) => label).join();
+  const known = plots.get(chart.id);
+  if (known?.labels === labels) return known.plot.setData(data);
+  known?.plot.destroy();
+  const plot = new uPlot(optionsOf(chart, place.clientWidth), data, place);
+  plots.set(chart.id, { labels, plot, place });
+}
+
+function fill(chart) {
+  const rows = chart.series.map(({ label, cells }, index) => {
+    const row = document.createElement('tr');
+    const head = document.createElement('th');
+    head.scope = 'row';
+    const swatch = document.createElement('span');
+    swatch.className = 'swatch s' + (index + 1);
+    head.append(swatch, label);
+    row.append(head, ...cells.map((text) => {
+      const cell = document.createElement('td');
+      cell.textContent = text;
+      return cell;
+    }));
+    return row;
+  });
+  document.querySelector('#chart-' + chart.id + ' tbody').replaceChildren(...rows);
+}
+
+function drawAgain() {
+  for (const { plot } of plots.values()) plot.destroy();
+  plots.clear();
+  figures.charts.forEach(draw);
+}
+
+async function refresh() {
+  // A page that nobody sees asks for nothing, and so does not keep the session alive.
+  if (document.hidden) return;
+  try {
+    const response = await fetch(charts.dataset.url, { headers: { accept: 'application/json' } });
+    // After the end of the session, the answer is the sign-in page.
+    if (!response.ok || response.redirected) throw new Error('no figures');
+    figures = await response.json();
+    for (const chart of figures.charts) { draw(chart); fill(chart); }
+    document.getElementById('stopped').hidden = true;
+  } catch {
+    document.getElementById('stopped').hidden = false;
+  }
+}
+
+figures.charts.forEach(draw);
+document.getElementById('live').hidden = false;
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAgain);
+new ResizeObserver(() => {
+  for (const { plot, place } of plots.values())
+    if (plot.width !== place.clientWidth) plot.setSize({ width: place.clientWidth, height: 160 });
+}).observe(charts);
+setInterval(refresh, ${SAMPLE_SECONDS * 1000});
+`;

@@ -1,0 +1,162 @@
+// What the console draws: samples of the metrics of the last hour, in memory.
+import type { Distribution, Point, Snapshot } from './meter.ts';
+import { METRICS, type MetricName } from './metrics.ts';
+
+/** Seconds between two samples. */
+export const SAMPLE_SECONDS = 10;
+
+/** An hour. */
+const MAX_SAMPLES = 360;
+
+/** The endpoints that have a series of their own. All other requests are `other`. */
+export const COUNTED_OPERATIONS = ['introspection', 'token', 'userinfo', 'revocation'] as const;
+
+/** What happened between two looks at the metrics. Plain data, because the supervisor sends it to its workers. */
+export interface Sample {
+  /** The end of the time. */
+  readonly atMs: number;
+  readonly seconds: number;
+  /** Requests by operation. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Refused requests by reason code, with faults as `fault`. */
+  readonly refusals: Readonly<Record<string, number>>;
+  /** Requests per bucket of `http_server_request_duration_seconds`. */
+  readonly latencies: readonly number[];
+  /** Operations per bucket of `db_client_operation_duration_seconds`. */
+  readonly storage: readonly number[];
+  readonly storageFaults: number;
+  readonly issued: number;
+  readonly revocations: number;
+  readonly sweptRows: number;
+}
+
+/** The samples of the last hour, oldest first. */
+export class History {
+  #samples: readonly Sample[] = [];
+  #before: { readonly atMs: number; readonly totals: Totals } | undefined;
+
+  get samples(): readonly Sample[] {
+    return this.#samples;
+  }
+
+  /** Adds samples that another process has taken. */
+  add(samples: readonly Sample[]): void {
+    this.#samples = [...this.#samples, ...samples].slice(-MAX_SAMPLES);
+  }
+
+  /** Takes a sample: the difference to the previous snapshot. @returns `undefined` at the first one */
+  take(snapshot: Snapshot, atMs: number): Sample | undefined {
+    const totals = totalsOf(snapshot);
+    const before = this.#before;
+    this.#before = { atMs, totals };
+    if (before === undefined || atMs <= before.atMs) return undefined;
+    const sample = {
+      ...difference(totals, before.totals),
+      ...{ atMs, seconds: (atMs - before.atMs) / 1000 },
+    };
+    this.add([sample]);
+    return sample;
+  }
+
+  /** Takes a sample now and again. The timer does not keep the process alive. @param onSample receives each sample */
+  takeEverySoOften(read: () => Snapshot, onSample: (sample: Sample) => void = () => {}): void {
+    this.take(read(), Date.now());
+    setInterval(() => {
+      const sample = this.take(read(), Date.now());
+      if (sample !== undefined) onSample(sample);
+    }, SAMPLE_SECONDS * 1000).unref();
+  }
+}
+
+type Totals = Omit<Sample, 'atMs' | 'seconds'>;
+
+function totalsOf(snapshot: Snapshot): Totals {
+  const requests: Record<string, number> = {};
+  const refusals: Record<string, number> = {};
+  for (const [[operation = '', , , result = '', reason = ''], value] of snapshot.grantd_requests_total ??
+    []) {
+    const name = COUNTED_OPERATIONS.find((one) => one === operation) ?? 'other';
+    add(requests, name, value);
+    if (result === 'fault') add(refusals, 'fault', value);
+    else if (result === 'refused' && reason !== '') add(refusals, reason, value);
+  }
+  const storage = snapshot.db_client_operation_duration_seconds ?? [];
+  return {
+    ...{ requests, refusals },
+    latencies: bucketsOf('http_server_request_duration_seconds', snapshot),
+    storage: bucketsOf('db_client_operation_duration_seconds', snapshot),
+    storageFaults: sumOf(storage.filter(([[, , error]]) => error !== '')),
+    issued: sumOf(snapshot.grantd_tokens_issued_total),
+    revocations: sumOf(snapshot.grantd_revocations_total),
+    sweptRows: sumOf(snapshot.grantd_swept_rows_total),
+  };
+}
+
+function add(counts: Record<string, number>, name: string, value: Point[1]): void {
+  counts[name] = (counts[name] ?? 0) + countOf(value);
+}
+
+function countOf(value: Point[1]): number {
+  return typeof value === 'number' ? value : value.counts.reduce((sum, count) => sum + count, 0);
+}
+
+function sumOf(points: readonly Point[] = []): number {
+  return points.reduce((sum, [, value]) => sum + countOf(value), 0);
+}
+
+function bucketsOf(name: MetricName, snapshot: Snapshot): readonly number[] {
+  const sums = new Array<number>(METRICS[name].bounds.length + 1).fill(0);
+  for (const [, value] of snapshot[name] ?? [])
+    for (const [at, count] of (value as Distribution).counts.entries()) sums[at] = (sums[at] ?? 0) + count;
+  return sums;
+}
+
+/** Counters only grow, except that a killed worker takes its last counts with it. */
+function since(now: number, before = 0): number {
+  return Math.max(0, now - before);
+}
+
+function difference(now: Totals, before: Totals): Totals {
+  return {
+    requests: countsSince(now.requests, before.requests),
+    refusals: countsSince(now.refusals, before.refusals),
+    latencies: now.latencies.map((count, at) => since(count, before.latencies[at])),
+    storage: now.storage.map((count, at) => since(count, before.storage[at])),
+    storageFaults: since(now.storageFaults, before.storageFaults),
+    issued: since(now.issued, before.issued),
+    revocations: since(now.revocations, before.revocations),
+    sweptRows: since(now.sweptRows, before.sweptRows),
+  };
+}
+
+function countsSince(now: Totals['requests'], before: Totals['requests']): Totals['requests'] {
+  const counts = Object.entries(now).map(([name, count]) => [name, since(count, before[name])] as const);
+  return Object.fromEntries(counts.filter(([, count]) => count > 0));
+}
+
+/**
+ * A quantile of a histogram, in seconds: within a bucket, values count as evenly spread.
+ * @param counts values per bucket of a metric
+ * @returns `undefined` if there are no values
+ */
+export function quantile(
+  name: 'http_server_request_duration_seconds' | 'db_client_operation_duration_seconds',
+  counts: readonly number[],
+  share: number,
+): number | undefined {
+  const { bounds }: { readonly bounds: readonly number[] } = METRICS[name];
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return undefined;
+  let rest = share * total;
+  for (const [at, count] of counts.entries()) {
+    if (rest > count) {
+      rest -= count;
+      continue;
+    }
+    const from = bounds[at - 1] ?? 0;
+    // Values beyond the last bound are only known to be larger.
+    const to = bounds[at] ?? from;
+    return from + (count === 0 ? 0 : (to - from) * (rest / count));
+  }
+  return bounds.at(-1);
+}
