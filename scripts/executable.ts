@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { settingsOf } from './first_line.mjs';
+import { embeddedChartLibrary } from './packaging/embedded_chart_library.ts';
 
 const [file] = process.argv.slice(2);
 if (file === undefined) {
@@ -62,7 +63,7 @@ try {
     stdin: { contents: MAIN, resolveDir: SERVER, loader: 'ts' },
     outfile: main,
     format: 'cjs',
-    plugins: [threadAsAsset],
+    plugins: [threadAsAsset, embeddedChartLibrary],
     define: {
       'import.meta.url': '"file:///main.js"',
       'import.meta.dirname': '"/"',

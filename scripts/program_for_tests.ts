@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { PROGRAM_VARIABLE } from '../server/test/harness/program.ts';
+import { embeddedChartLibrary } from './packaging/embedded_chart_library.ts';
 
 const SERVER = join(dirname(import.meta.dirname), 'server');
 
@@ -51,6 +52,7 @@ export async function bundleProgram(folder: string, server = SERVER): Promise<st
     platform: 'node',
     target: 'node26',
     external: ['pg-native'],
+    plugins: [embeddedChartLibrary],
     // Some dependencies are CommonJS.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

@@ -644,6 +644,52 @@ describe('overview and events', () => {
     assert.match(counted.html, /<dt>Active tokens<\/dt><dd>\d+<\/dd>/);
   });
 
+  test('figures of the last hour are in tables, and as JSON for the script', async () => {
+    const sample = {
+      ...{ seconds: 10, requests: { introspection: 50, other: 5 }, refusals: { fault: 1 }, latencies: [10] },
+      ...{ storage: [4], storageFaults: 0, issued: 3, revocations: 1, sweptRows: 0 },
+    };
+    set.history.add([
+      { ...sample, atMs: 1_000_000 },
+      { ...sample, requests: {}, atMs: 1_010_000 },
+    ]);
+    const browser = await set.browserOf('alice');
+    const page = await browser.get(`${set.url}/console`);
+    const row = /<span class="swatch s1"><\/span>Introspection<\/th><td>0<\/td><td>2\.5<\/td><td>5<\/td>/;
+    assert.match(page.html, row);
+    assert.match(page.html, /Faults \(5xx\)<\/th><td>6<\/td><td>6<\/td><td>6<\/td>/);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /script-src 'self' 'sha256-[^']*'; connect-src 'self'; style-src 'sha256-/);
+    assert.doesNotMatch(policy, /unsafe/);
+    const users = await browser.get(`${set.url}/console/users`);
+    assert.doesNotMatch(users.headers.get('content-security-policy') ?? '', /script-src|connect-src/);
+
+    const { html: json, headers } = await browser.get(`${set.url}/console/figures`);
+    assert.deepEqual(
+      [headers.get('content-type'), headers.get('cache-control')],
+      ['application/json', 'no-store'],
+    );
+    const { times, charts } = JSON.parse(json);
+    assert.deepEqual(times, [1000, 1010]);
+    assert.deepEqual(charts[0].series[0], {
+      label: 'Introspection',
+      values: [5, 0],
+      cells: ['0', '2.5', '5'],
+    });
+    const [, library = ''] = /src="(\/console\/uplot\.js[^"]*)"/.exec(page.html) ?? [];
+    const script = await browser.get(`${set.url}${library}`);
+    assert.equal(script.headers.get('content-type'), 'text/javascript; charset=utf-8');
+    assert.match(script.html, /uPlot/);
+  });
+
+  test('figures are for administrators only', async () => {
+    assert.ok(isLogin(await new Browser(set.url).get(`${set.url}/console/figures`)));
+    assert.equal((await (await set.browserOf('bob')).get(`${set.url}/console/figures`)).status, 403);
+    const stranger = await set.browserOf('alice', 0, { 'x-forwarded-for': '192.0.2.1' });
+    for (const path of ['figures', 'uplot.js'])
+      assert.equal((await stranger.get(`${set.url}/console/${path}`)).status, 404);
+  });
+
   test('events are listed the newest first, by filters and in pages', async () => {
     const { groups } = set.instance.actingAs('console:sub-of-alice');
     for (let number = 1; number <= 51; number++)

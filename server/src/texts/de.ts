@@ -670,9 +670,9 @@ export const DE: Texts = {
       highest: 'Spitze',
       requests: 'Anfragen pro Sekunde',
       operations: {
-        introspection: 'Introspection',
-        token: 'Token',
-        userinfo: 'UserInfo',
+        introspection: 'Token-Prüfung',
+        token: 'Token-Ausgabe',
+        userinfo: 'Benutzerdaten',
         revocation: 'Widerruf',
         other: 'Andere',
       },

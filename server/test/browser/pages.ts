@@ -324,7 +324,7 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.open('/login?pending=over'),
     shows: '#problem',
   },
-  { name: 'console', as: 'alice', open: (visit) => visit.open('/console'), shows: '#count' },
+  { name: 'console', as: 'alice', open: (visit) => visit.open('/console'), shows: '.plot canvas' },
   {
     name: 'console: counted',
     as: 'alice',
@@ -378,6 +378,41 @@ export const PAGES: readonly PageCase[] = [
     as: 'alice',
     open: (visit) => visit.open('/console/clients?id=long'),
     shows: '#ask-disable',
+  },
+  {
+    name: 'console: groups',
+    as: 'alice',
+    open: (visit) => visit.open('/console/groups'),
+    shows: '#add-group',
+  },
+  {
+    name: 'console: the group of administrators',
+    as: 'alice',
+    open: (visit) => visit.open('/console/groups?name=admins'),
+    shows: '#join',
+  },
+  {
+    name: 'console: the removal of a group',
+    as: 'alice',
+    open: (visit) => visit.open('/console/groups?name=staff&ask=remove'),
+    shows: '#console-yes',
+  },
+  {
+    name: 'console: the end of a grant',
+    as: 'alice',
+    open: async (visit) => {
+      await visit.open('/console/users?search=alice');
+      await visit.page.click('.rows a');
+      await visit.page.click('[id^=ask-end_grant-]');
+    },
+    shows: '#console-yes',
+  },
+  { name: 'console: keys', as: 'alice', open: (visit) => visit.open('/console/keys'), shows: '#ask-all' },
+  {
+    name: 'console: the rotation of a key',
+    as: 'alice',
+    open: (visit) => visit.open('/console/keys?ask=ES256'),
+    shows: '#console-yes',
   },
   {
     name: 'console: no such client',

@@ -1,0 +1,73 @@
+// What the console draws: samples of metrics.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { History, quantile } from '../src/monitoring/history.ts';
+import { Meter, WorkerSnapshots } from '../src/monitoring/meter.ts';
+
+const REQUESTS = 'grantd_requests_total';
+const SECONDS = 'http_server_request_duration_seconds';
+
+test('a sample is the difference to the one before, by operation and by reason', () => {
+  const meter = new Meter();
+  const history = new History();
+  meter.add(REQUESTS, 7, 'introspection', 'api', 200, 'ok', '');
+  assert.equal(history.take(meter.snapshot(), 10_000), undefined, 'nothing to compare with');
+  meter.add(REQUESTS, 3, 'introspection', 'api', 200, 'ok', '');
+  meter.add(REQUESTS, 2, 'introspection', 'api', 200, 'inactive', 'token_expired');
+  meter.add(REQUESTS, 4, 'token', '', 401, 'refused', 'client_secret_mismatch');
+  meter.add(REQUESTS, 1, 'metadata', '', 503, 'fault', '');
+  meter.observe(SECONDS, 0.002, 'token', 'POST', 200);
+  meter.observe('db_client_operation_duration_seconds', 0.0002, 'sqlite', 'find', '');
+  meter.observe('db_client_operation_duration_seconds', 20, 'sqlite', 'find', 'fault');
+  meter.add('grantd_tokens_issued_total', 2, 'access_token', 'client_credentials');
+  meter.add('grantd_revocations_total', 1, 'request');
+  meter.add('grantd_swept_rows_total', 30);
+  const { latencies, storage, ...sample } = history.take(meter.snapshot(), 20_000) ?? {};
+  assert.deepEqual(sample, {
+    ...{ atMs: 20_000, seconds: 10, issued: 2, revocations: 1, sweptRows: 30, storageFaults: 1 },
+    requests: { introspection: 5, token: 4, other: 1 },
+    refusals: { client_secret_mismatch: 4, fault: 1 },
+  });
+  assert.deepEqual([latencies?.indexOf(1), storage?.indexOf(1), storage?.at(-1)], [2, 1, 1]);
+  const idle = history.take(meter.snapshot(), 30_000);
+  assert.deepEqual([idle?.requests, idle?.refusals, idle?.issued], [{}, {}, 0]);
+  assert.equal(history.take(meter.snapshot(), 30_000), undefined, 'no time has passed');
+});
+
+test('an hour is kept', () => {
+  const history = new History();
+  const meter = new Meter();
+  for (let at = 0; at <= 400; at++) history.take(meter.snapshot(), at * 10_000);
+  assert.equal(history.samples.length, 360);
+  assert.equal(history.samples[0]?.atMs, 410_000);
+  assert.equal(history.samples.at(-1)?.atMs, 4_000_000);
+});
+
+test('a worker that is killed takes nothing back, and its successor counts from zero', () => {
+  const workers = new WorkerSnapshots();
+  const history = new History();
+  const take = (atMs: number) => history.take(workers.with({}), atMs)?.requests;
+  const counted = (count: number) => {
+    const meter = new Meter();
+    meter.add(REQUESTS, count, 'token', '', 200, 'ok', '');
+    return meter.snapshot();
+  };
+  workers.received(1, counted(5));
+  workers.received(2, counted(5));
+  take(0);
+  workers.received(1, counted(8));
+  assert.deepEqual(take(10_000), { token: 3 });
+  workers.ended(1);
+  assert.deepEqual(take(20_000), {});
+  workers.received(1, counted(2));
+  assert.deepEqual(take(30_000), { token: 2 });
+});
+
+test('a quantile lies within its bucket', () => {
+  assert.equal(quantile(SECONDS, [], 0.5), undefined);
+  assert.equal(quantile(SECONDS, [10], 0.5), 0.00025);
+  assert.equal(quantile(SECONDS, [0, 0, 4], 0.5), 0.00175);
+  assert.equal(quantile(SECONDS, [1, 1], 0.5), 0.0005);
+  const beyond = [...new Array<number>(17).fill(0), 3];
+  assert.equal(quantile(SECONDS, beyond, 0.99), 10, 'beyond the last bound');
+});
