@@ -15,7 +15,7 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'https://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** The pictures in docs/sign_in.md, docs/self_service.md, docs/passkeys.md and docs/providers.md. */
+/** The pictures in docs/sign_in.md, docs/self_service.md, docs/passkeys.md, docs/providers.md and docs/console.md. */
 const DOCUMENTED = [
   'sign_in',
   'sign_in_providers',
@@ -29,6 +29,10 @@ const DOCUMENTED = [
   'logout',
   'signed_out',
   'problem_unavailable',
+  'console',
+  'console_token',
+  'console_disable_user',
+  'console_keys',
 ];
 
 const [folder = 'docs/pictures', ...given] = process.argv.slice(2);

@@ -287,7 +287,8 @@ export class OperatorOperations {
 
   /**
    * Makes the next signing key of an algorithm the current one, and publishes a new next key.
-   * @param options `now`: rotate even if clients may not know the next key yet; some then reject what it signs
+   * @param options `now`: rotate even if clients may not know the next key yet; some then reject what it signs. `from`:
+   * the `kid` of the key to replace; if another one is current, nothing changes
    * @returns `kid` of the current key
    * @throws {SigningKeyTooYoung} clients may not know the next key yet, because they may cache the key set
    * @throws {Error} the host uses its own `JwtService`

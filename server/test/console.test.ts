@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
@@ -27,6 +28,8 @@ import { refuseOpenAdministration } from '../src/serve/exposure.ts';
 import { requestListener } from '../src/serve/http_server.ts';
 import { Browser, hiddenFields, isLogin } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const ISSUER = 'http://localhost:4000';
 const HOUR_MS = 60 * 60 * 1000;
@@ -731,6 +734,45 @@ describe('overview and events', () => {
     assert.deepEqual(await read(1), [[], undefined]);
     assert.ok(reads < 600, `${reads} reads`);
   });
+});
+
+test('each of two workers shows what both have counted', async (t) => {
+  const workbench = new Workbench();
+  t.after(() => workbench.clear());
+  const folder = workbench.folder();
+  const first = await workbench.start(folder, ['--demo']);
+  await grantdPrints(folder, ['group', 'add', 'admins']);
+  await grantdPrints(folder, ['group', 'add-member', 'admins', 'alice']);
+  await first.stop();
+  const { port } = new URL(first.url);
+  const flags = ['--console', '--admin-group', 'admins', '--console-sign-in-policy', 'password'];
+  const server = await workbench.start(folder, ['--demo', '--port', port, '--workers', '2', ...flags]);
+  const browser = new Browser(server.url);
+  const login = await browser.get(`${server.url}/console/figures`);
+  await browser.submit(login, { username: 'alice', password: 'wonderland' });
+  const ask = async (path: string) => {
+    // A new connection each time, so that the workers take turns.
+    const headers = {
+      connection: 'close',
+      cookie: [...browser.cookies].map((one) => one.join('=')).join('; '),
+    };
+    return fetch(`${server.url}${path}`, { headers });
+  };
+  for (let request = 1; request <= 10; request++) await ask('/.well-known/openid-configuration');
+  const counted = async () => {
+    const { times, charts } = (await (await ask('/console/figures')).json()) as {
+      readonly times: readonly number[];
+      readonly charts: readonly { readonly series: readonly { readonly values: readonly number[] }[] }[];
+    };
+    return { times, others: charts[0]?.series.at(-1)?.values.reduce((sum, value) => sum + value, 0) ?? 0 };
+  };
+  // The first sample comes ten seconds after the start, with counts that workers have sent by then.
+  for (let tries = 1; (await counted()).others * 10 < 10; tries++) {
+    assert.ok(tries < 80, 'waited in vain for the counts');
+    await pause(500);
+  }
+  const [one, other] = await Promise.all([counted(), counted()]);
+  assert.deepEqual(one, other);
 });
 
 test('every page is there in German', async () => {

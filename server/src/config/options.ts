@@ -393,7 +393,7 @@ export const OPTIONS = {
     'Monitoring',
     wholeNumber(0, 65535),
     'Separate port at which the server serves /metrics for Prometheus (docs/monitoring.md). 0 picks a free port.',
-    'none, so the server measures nothing',
+    'none, so the server measures only for the console, if that is on',
     { needsRestart: true },
   ),
   metricsHost: optionWithoutDefault(

@@ -23,7 +23,7 @@ export const CONSOLE_STYLE = `
 h2 + .note { margin-top: .25rem; }
 .charts { display: grid; gap: 2rem 2.5rem; margin-top: 1.25rem; }
 .wide .charts > section { min-width: 0; margin-top: 0; }
-.plot { height: 160px; margin: .5rem 0; }
+.plot { height: 160px; margin: .5rem 0; overflow: hidden; }
 .charts table { width: 100%; border-collapse: collapse; font-size: .8125rem; }
 .charts :is(th, td) { padding: .25rem 0 .25rem .75rem; text-align: right; font-weight: 400; font-variant-numeric: tabular-nums; border-bottom: 1px solid var(--line); }
 .charts th:first-child { padding-left: 0; text-align: left; }

@@ -355,7 +355,7 @@ export const PAGES: readonly PageCase[] = [
       await visit.open('/console/users?search=alice');
       await visit.page.click('.rows a');
     },
-    shows: '#ask-disable',
+    shows: '#ask-end_sessions',
   },
   {
     name: 'console: the end of all tokens of a user',
