@@ -661,7 +661,8 @@ export const DE: Texts = {
     charts: {
       title: 'Letzte Stunde',
       absent: 'Der Server zählt ab seinem nächsten Start, weil die Konsole beim letzten aus war.',
-      about: 'Was alle Prozesse dieses Servers gezählt haben. Andere Server mit derselben Datenbank zählen für sich. Zeiten sind in UTC.',
+      about:
+        'Was alle Prozesse dieses Servers gezählt haben. Andere Server mit derselben Datenbank zählen für sich. Zeiten sind in UTC.',
       live: 'Alle 10 Sekunden neu.',
       stopped: 'Die Zahlen werden nicht mehr erneuert. Laden Sie die Seite neu.',
       series: 'Reihe',

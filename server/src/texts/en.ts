@@ -675,7 +675,8 @@ export const EN = {
     charts: {
       title: 'Last hour',
       absent: 'The server counts from its next start on, because the console was off at the last one.',
-      about: 'What all processes of this server have counted. Other servers on the same database count for themselves. Times are in UTC.',
+      about:
+        'What all processes of this server have counted. Other servers on the same database count for themselves. Times are in UTC.',
       live: 'Updated every 10 seconds.',
       stopped: 'The figures are no longer updated. Reload the page.',
       series: 'Series',
