@@ -30,7 +30,7 @@ const DOCUMENTED = [
   'signed_out',
   'problem_unavailable',
   'console',
-  'console_token',
+  'console_token_dead',
   'console_disable_user',
   'console_keys',
 ];

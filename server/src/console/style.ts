@@ -16,6 +16,7 @@ export const CONSOLE_STYLE = `
 .wide main { max-width: 60rem; }
 :root { ${linesOf(LINES.light)} }
 @media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
+.profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }
 #next { display: inline-block; margin-top: .75rem; }
@@ -31,6 +32,7 @@ h2 + .note { margin-top: .25rem; }
 .charts td { white-space: nowrap; }
 .swatch { display: inline-block; width: 1.25rem; margin-right: .5rem; vertical-align: middle; border-top: 3px solid; }
 ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} var(--chart-${index + 1}); }`).join('\n')}
+@media (min-width: 40rem) { .profile > div { align-items: baseline; } }
 @media (min-width: 48rem) { .charts { grid-template-columns: repeat(2, minmax(0, 1fr)); } }
 .rows > li { padding: .75rem 0; border-bottom: 1px solid var(--line); }
 .rows > li:last-child { border-bottom: 0; }

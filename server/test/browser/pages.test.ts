@@ -67,6 +67,30 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
       });
     }
   }
+
+  test('the charts of the console are tables without scripts, and are fetched again until the session ends', async () => {
+    const visit = await set().visitor({ viewport: DESKTOP, storageState: alice });
+    const { page, person } = visit;
+    await visit.open('/console');
+    await page.waitForSelector('.plot canvas');
+    assert.equal(await page.locator('.plot canvas').count(), 6);
+    const bare = await set().visitor({ storageState: alice, javaScriptEnabled: false });
+    await bare.open('/console');
+    assert.equal((await bare.page.locator('.charts tbody tr').count()) > 6, true);
+    assert.equal(await bare.page.locator('.plot, #live, #stopped').filter({ visible: true }).count(), 0);
+    await bare.person.close();
+
+    await page.clock.install();
+    await page.reload();
+    const answered = page.waitForResponse((response) => response.url().endsWith('/console/figures'));
+    await page.clock.runFor(10_000);
+    assert.equal((await answered).status(), 200);
+    assert.equal(await page.locator('#stopped').isVisible(), false);
+    await person.clearCookies();
+    await page.clock.runFor(10_000);
+    await page.locator('#stopped').waitFor({ state: 'visible' });
+    await person.close();
+  });
 });
 
 /** The scrollable width, in CSS pixels. */

@@ -1,3 +1,4 @@
+import type { TokenRecord } from '@grantd/core';
 import { askClientPage, clientPage } from '../../src/console/clients.ts';
 import { eventsPage } from '../../src/console/events.ts';
 import { refusedPage } from '../../src/console/frame.ts';
@@ -363,15 +364,20 @@ const CONSOLE = {
   ...{ base: '/console', formToken: 'form-token', person: { name: 'alice' }, signOut: '/logout' },
 } as const;
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
 
 const CONSOLE_GRANT = {
-  ...{ id: 'g1', clientId: 'photos/web', subject: 'xT2a9', createdAtMs: Date.UTC(2026, 9, 1) },
+  ...{ id: 'g1', clientId: 'photos/web', subject: 'xT2a9', createdAtMs: NOW_MS - 3 * DAY_MS },
   scopes: ['openid', 'photos:read'],
 };
 
 const CONSOLE_GROUP = {
-  ...{ name: 'admins', description: 'Operators of this server', createdAtMs: 0, members: 2 },
+  ...{
+    name: 'admins',
+    description: 'Operators of this server',
+    createdAtMs: NOW_MS - 90 * DAY_MS,
+    members: 2,
+  },
 };
 
 /** A quiet hour with a wave, and a burst of guessed secrets. */
@@ -379,7 +385,7 @@ const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
   const wave = 1 + 0.6 * Math.sin(at / 40) + 0.12 * Math.sin(at * 1.7) + 0.08 * Math.cos(at * 4.1);
   const isBurst = at > 250 && at < 270;
   return {
-    ...{ atMs: Date.UTC(2026, 10, 1, 9) + at * 10_000, seconds: 10 },
+    ...{ atMs: NOW_MS - HOUR_MS + at * 10_000, seconds: 10 },
     requests: {
       introspection: Math.round(420 * wave),
       token: Math.round(60 * wave) + (isBurst ? 150 : 0),
@@ -402,20 +408,24 @@ const CONSOLE_SAMPLES = Array.from({ length: 360 }, (_, at): HistorySample => {
 const CONSOLE_KEYS = [
   {
     ...({ algorithm: 'ES256', status: 'current' } as const),
-    ...{ kid: 'wW3pV0rXBu0M4dSHmH4mTrcvzM9k2W0mPDXyHEBq3QY', createdAtMs: 10 * DAY_MS },
+    ...{ kid: 'wW3pV0rXBu0M4dSHmH4mTrcvzM9k2W0mPDXyHEBq3QY', createdAtMs: NOW_MS - 30 * DAY_MS },
   },
   {
     ...({ algorithm: 'ES256', status: 'next' } as const),
-    ...{ kid: '1hqWc4WbJm3cW0Yb7mXw5zWvYFz5nJb1Rr0uVqT9y2E', createdAtMs: 40 * DAY_MS - 60_000 },
+    ...{ kid: '1hqWc4WbJm3cW0Yb7mXw5zWvYFz5nJb1Rr0uVqT9y2E', createdAtMs: NOW_MS - 2 * DAY_MS },
   },
   {
     ...({ algorithm: 'ES256', status: 'retired' } as const),
-    ...{ kid: 'Zq0T5sK2yMhXw1c9EJr7pBv3uLd8oGf4aNi6RtUeSxY', createdAtMs: 0, retiredAtMs: 10 * DAY_MS },
+    ...{
+      kid: 'Zq0T5sK2yMhXw1c9EJr7pBv3uLd8oGf4aNi6RtUeSxY',
+      createdAtMs: NOW_MS - 90 * DAY_MS,
+      retiredAtMs: NOW_MS - 2 * DAY_MS,
+    },
   },
 ];
 
 const CONSOLE_USER = {
-  ...{ subject: 'xT2a9', name: 'bob', passwordHash: '', revision: 1, createdAtMs: 0 },
+  ...{ subject: 'xT2a9', name: 'bob', passwordHash: '', revision: 1, createdAtMs: NOW_MS - 60 * DAY_MS },
   ...{ claims: { name: 'Bob Builder', email: 'bob@example.com' }, groups: ['staff'] },
 };
 
@@ -425,10 +435,22 @@ const EXPLAINED: ExplainedView = {
   explanation: {
     ...{ kind: 'refresh_token', alive: true },
     record: {
-      ...{ id: 'token-id', kind: 'refresh_token', clientId: 'web', scopes: ['openid'], subject: 'xT2a9' },
-      ...{ issuedAtMs: 0, expiresAt: 3600, grantId: 'grant-1', familyId: 'family-1', pairId: 'pair-1' },
-      ...{ sessionId: 'session-1', successorId: 'token-2' },
+      ...{ id: 'PEDuVFW2P9zSRr_Y8fYyPA', kind: 'refresh_token', clientId: 'photos/web', subject: 'xT2a9' },
+      ...{ scopes: ['openid', 'photos:read'], issuedAtMs: NOW_MS - 3 * DAY_MS },
+      ...{ expiresAt: (NOW_MS + 27 * DAY_MS) / 1000, grantId: 'tP1zGJmMZ5rXgXqkQ3bQGg' },
+      ...{ familyId: 'b5r0sYqmJ8Y2nDq6nL6kJw', pairId: 'pair-1', sessionId: 'oX2hU3a7kRr2bQm0lVt9xQ' },
     },
+  },
+};
+
+/** A refresh token after its rotation. */
+const EXPLAINED_DEAD: ExplainedView = {
+  ...EXPLAINED,
+  explanation: {
+    ...EXPLAINED.explanation,
+    ...{ alive: false, reason: 'superseded', sinceMs: NOW_MS - DAY_MS },
+    explanation: 'The refresh token was rotated; its successor is current.',
+    record: { ...(EXPLAINED.explanation.record as TokenRecord), successorId: 'Yk0S3u7rC2u5u1Wq8cHn4A' },
   },
 };
 
@@ -643,6 +665,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_token', explainedPage, EXPLAINED),
+  sample('console_token_dead', explainedPage, EXPLAINED_DEAD),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),
   sample('console_users', listPage, {
     ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
@@ -694,7 +717,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'groups', group: CONSOLE_GROUP, ask: 'leave', clients: ['payroll', 'wiki'] },
     member: CONSOLE_USER,
   }),
-  sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: 40 * DAY_MS }),
+  sample('console_keys', keysPage, { ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS, nowMs: NOW_MS }),
   sample('console_rotate_key', rotatePage, {
     ...{ ...CONSOLE, current: 'keys', keys: CONSOLE_KEYS.slice(0, 1), rotated: 'ES256', waitSeconds: 240 },
   }),
