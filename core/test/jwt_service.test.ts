@@ -305,6 +305,26 @@ for (const store of STORES) {
     assert.equal(statuses.filter((status) => status === 'next').length, 1);
   });
 
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, rotations that name the key to replace are one, and a later one is none`, async (t) => {
+    const { storage, server } = openStore(t, store);
+    const servers = [server(), server(), server()];
+    await servers[0]?.prepare();
+    const currentOf = async () =>
+      (await storage.keys.list()).find(
+        ({ algorithm, status }) => algorithm === 'RS256' && status === 'current',
+      )?.kid;
+    const from = (await currentOf()) ?? '';
+    const rotate = ({ operator }: (typeof servers)[number]) =>
+      operator.rotateSigningKey('RS256', { now: true, from });
+    const kids = await Promise.all(servers.map(rotate));
+    const current = await currentOf();
+    assert.notEqual(current, from);
+    assert.deepEqual(kids, [current, current, current]);
+    for (const one of servers) assert.equal(await rotate(one), current);
+    assert.equal(await servers[0]?.operator.rotateSigningKey('RS256', { from }), current, 'nor does it wait');
+    assert.equal((await storage.keys.list()).filter(({ algorithm }) => algorithm === 'RS256').length, 3);
+  });
+
   test(`RFC 7517 §9.2 on ${store.name}, private keys are sealed at rest, and only the server’s secret opens them`, async (t) => {
     const { storage, server, service } = openStore(t, store);
     for (const algorithm of ALGORITHMS) await service().sign({}, { type: 'JWT', algorithm });
