@@ -99,6 +99,7 @@ export {
   GRANT_TYPES,
   type GrantType,
   type ProfileName,
+  SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   type TokenFormat,

@@ -267,6 +267,19 @@ describe('users', () => {
     assert.equal((await admin.send('PATCH', path, change)).body.description, 'Everyone');
     assert.equal((await admin.send('PATCH', path, change)).status, 412);
   });
+
+  test('need a stronger sign-in of their members', async () => {
+    const body = { name: 'ops', sign_in_policy: 'second_factor' };
+    assert.equal((await admin.send('POST', '/admin/groups', { body })).body.sign_in_policy, 'second_factor');
+    const path = '/admin/groups/ops';
+    const change = async (changed: object) =>
+      (await admin.send('PATCH', path, { body: changed, headers: await versionOf(path) })).body;
+    assert.equal((await change({ description: 'On call' })).sign_in_policy, 'second_factor');
+    const changed = await change({ sign_in_policy: 'second_factor_if_enrolled' });
+    assert.deepEqual([changed.description, changed.sign_in_policy], ['On call', 'second_factor_if_enrolled']);
+    assert.equal((await change({ sign_in_policy: null })).sign_in_policy, undefined);
+    assert.equal((await change({ sign_in_policy: 'password' })).status, 422);
+  });
 });
 
 test('texts of scopes are added, changed and removed', async () => {

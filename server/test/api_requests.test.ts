@@ -42,13 +42,28 @@ for (const database of DATABASES) {
       assert.equal(await one.sweepProgram(2), 0);
     });
 
-    test('of two changes of a description that was read, one is lost', async (t) => {
+    test('of two changes of a group that was read, one is lost', async (t) => {
       const [one] = await openDatabases(t, database);
       assert.ok(one);
       await one.groups.add({ name: 'staff', description: 'old' }, 1000);
-      const both = ['one', 'two'].map((description) => one.groups.describe('staff', description, 'old'));
+      const read = await one.groups.byName('staff');
+      assert.ok(read);
+      const both = ['one', 'two'].map((description) =>
+        one.groups.change('staff', { ...read, description }, read),
+      );
       assert.deepEqual((await Promise.all(both)).sort(), [false, true]);
-      assert.equal(await one.groups.describe('staff', 'any'), true);
+      const now = await one.groups.byName('staff');
+      assert.ok(now);
+      const strict = { ...now, signInPolicy: 'second_factor' } as const;
+      assert.equal(await one.groups.change('staff', strict, now), true);
+      assert.equal(
+        await one.groups.change('staff', now, now),
+        false,
+        'the policy is a part of what was read',
+      );
+      assert.equal((await one.groups.byName('staff'))?.signInPolicy, 'second_factor');
+      assert.equal(await one.groups.change('staff', now, strict), true);
+      assert.equal((await one.groups.byName('staff'))?.signInPolicy, undefined);
     });
   });
 }

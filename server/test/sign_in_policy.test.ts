@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
-import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT, rpIdOf } from '../src/config/acr.ts';
+import { after, before, describe, test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
 import {
-  acrOf,
-  afterStep,
-  amrShown,
-  levelOf,
-  METHODS,
-  missingStep,
-  NO_ACR,
+  MULTI_FACTOR,
+  PASSWORD,
+  PHISHING_RESISTANT,
+  rpIdOf,
   type SignInPolicy,
-} from '../src/people/acr.ts';
+  strictestOf,
+} from '../src/config/acr.ts';
+import { acrOf, afterStep, amrShown, levelOf, METHODS, missingStep, NO_ACR } from '../src/people/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
-import { Browser, hiddenFields, isConsent, isLogin } from './harness/browser.ts';
-import { ANY_DATABASE } from './harness/databases.ts';
+import { Browser, hiddenFields, isConsent, isLogin, type Page } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, Workbench } from './harness/program.ts';
+import { grantd, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {
@@ -98,11 +98,182 @@ for (const database of ANY_DATABASE) {
   });
 }
 
+for (const database of DATABASES) {
+  describe(`the policies of clients and groups on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo', '--sign-in-policy', 'password']);
+    });
+
+    const at = (path: string) => `${server.url}${path}`;
+    const request = (parameters = {}) => authorizationUrl(server.url, newPkce(), parameters);
+    const prints = (...args: readonly string[]) => grantdPrints(server.folder, args);
+    const pathOf = ({ url }: Page) => new URL(url).pathname;
+    const isBack = ({ url }: Page) => url.startsWith('http://localhost:4001/callback');
+    const silently = async (browser: Browser) =>
+      new URL((await browser.get(request({ prompt: 'none' }))).url).searchParams.get('error');
+    const signIn = async (browser: Browser, who: Readonly<Record<string, string>>) =>
+      browser.submit(await browser.get(at('/account')), { ...who });
+    const needed = (policy: string) => prints('client', 'update', 'demo-web', '--sign-in-policy', policy);
+    const needsNothing = () => prints('client', 'update', 'demo-web', '--unset', 'sign-in-policy');
+
+    /** Adds an app. @returns a code, older than the present one; each counts once */
+    async function addApp(browser: Browser, page: Page): Promise<{ codes: Page; code: string }> {
+      const action = page.url.replace('/security', '/factors');
+      const offer = await browser.post(action, { ...hiddenFields(page), act: 'offer_totp' });
+      const [, shown = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.html);
+      const totp = new TOTP({ secret: Secret.fromBase32(shown.replaceAll(' ', '')) });
+      const first = totp.generate({ timestamp: Date.now() - 30_000 });
+      const codes = await browser.post(action, { ...hiddenFields(offer), act: 'confirm_totp', code: first });
+      return { codes, code: totp.generate() };
+    }
+
+    /** A user who has agreed to the client, and whose browser is signed in with a password. */
+    async function agreed(name: string) {
+      const { who, browser } = await newPerson(server, name);
+      const consent = await browser.submit(await browser.get(request()), { ...who });
+      assert.ok(isBack(await browser.submit(consent, { decision: 'allow' })));
+      return { who, browser };
+    }
+
+    test('a client that needs a second factor makes a user without one add it, and others give only the missing step', async () => {
+      const { who, browser } = await agreed('carl');
+      assert.equal(await silently(browser), null);
+      await needed('second_factor');
+      // OpenID Connect Core §3.1.2.6: the user must interact, but is authenticated.
+      assert.equal(await silently(browser), 'interaction_required');
+      const enrolment = await browser.get(request());
+      assert.match(enrolment.url, /\/account\/security\?pending=/);
+      assert.match(enrolment.html, /id="factor-needed"/);
+      const { codes, code } = await addApp(browser, enrolment);
+      const [, next = ''] = /id="continue" class="[^"]*" href="([^"]*)"/.exec(codes.html) ?? [];
+      assert.ok(isBack(await browser.get(new URL(next, server.url).href)));
+      assert.equal(await silently(browser), null);
+
+      // The server itself asks for no second factor, so this session lacks only the step of the client.
+      const other = new Browser(server.url);
+      assert.equal(pathOf(await signIn(other, who)), '/account');
+      assert.equal(await silently(other), 'login_required');
+      const second = await other.get(request());
+      assert.equal(pathOf(second), '/login/second');
+      assert.ok(isBack(await other.submit(second, { code })));
+      assert.equal(await silently(other), null);
+
+      // A weaker wish of the request changes nothing.
+      await needed('phishing_resistant');
+      assert.equal(await silently(other), 'interaction_required');
+      const passkeys = await other.get(request({ acr_values: 'urn:grantd:acr:password' }));
+      assert.match(passkeys.url, /\/account\/security\?pending=/);
+      await needsNothing();
+      assert.equal(await silently(other), null);
+    });
+
+    test('second_factor_if_enrolled of a client asks only users who have a factor', async () => {
+      const { who, browser } = await agreed('dina');
+      await needed('second_factor_if_enrolled');
+      assert.equal(await silently(browser), null);
+      await addApp(browser, await browser.get(at('/account/security')));
+      const other = new Browser(server.url);
+      await signIn(other, who);
+      assert.equal(await silently(other), 'login_required');
+      await needsNothing();
+      assert.equal(await silently(other), null);
+    });
+
+    test('the policy of a group holds for its members at every client, in sessions and for changes of factors', async () => {
+      const { who, browser } = await agreed('emma');
+      const { browser: stranger } = await agreed('finn');
+      const { code } = await addApp(browser, await browser.get(at('/account/security')));
+      const other = new Browser(server.url);
+      await signIn(other, who);
+      assert.equal(await silently(other), null);
+
+      await prints('group', 'add', 'staff', '--sign-in-policy', 'second_factor');
+      await prints('group', 'add-member', 'staff', 'emma');
+      assert.equal(await silently(other), 'login_required');
+      assert.equal(await silently(browser), null, 'it has used its app');
+      assert.equal(await silently(stranger), null, 'it is no member');
+      const second = await other.get(at('/account/security'));
+      assert.equal(pathOf(second), '/login/second', 'nothing can be changed before');
+      assert.equal(pathOf(await other.post(at('/account/factors'), { act: 'remove_totp' })), '/login/second');
+      assert.equal(pathOf(await other.submit(second, { code })), '/account/security');
+
+      await prints('group', 'update', 'staff', '--sign-in-policy', 'phishing_resistant');
+      assert.equal(await silently(other), 'interaction_required');
+      await prints('group', 'update', 'staff', '--no-sign-in-policy');
+      assert.equal(await silently(other), null);
+      await prints('group', 'update', 'staff', '--sign-in-policy', 'phishing_resistant');
+      await prints('group', 'remove-member', 'staff', 'emma');
+      assert.equal(await silently(other), null, 'it has left the group');
+    });
+
+    test('a refused policy names the reason, and changes nothing', async () => {
+      const withoutPasskeys = { environment: { GRANTD_PASSKEYS: 'false' } };
+      const refused = /--sign-in-policy: phishing_resistant needs passkeys, but --passkeys is off/;
+      for (const [args, reason, more] of [
+        [['group', 'add', 'rest', '--sign-in-policy', 'phishing_resistant'], refused, withoutPasskeys],
+        [
+          ['client', 'update', 'demo-web', '--sign-in-policy', 'phishing_resistant'],
+          refused,
+          withoutPasskeys,
+        ],
+        [
+          ['client', 'update', 'demo-web', '--sign-in-policy', 'password'],
+          /one of second_factor_if_enrolled, /,
+        ],
+        [
+          ['group', 'add', 'rest', '--sign-in-policy', 'password'],
+          /second_factor_if_enrolled, second_factor/,
+        ],
+        [['group', 'update', 'staff'], /--description, --sign-in-policy or --no-sign-in-policy/],
+      ] as const) {
+        const { code, stderr } = await grantd(server.folder, args, more);
+        assert.equal(code, 2, stderr);
+        assert.match(stderr, reason);
+      }
+      assert.doesNotMatch(await prints('group', 'list'), /rest/);
+      assert.equal(
+        JSON.parse(await prints('client', 'show', 'demo-web', '--json')).sign_in_policy,
+        undefined,
+      );
+    });
+  });
+}
+
+test('a policy that needs passkeys fails closed at a server without passkeys', async (t) => {
+  const [database] = DATABASES;
+  assert.ok(database);
+  const workbench = new Workbench(database);
+  t.after(() => workbench.clear());
+  const server = await workbench.start(await workbench.home(), ['--demo', '--passkeys', 'false']);
+  const { who, browser } = await newPerson(server, 'gail');
+  await grantdPrints(server.folder, [
+    'client',
+    'update',
+    'demo-web',
+    '--sign-in-policy',
+    'phishing_resistant',
+  ]);
+  const { url } = await browser.submit(await browser.get(authorizationUrl(server.url, newPkce())), {
+    ...who,
+  });
+  assert.equal(new URL(url).searchParams.get('error'), 'unmet_authentication_requirements');
+});
+
 describe('what a sign-in lacks', () => {
   const POLICIES: readonly SignInPolicy[] = [
     ...(['password', 'second_factor_if_enrolled', 'second_factor', 'phishing_resistant'] as const),
   ];
   const LEVELS = [PASSWORD, MULTI_FACTOR, PHISHING_RESISTANT] as const;
+
+  test('of several policies the strictest holds, whichever it is', () => {
+    for (const [at, one] of POLICIES.entries())
+      for (const [other, another] of POLICIES.entries())
+        assert.equal(strictestOf(one, another), POLICIES[Math.max(at, other)]);
+    assert.equal(strictestOf('password', 'phishing_resistant', 'second_factor'), 'phishing_resistant');
+  });
 
   test('a step never asks for less than the user has done, and one that is done lacks nothing', () => {
     for (const policy of POLICIES)

@@ -22,6 +22,7 @@ import {
   PROFILE_NAMES,
   REGISTERED_GRANTS,
   REGISTERED_METHOD,
+  SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
@@ -487,6 +488,11 @@ const METADATA_MEMBERS = {
     listOf(visible(128), MAX_NAMES),
     'groups whose members may use the client; in the library, the option mayUseClient decides',
     { defaultInWords: 'everyone may use the client', flag: 'allow-group', isUsual: true },
+  ),
+  sign_in_policy: operators(
+    oneOf(...SIGN_IN_POLICIES),
+    'what a sign-in for the client needs, if the server needs less. The pages of the program keep it; a host asks its users itself',
+    { defaultInWords: 'what the server needs' },
   ),
   resource: operators(resourceUri, 'URI of the API that this client is', {
     field: 'resource',

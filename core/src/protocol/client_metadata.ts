@@ -26,6 +26,12 @@ export type AssertionAudience = (typeof ASSERTION_AUDIENCES)[number];
 export const PROFILE_NAMES = ['fapi2-security', 'fapi2-message-signing'] as const;
 export type ProfileName = (typeof PROFILE_NAMES)[number];
 
+/**
+ * What a sign-in can need: a second factor if the user has one, a second factor, or a passkey. Each is stricter than the
+ * one before.
+ */
+export const SIGN_IN_POLICIES = ['second_factor_if_enrolled', 'second_factor', 'phishing_resistant'] as const;
+
 /** Key management algorithms for encrypted responses (RFC 7518 §4.1). */
 export const ENCRYPTION_ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const;
 export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];

@@ -1,7 +1,9 @@
 // The table of all operations of the admin API. Routes, checks and the OpenAPI description derive from it.
 import type { NewClient, SigningAlgorithm } from '@grantd/core';
 import packageJson from '../../package.json' with { type: 'json' };
+import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
+import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
 import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
 import {
@@ -18,7 +20,7 @@ import { shownOption } from '../operations/configuration.ts';
 import { eventsAfter } from '../operations/events.ts';
 import {
   addGroup,
-  describeGroup,
+  changeGroup,
   joinGroup,
   leaveGroup,
   removeGroup,
@@ -631,6 +633,17 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
 
 // ── Groups and scopes ─────────────────────────────────────────────────────────────────────────────────────
 
+interface GroupBody {
+  readonly name: string;
+  readonly description?: string;
+  readonly sign_in_policy?: FurtherPolicy;
+}
+
+interface GroupChangeBody {
+  readonly description?: string;
+  readonly sign_in_policy?: FurtherPolicy | null;
+}
+
 const GROUP_OPERATIONS: readonly ApiOperation[] = [
   {
     id: 'listGroups',
@@ -655,8 +668,8 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.GROUP,
     hasVersion: true,
     async perform({ parts, body }) {
-      const { name, description = '' } = body as { readonly name: string; readonly description?: string };
-      const group = shownGroup(await addGroup(parts, name, description));
+      const { name, description = '', sign_in_policy: signInPolicy } = body as GroupBody;
+      const group = shownGroup(await addGroup(parts, { name, description, signInPolicy }));
       return { body: group, version: group, location: `/groups/${encodeURIComponent(String(group.name))}` };
     },
   },
@@ -679,17 +692,22 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     method: 'PATCH',
     path: '/groups/{group}',
     scope: 'grantd:groups:write',
-    summary: 'Change the description of a group',
+    summary: 'Change the description and policy of a group',
     body: schemas.GROUP_CHANGE,
     status: 200,
     response: schemas.GROUP,
     hasVersion: true,
     needsVersion: true,
-    async perform({ parts, path: { group: name = '' }, body, requireVersion }) {
-      const { description } = body as { readonly description: string };
-      const group = shownGroup(
-        await describeGroup(parts, name, description, (before) => requireVersion(shownGroup(before))),
-      );
+    async perform(call) {
+      const { parts, path, body, requireVersion } = call;
+      const { description, sign_in_policy: signInPolicy } = body as GroupChangeBody;
+      // A weaker policy for administrators could let others take over their accounts.
+      const requireAllowed = (before: Group) => {
+        if (signInPolicy !== undefined) requireIfAdministrator(call, [before.name]);
+        requireVersion(shownGroup(before));
+      };
+      const change = { description, signInPolicy };
+      const group = shownGroup(await changeGroup(parts, path.group ?? '', change, requireAllowed));
       return { body: group, version: group };
     },
   },

@@ -82,8 +82,9 @@ export function shownConsent({ clientId, entries }: Consent): Shown {
   };
 }
 
-export function shownGroup({ name, description, members, createdAtMs }: Group): Shown {
-  return { name, description, members, created_at: time(createdAtMs) };
+export function shownGroup({ name, description, signInPolicy, members, createdAtMs }: Group): Shown {
+  const policy = optional('sign_in_policy', signInPolicy);
+  return { name, description, ...policy, members, created_at: time(createdAtMs) };
 }
 
 export function shownScopeTexts({ scope, api, texts }: ScopeText): Shown {

@@ -1,5 +1,12 @@
 // The forms of what the admin API reads and writes, as JSON Schema 2020-12.
-import { EVENT_TYPES, MEMBER_NAMES, type MemberName, memberOf, SIGNING_ALGORITHMS } from '@grantd/core';
+import {
+  EVENT_TYPES,
+  MEMBER_NAMES,
+  type MemberName,
+  memberOf,
+  SIGN_IN_POLICIES,
+  SIGNING_ALGORITHMS,
+} from '@grantd/core';
 import { isSettable, MAX_OVERLAP, schemaOfKind } from '../operations/clients.ts';
 import { MAX_DESCRIPTION } from '../operations/groups.ts';
 import { LANGUAGES } from '../texts/texts.ts';
@@ -254,14 +261,31 @@ export const CONSENTS = named(
 
 const groupName = text('The name, which is fixed.', { minLength: 1, maxLength: 128 });
 const description = text('What the group is for.', { maxLength: MAX_DESCRIPTION });
+const ABOUT_POLICY = 'What a sign-in of a member needs, if the server needs less.';
+const policy = { enum: SIGN_IN_POLICIES, description: ABOUT_POLICY };
 
 export const GROUP = named(
   'Group',
-  object({ name: groupName, description, members: count('Number of members.'), created_at: TIME }),
+  object({
+    name: groupName,
+    description,
+    'sign_in_policy?': policy,
+    members: count('Number of members.'),
+    created_at: TIME,
+  }),
 );
 export const GROUPS = page('Groups', GROUP);
-export const NEW_GROUP = named('NewGroup', object({ name: groupName, 'description?': description }));
-export const GROUP_CHANGE = named('GroupChange', object({ description }));
+export const NEW_GROUP = named(
+  'NewGroup',
+  object({ name: groupName, 'description?': description, 'sign_in_policy?': policy }),
+);
+export const GROUP_CHANGE = named(
+  'GroupChange',
+  object({
+    'description?': description,
+    'sign_in_policy?': { enum: [...SIGN_IN_POLICIES, null], description: `${ABOUT_POLICY} null removes it.` },
+  }),
+);
 export const MEMBERSHIP = named(
   'Membership',
   object({

@@ -151,10 +151,14 @@ export function warn(warnings: readonly string[]): void {
  * @throws {BadUsage} a value is invalid
  */
 export function namingFlags<T>(flags: Readonly<Record<string, string>>, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
+  const named = (error: unknown): never => {
     if (!(error instanceof InvalidInput)) throw error;
     throw new BadUsage(`${flags[error.member] ?? error.member}: ${error.problem}`);
+  };
+  try {
+    const checked = check();
+    return checked instanceof Promise ? (checked.catch(named) as T) : checked;
+  } catch (error) {
+    return named(error);
   }
 }

@@ -1,6 +1,8 @@
-import { Command } from 'commander';
+import { SIGN_IN_POLICIES } from '@grantd/core';
+import { Command, Option } from 'commander';
+import type { FurtherPolicy } from '../config/acr.ts';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { Group } from '../data/groups.ts';
+import type { Group, NewGroup } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
 import * as groups from '../operations/groups.ts';
 import { requirePerson } from '../operations/people.ts';
@@ -17,8 +19,10 @@ import {
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
-interface DescriptionFlags extends GivenFlags {
+interface FactFlags extends GivenFlags {
   readonly description?: string;
+  /** `false` with `--no-sign-in-policy`. */
+  readonly signInPolicy?: string | false;
 }
 
 interface GroupRemoveFlags extends GivenFlags {
@@ -29,6 +33,7 @@ export function groupCommands(): Command {
   const commands = new Command('group').description('groups of users');
   databaseFlags(commands.command('add <NAME>').description('add a group. Its name is fixed'), ['create'])
     .option('--description <TEXT>', 'what the group is for')
+    .addOption(policyOption())
     .addHelpText(
       'after',
       `
@@ -36,16 +41,26 @@ export function groupCommands(): Command {
   grantd group add-member staff bob carol
   grantd client update payroll --allow-group staff`,
     )
-    .action(async (name: string, { description = '', ...flags }: DescriptionFlags) => {
+    .action(async (name: string, { description = '', signInPolicy, ...flags }: FactFlags) => {
       namingFlags(FLAGS, () => groups.requireGroupName(name));
       namingFlags(FLAGS, () => groups.requireDescription(description));
-      await withInstance(flags, 'may_create_database', (parts) => addGroup(parts, name, description));
+      const group = { name, description, signInPolicy: policyIn(signInPolicy) ?? undefined };
+      await withInstance(flags, 'may_create_database', (parts) =>
+        namingFlags(FLAGS, () => addGroup(parts, group)),
+      );
     });
-  databaseFlags(commands.command('update <NAME>').description('change the description of a group'))
-    .requiredOption('--description <TEXT>', 'what the group is for')
-    .action((name: string, { description = '', ...flags }: DescriptionFlags) => {
-      namingFlags(FLAGS, () => groups.requireDescription(description));
-      return withInstance(flags, 'needs_database', (parts) => describeGroup(parts, name, description));
+  databaseFlags(commands.command('update <NAME>').description('change what a group is for, or its policy'))
+    .option('--description <TEXT>', 'what the group is for')
+    .addOption(policyOption())
+    .option('--no-sign-in-policy', 'let members sign in as other users')
+    .action((name: string, { description, signInPolicy, ...flags }: FactFlags) => {
+      if (description === undefined && signInPolicy === undefined)
+        throw new BadUsage('name what to change: --description, --sign-in-policy or --no-sign-in-policy');
+      if (description !== undefined) namingFlags(FLAGS, () => groups.requireDescription(description));
+      const change = { description, signInPolicy: policyIn(signInPolicy) };
+      return withInstance(flags, 'needs_database', (parts) =>
+        namingFlags(FLAGS, () => changeGroup(parts, name, change)),
+      );
     });
   databaseFlags(commands.command('list').description('list all groups')).action((flags: GivenFlags) =>
     withInstance(flags, 'needs_database', listGroups),
@@ -85,15 +100,25 @@ export function groupCommands(): Command {
 }
 
 /** Names of values of the operations, as users of the command line know them. */
-const FLAGS = { name: 'NAME', description: '--description' };
+const FLAGS = { name: 'NAME', description: '--description', sign_in_policy: '--sign-in-policy' };
 
-async function addGroup(parts: CommandParts, name: string, description: string): Promise<void> {
-  await groups.addGroup(parts, name, description);
-  printOne(parts, { name, description, members: 0 }, [`added the group ${name}`]);
+function policyOption(): Option {
+  const about = 'what a sign-in of a member needs, if the server needs less';
+  return new Option('--sign-in-policy <POLICY>', about).choices(SIGN_IN_POLICIES);
 }
 
-async function describeGroup(parts: CommandParts, name: string, description: string): Promise<void> {
-  const group = await groups.describeGroup(parts, name, description);
+/** @returns `null` if the flag removes the policy */
+function policyIn(given: string | false | undefined): FurtherPolicy | null | undefined {
+  return given === false ? null : SIGN_IN_POLICIES.find((one) => one === given);
+}
+
+async function addGroup(parts: CommandParts, group: NewGroup): Promise<void> {
+  const { createdAt: _, ...added } = shown(await groups.addGroup(parts, group));
+  printOne(parts, added, [`added the group ${group.name}`]);
+}
+
+async function changeGroup(parts: CommandParts, name: string, change: groups.GroupChange): Promise<void> {
+  const group = await groups.changeGroup(parts, name, change);
   printOne(parts, shown(group), [`updated the group ${group.name}`]);
 }
 
@@ -114,6 +139,7 @@ async function showGroup(parts: CommandParts, name: string): Promise<void> {
     labelled({
       name: group.name,
       description: group.description || undefined,
+      'sign-in policy': group.signInPolicy,
       members: `${group.members} (grantd user list --group ${JSON.stringify(group.name)})`,
       clients: clients.join(' ') || undefined,
       added: timeOf(group.createdAtMs),
@@ -156,8 +182,9 @@ async function changeMembers(
   printOne(parts, { group: group.name, members: outcomes }, lines);
 }
 
-function shown({ name, description, members, createdAtMs }: Group) {
-  return { name, description, members, createdAt: timeOf(createdAtMs) };
+function shown({ name, description, signInPolicy, members, createdAtMs }: Group) {
+  const policy = signInPolicy !== undefined && { signInPolicy };
+  return { name, description, ...policy, members, createdAt: timeOf(createdAtMs) };
 }
 
 function inWords(members: number): string {

@@ -1,3 +1,4 @@
+import { SIGN_IN_POLICIES } from '@grantd/core';
 import type { Configuration } from './configuration.ts';
 import { flagOf, isLoopback, type Settings } from './options.ts';
 import { ConfigurationRefused } from './refused.ts';
@@ -38,15 +39,40 @@ export function rpIdOf({ passkeys }: PasskeySettings, issuer: string): string | 
   return protocol === 'https:' || isLoopback(hostname) ? hostname : undefined;
 }
 
-/** @throws {ConfigurationRefused} sign-ins need passkeys, and this server has none */
-export function refuseUnreachablePolicy({ settings, sourceOf }: Configuration, issuer: string): void {
-  const policies = settings.console
+/** Which sign-ins this server accepts. */
+export type SignInPolicy = Settings['signInPolicy'];
+
+/** What a client or a group can need besides. */
+export type FurtherPolicy = (typeof SIGN_IN_POLICIES)[number];
+
+/** Each policy is stricter than the one before. */
+const FROM_WEAKEST: readonly SignInPolicy[] = ['password', ...SIGN_IN_POLICIES];
+
+export function strictestOf(...policies: readonly SignInPolicy[]): SignInPolicy {
+  return FROM_WEAKEST.findLast((one) => policies.includes(one)) ?? 'password';
+}
+
+/** Why no sign-in can meet a policy: it needs passkeys, and this server has none. @returns `undefined` if some can */
+export function unreachablePolicy(
+  policy: SignInPolicy | undefined,
+  { settings }: Pick<Configuration, 'settings'>,
+  issuer: string,
+): string | undefined {
+  if (policy !== 'phishing_resistant' || rpIdOf(settings, issuer) !== undefined) return undefined;
+  const advice = settings.passkeys
+    ? `browsers offer no passkeys at the issuer ${issuer}. Use an https issuer with a host name, or another policy`
+    : `${flagOf('passkeys')} is off. Turn it on, or use another policy`;
+  return `phishing_resistant needs passkeys, but ${advice}`;
+}
+
+/** @throws {ConfigurationRefused} no sign-in can meet the policy of the server, or of its console */
+export function refuseUnreachablePolicy(configuration: Configuration, issuer: string): void {
+  const { settings, sourceOf } = configuration;
+  const options = settings.console
     ? (['signInPolicy', 'consoleSignInPolicy'] as const)
     : (['signInPolicy'] as const);
-  const policy = policies.find((name) => settings[name] === 'phishing_resistant');
-  if (policy === undefined || rpIdOf(settings, issuer) !== undefined) return;
-  const advice = settings.passkeys
-    ? `browsers offer no passkeys at the issuer ${issuer}. Use an https issuer with a host name, or another policy.`
-    : `${flagOf('passkeys')} is off. Turn it on, or use another policy.`;
-  throw new ConfigurationRefused(`${sourceOf(policy)}: phishing_resistant needs passkeys, but ${advice}`);
+  for (const option of options) {
+    const problem = unreachablePolicy(settings[option], configuration, issuer);
+    if (problem !== undefined) throw new ConfigurationRefused(`${sourceOf(option)}: ${problem}.`);
+  }
 }

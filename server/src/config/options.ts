@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import { extname } from 'node:path';
-import { type ApplicationClaim, type ClaimsByScope, isIssuer } from '@grantd/core';
+import { type ApplicationClaim, type ClaimsByScope, isIssuer, SIGN_IN_POLICIES } from '@grantd/core';
 import {
   block,
   isHttpsOrigin,
@@ -288,8 +288,8 @@ export const OPTIONS = {
   ),
   signInPolicy: option(
     'Server',
-    oneOf('second_factor_if_enrolled', 'second_factor', 'phishing_resistant', 'password'),
-    'What a sign-in needs: a second factor if the user has added one, a second factor from everyone, a passkey, or only the password (docs/passkeys.md).',
+    oneOf(...SIGN_IN_POLICIES, 'password'),
+    'What a sign-in needs: a second factor if the user has added one, a second factor from everyone, a passkey, or only the password. Clients and groups can need more (docs/passkeys.md).',
     'second_factor_if_enrolled',
   ),
   sessionLifetime: option(

@@ -1,4 +1,5 @@
-import type { ClientRecord, MayUseClient } from '@grantd/core';
+import { type ClientRecord, type MayUseClient, SIGN_IN_POLICIES } from '@grantd/core';
+import type { FurtherPolicy } from '../config/acr.ts';
 import { nameAsKept, nameKey, type People } from './people.ts';
 import type { ProgramTables, TableRow } from './tables.ts';
 
@@ -7,12 +8,17 @@ export interface Group {
   /** Fixed, because APIs and clients know the group by it. */
   readonly name: string;
   readonly description: string;
+  /** What a sign-in of a member needs; `undefined` for no more than others. */
+  readonly signInPolicy: FurtherPolicy | undefined;
   readonly createdAtMs: number;
   /** Number of members. */
   readonly members: number;
 }
 
-export type NewGroup = Pick<Group, 'name' | 'description'>;
+export type NewGroup = Pick<Group, 'name' | 'description'> & Partial<Pick<Group, 'signInPolicy'>>;
+
+/** What an operator can change. */
+export type GroupFacts = Pick<Group, 'description' | 'signInPolicy'>;
 
 /** A user in a group. */
 export interface Membership {
@@ -29,10 +35,12 @@ export interface Groups {
   /** Sorted by name. */
   list(): Promise<readonly Group[]>;
   /**
-   * @param before the description that is replaced, for a compare-and-set
-   * @returns `false` if the group does not exist, or has another description than `before`
+   * Compare-and-set.
+   * @returns `false` if the group does not exist, or is no longer as `before`
    */
-  describe(name: string, description: string, before?: string): Promise<boolean>;
+  change(name: string, facts: GroupFacts, before: GroupFacts): Promise<boolean>;
+  /** The policies of a user’s groups. */
+  policiesOf(subject: string): Promise<readonly FurtherPolicy[]>;
   /** Deletes the group with its memberships. @returns `false` if the group does not exist */
   remove(name: string): Promise<boolean>;
   /** @returns `false` if nothing changed: the user is a member, or the user or the group does not exist */
@@ -49,7 +57,7 @@ export interface Groups {
   halfEnded(beforeMs: number, limit: number): Promise<readonly Membership[]>;
 }
 
-const COLUMNS = `name, description, created_at_ms, (
+const COLUMNS = `name, description, sign_in_policy, created_at_ms, (
       SELECT count(*) FROM grantd.group_members AS m
       WHERE m.issuer = groups.issuer AND m.group_name = groups.name AND m.ended_at_ms IS NULL) AS members`;
 
@@ -57,13 +65,19 @@ const ONE_MEMBERSHIP = 'issuer = $1 AND subject = $2 AND group_name = $3';
 
 const GROUPS_SQL = {
   add: `
-    INSERT INTO grantd.groups (issuer, name, name_key, description, created_at_ms) VALUES ($1, $2, $3, $4, $5)
+    INSERT INTO grantd.groups (issuer, name, name_key, description, sign_in_policy, created_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT DO NOTHING RETURNING name`,
   byName: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 AND name_key = $2`,
   list: `SELECT ${COLUMNS} FROM grantd.groups WHERE issuer = $1 ORDER BY name`,
-  describe: `
-    UPDATE grantd.groups SET description = $3
-    WHERE issuer = $1 AND name = $2 AND (CAST($4 AS text) IS NULL OR description = $4) RETURNING name`,
+  change: `
+    UPDATE grantd.groups SET description = $3, sign_in_policy = $4
+    WHERE issuer = $1 AND name = $2
+      AND description = $5 AND coalesce(sign_in_policy, '') = coalesce(CAST($6 AS text), '') RETURNING name`,
+  policiesOf: `
+    SELECT g.sign_in_policy FROM grantd.group_members AS m
+    JOIN grantd.groups AS g ON g.issuer = m.issuer AND g.name = m.group_name
+    WHERE m.issuer = $1 AND m.subject = $2 AND m.ended_at_ms IS NULL AND g.sign_in_policy IS NOT NULL`,
   remove: 'DELETE FROM grantd.groups WHERE issuer = $1 AND name = $2 RETURNING name',
 
   // Of a user whose membership is just being ended, it ends the end.
@@ -101,14 +115,21 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
   };
 
   return {
-    add: ({ name, description }, nowMs) =>
-      change(GROUPS_SQL.add, nameAsKept(name), nameKey(name), description, nowMs),
+    add: ({ name, description, signInPolicy = null }, nowMs) =>
+      change(GROUPS_SQL.add, nameAsKept(name), nameKey(name), description, signInPolicy, nowMs),
     async byName(name) {
       const [row] = await tables.read(GROUPS_SQL.byName, issuer, nameKey(name));
       return row && groupOf(row);
     },
     list: async () => (await tables.read(GROUPS_SQL.list, issuer)).map(groupOf),
-    describe: (name, description, before) => change(GROUPS_SQL.describe, name, description, before ?? null),
+    change: (name, ...versions) => {
+      const values = versions.flatMap(({ description, signInPolicy = null }) => [description, signInPolicy]);
+      return change(GROUPS_SQL.change, name, ...values);
+    },
+    policiesOf: async (subject) =>
+      (await tables.read(GROUPS_SQL.policiesOf, issuer, subject))
+        .map(policyIn)
+        .filter((one) => one !== undefined),
     remove: (name) => change(GROUPS_SQL.remove, name),
     addMember: ({ subject, group }, nowMs) => change(GROUPS_SQL.addMember, subject, group, nowMs),
     async beginEnd({ subject, group }, nowMs, remaining) {
@@ -134,9 +155,14 @@ function groupOf(row: TableRow): Group {
   return {
     name: String(row.name),
     description: String(row.description),
+    signInPolicy: policyIn(row),
     createdAtMs: Number(row.created_at_ms),
     members: Number(row.members),
   };
+}
+
+function policyIn({ sign_in_policy: stored }: TableRow): FurtherPolicy | undefined {
+  return SIGN_IN_POLICIES.find((one) => one === stored);
 }
 
 /** Whether members of these groups may use a client. */

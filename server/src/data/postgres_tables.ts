@@ -317,5 +317,7 @@ export const PROGRAM_TABLES: PostgresTables = {
     );
     CREATE INDEX used_challenges_by_expiry ON grantd.used_challenges (issuer, expires_at_ms);
     `,
+    // What a sign-in of a member needs. An earlier program would not ask for it.
+    'ALTER TABLE grantd.groups ADD COLUMN sign_in_policy text COLLATE "C"',
   ],
 };

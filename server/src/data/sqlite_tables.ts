@@ -334,6 +334,8 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX used_challenges_by_expiry ON used_challenges (issuer, expires_at_ms);
   `,
+  // What a sign-in of a member needs. An earlier program would not ask for it.
+  'ALTER TABLE groups ADD COLUMN sign_in_policy TEXT',
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */

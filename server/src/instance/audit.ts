@@ -126,8 +126,8 @@ export function audited(
         const isDone = await groups.add(group, nowMs);
         return recorded(isDone, isDone, 'group_added', group.name);
       },
-      async describe(name, ...texts) {
-        const isDone = await groups.describe(name, ...texts);
+      async change(name, ...versions) {
+        const isDone = await groups.change(name, ...versions);
         return recorded(isDone, isDone, 'group_changed', name);
       },
       async remove(name) {

@@ -29,6 +29,7 @@ import {
   MAX_ATTEMPTS,
   type OperationParts,
   OperationRefused,
+  requireReachable,
 } from './operation.ts';
 
 /** Client metadata by member name, as given. */
@@ -128,6 +129,7 @@ export async function addClient(
   wanted: WantedSecret,
 ): Promise<StoredClient> {
   const { id, metadata = {} } = registration;
+  requireReachable(parts, metadata.sign_in_policy);
   await requireKnownGroups(parts, metadata.allowed_groups);
   await requireKnownApis(parts, metadata.apis);
   const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
@@ -233,7 +235,8 @@ async function changed(
   };
   requireFetchable(change.members, parts.configuration);
   const updated = await clientFrom(await parts.server(), identity, members, client);
-  const { apis = [], allowed_groups: groups = [] } = updated.metadata ?? {};
+  const { apis = [], allowed_groups: groups = [], sign_in_policy: policy } = updated.metadata ?? {};
+  if (policy !== client.metadata?.sign_in_policy) requireReachable(parts, policy);
   await requireKnownGroups(
     parts,
     groups.filter((name) => !client.metadata?.allowed_groups?.includes(name)),

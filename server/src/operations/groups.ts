@@ -1,9 +1,17 @@
+import type { FurtherPolicy } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import type { Group } from '../data/groups.ts';
+import type { Group, NewGroup } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
 import { AccessEnding } from '../people/groups.ts';
-import { InvalidInput, type OperationParts, OperationRefused } from './operation.ts';
+import {
+  changedByOthers,
+  InvalidInput,
+  MAX_ATTEMPTS,
+  type OperationParts,
+  OperationRefused,
+  requireReachable,
+} from './operation.ts';
 
 /** @throws {InvalidInput} the text cannot name a group */
 export function requireGroupName(name: string): void {
@@ -20,11 +28,16 @@ export function requireDescription(description: string): void {
   throw new InvalidInput('description', `expected visible characters, at most ${MAX_DESCRIPTION}`);
 }
 
-/** @throws {OperationRefused} the name is taken */
-export async function addGroup(parts: OperationParts, name: string, description: string): Promise<Group> {
+/**
+ * @throws {InvalidInput} a value is invalid
+ * @throws {OperationRefused} the name is taken
+ */
+export async function addGroup(parts: OperationParts, group: NewGroup): Promise<Group> {
+  const { name, description, signInPolicy } = group;
   requireGroupName(name);
   requireDescription(description);
-  if (!(await parts.groups.add({ name, description }, Date.now())))
+  requireReachable(parts, signInPolicy);
+  if (!(await parts.groups.add(group, Date.now())))
     throw new OperationRefused(
       'conflict',
       `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters`,
@@ -33,26 +46,38 @@ export async function addGroup(parts: OperationParts, name: string, description:
   return requireGroup(parts, name);
 }
 
+/** Changes to a group. `null` as the policy removes it. */
+export interface GroupChange {
+  readonly description?: string | undefined;
+  readonly signInPolicy?: FurtherPolicy | null | undefined;
+}
+
 /**
- * Changes the description of a group.
+ * Changes the description and policy of a group.
  * @param requireVersion throws if the change is meant for another version
- * @throws {OperationRefused} the group does not exist
+ * @throws {InvalidInput} a value is invalid
+ * @throws {OperationRefused} the group does not exist, or concurrent changes won every attempt
  */
-export async function describeGroup(
+export async function changeGroup(
   parts: OperationParts,
   name: string,
-  description: string,
+  change: GroupChange,
   requireVersion?: (group: Group) => void,
 ): Promise<Group> {
-  requireDescription(description);
-  const group = await requireGroup(parts, name);
-  requireVersion?.(group);
-  if (!(await parts.groups.describe(group.name, description, requireVersion && group.description))) {
-    if (requireVersion !== undefined && (await parts.groups.byName(group.name)) !== undefined)
-      throw new OperationRefused('changed', `another command has just changed the group ${group.name}`);
-    throw removedMeanwhile(group.name);
+  const { description, signInPolicy } = change;
+  if (description !== undefined) requireDescription(description);
+  requireReachable(parts, signInPolicy ?? undefined);
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    const group = await requireGroup(parts, name);
+    requireVersion?.(group);
+    const changed = {
+      ...group,
+      description: description ?? group.description,
+      signInPolicy: signInPolicy === undefined ? group.signInPolicy : (signInPolicy ?? undefined),
+    };
+    if (await parts.groups.change(group.name, changed, group)) return changed;
   }
-  return { ...group, description };
+  throw changedByOthers(`the group ${name}`);
 }
 
 /** @throws {OperationRefused} a client is for the group, or the group does not exist */

@@ -1,5 +1,6 @@
 // What operations need, and how they refuse. The command line and the admin API call the same operations.
 import type { AuthorizationServer } from '@grantd/core';
+import { type SignInPolicy, unreachablePolicy } from '../config/acr.ts';
 import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -55,4 +56,13 @@ export const MAX_ATTEMPTS = 5;
 /** Others changed the thing between each read and write. */
 export function changedByOthers(name: string, outcome = 'Nothing was updated'): OperationRefused {
   return new OperationRefused('changed', `other commands keep changing ${name}. ${outcome}`, 'try again.');
+}
+
+/** @throws {InvalidInput} no sign-in at this server can meet the policy */
+export function requireReachable(
+  { configuration, issuer }: Pick<OperationParts, 'configuration' | 'issuer'>,
+  policy: SignInPolicy | undefined,
+): void {
+  const problem = unreachablePolicy(policy, configuration, issuer);
+  if (problem !== undefined) throw new InvalidInput('sign_in_policy', problem);
 }

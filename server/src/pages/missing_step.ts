@@ -1,5 +1,5 @@
 import type { AuthorizationRequest } from '@grantd/core';
-import { MULTI_FACTOR, PHISHING_RESISTANT } from '../config/acr.ts';
+import { MULTI_FACTOR, PHISHING_RESISTANT, strictestOf } from '../config/acr.ts';
 import type { Person } from '../data/people.ts';
 import {
   type AcrRequest,
@@ -8,7 +8,6 @@ import {
   missingStep,
   NO_ACR,
   reachableLevel,
-  stricterPolicy,
 } from '../people/acr.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import type { PendingAccount } from './browser_state.ts';
@@ -30,11 +29,12 @@ type Purpose =
   | { readonly pending: Pick<PendingAccount, 'page'> };
 
 /**
- * What a sign-in lacks, by the policy of this server and its purpose; `undefined` if it lacks nothing.
+ * What a sign-in lacks, by its purpose and the strictest policy of this server, the client or console, and the user’s
+ * groups; `undefined` if it lacks nothing. Reads the groups each time, so that a new policy holds for existing sessions.
  * @param amr what the user has done so far
  */
 export async function missingOf(
-  { signInPolicy, consoleSignInPolicy, factors, passkeys }: PageParts,
+  { signInPolicy, consoleSignInPolicy, groups, factors, passkeys }: PageParts,
   { subject }: Person,
   amr: readonly string[],
   purpose: Purpose,
@@ -42,14 +42,15 @@ export async function missingOf(
   const level = levelOf(amr);
   if (level === PHISHING_RESISTANT) return undefined;
   const hasPasskeys = passkeys !== undefined;
-  const reachable = reachableLevel(await factors.of(subject), hasPasskeys);
+  const [has, ofGroups] = await Promise.all([factors.of(subject), groups.policiesOf(subject)]);
+  const reachable = reachableLevel(has, hasPasskeys);
   const highest = hasPasskeys ? PHISHING_RESISTANT : MULTI_FACTOR;
-  const reach = { level, reachable, highest };
-  if ('authorization' in purpose)
-    return missingStep(signInPolicy, acrRequestOf(purpose.authorization), reach);
-  const isConsole = purpose.pending.page === 'console';
-  const policy = isConsole ? stricterPolicy(signInPolicy, consoleSignInPolicy) : signInPolicy;
-  return missingStep(policy, NO_ACR, reach);
+  const [ofPurpose, request] =
+    'authorization' in purpose
+      ? [purpose.authorization.client.metadata?.sign_in_policy, acrRequestOf(purpose.authorization)]
+      : [purpose.pending.page === 'console' ? consoleSignInPolicy : undefined, NO_ACR];
+  const policy = strictestOf(signInPolicy, ofPurpose ?? 'password', ...ofGroups);
+  return missingStep(policy, request, { level, reachable, highest });
 }
 
 /** Classes are wishes, unless the claim `acr` is essential (OpenID Connect Core §5.5.1.1). */

@@ -12,15 +12,16 @@ import { addressUnit, plainAddress, toHttpRequest } from '@grantd/core/node';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { SignInPolicy } from '../config/acr.ts';
 import type { DetailsType } from '../config/details_types.ts';
 import { networkCheck } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
 import type { Factors } from '../data/factors.ts';
+import type { Groups } from '../data/groups.ts';
 import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
 import type { RequestLog } from '../log/log.ts';
-import type { SignInPolicy } from '../people/acr.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
 import type { Passkeys } from '../people/passkeys.ts';
@@ -85,9 +86,11 @@ export interface PageParts {
   readonly passkeys: Passkeys | undefined;
   readonly secondFactors: SecondFactors;
   readonly halfSignIns: HalfSignIns;
+  /** The policy of the server. Clients and groups can need more. */
   readonly signInPolicy: SignInPolicy;
   /** Applies to the console together with `signInPolicy`. */
   readonly consoleSignInPolicy: SignInPolicy;
+  readonly groups: Pick<Groups, 'policiesOf'>;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;

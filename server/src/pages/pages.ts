@@ -183,6 +183,7 @@ export function openPages(
     halfSignIns: new HalfSignIns(cookies, secret, clock),
     signInPolicy: settings.signInPolicy,
     consoleSignInPolicy: settings.consoleSignInPolicy,
+    groups: instance.groups,
     clientAddress: clientAddress(settings.trustedProxies ?? []),
     ownPeople,
     selfService: new SelfService({

@@ -1,5 +1,11 @@
-import { ACRS, type Level, MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT } from '../config/acr.ts';
-import type { Settings } from '../config/options.ts';
+import {
+  ACRS,
+  type Level,
+  MULTI_FACTOR,
+  PASSWORD,
+  PHISHING_RESISTANT,
+  type SignInPolicy,
+} from '../config/acr.ts';
 import type { FactorsOfPerson } from '../data/factors.ts';
 
 function levelOfAcr(acr: string): Level | undefined {
@@ -53,9 +59,6 @@ export function acrOf(amr: readonly string[], requested: readonly string[] = [])
   return met ?? ACRS.findLast((one) => one.level <= level)?.acr;
 }
 
-/** Which sign-ins this server accepts. */
-export type SignInPolicy = Settings['signInPolicy'];
-
 /** What a request wants of a sign-in. */
 export interface AcrRequest {
   /** Classes of which one is required, unless the list is empty. */
@@ -70,19 +73,6 @@ export const NO_ACR: AcrRequest = { required: [], desired: [] };
 function lowestOf(acrs: readonly string[]): Level {
   const levels = acrs.map(levelOfAcr).filter((level) => level !== undefined);
   return levels.length === 0 ? PASSWORD : (Math.min(...levels) as Level);
-}
-
-/** Weakest first. */
-const POLICIES: readonly SignInPolicy[] = [
-  'password',
-  'second_factor_if_enrolled',
-  'second_factor',
-  'phishing_resistant',
-];
-
-/** The policy that accepts only what both accept. */
-export function stricterPolicy(one: SignInPolicy, other: SignInPolicy): SignInPolicy {
-  return POLICIES.indexOf(one) < POLICIES.indexOf(other) ? other : one;
 }
 
 function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {

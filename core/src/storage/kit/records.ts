@@ -94,6 +94,7 @@ const METADATA: Required<ClientMetadata> = {
   backchannel_logout_uri: 'https://client.example/logout',
   backchannel_logout_session_required: true,
   allowed_groups: ['z', 'a'],
+  sign_in_policy: 'second_factor',
   api_scopes: ['z', 'a'],
   apis: ['https://z.example', 'https://a.example'],
   set_by_operator: ['scope', 'client_name#de'],
