@@ -5,12 +5,13 @@ import { ServerSecret } from '@grantd/core';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { newCertificate } from '../../core/test/harness/certificates.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
+import type { Passkey } from '../src/data/factors.ts';
 import { NO_PASSWORD } from '../src/data/people.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { MailDeliverer } from '../src/mail/deliverer.ts';
 import { renderMail } from '../src/mail/message.ts';
 import { MailFailure, openSmtp, type Smtp, transportOptions } from '../src/mail/smtp.ts';
-import { LinkBook, MailQueue } from '../src/people/mailing.ts';
+import { type FactorChange, LinkBook, MailQueue } from '../src/people/mailing.ts';
 import { LANGUAGES, textsIn } from '../src/texts/texts.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -98,6 +99,121 @@ for (const database of DATABASES) {
       assert.deepEqual(
         processes.flatMap(({ faults }) => faults),
         [],
+      );
+    });
+
+    test('a notice is queued with its change, once however many try, and never without the change', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const claims = { email: 'bob@example.com', email_verified: true };
+      const bob = await one.people.add({ name: 'bob', passwordHash: 'hash', claims });
+      assert.ok(bob);
+      const { subject } = bob;
+      const { queue, deliverer } = process(one, undefined, () => 1000);
+      const noticeOf = (change: FactorChange) =>
+        queue.notice(bob, {
+          template: 'factor_changed',
+          language: 'en',
+          parameters: { change, name: 'Key' },
+        });
+      const passkey: Passkey = {
+        ...{
+          id: 'k1',
+          subject,
+          publicKey: 'key',
+          counter: 0,
+          transports: [],
+          isBackedUp: false,
+          name: 'Key',
+        },
+        ...{ createdAtMs: 1000, lastUsedAtMs: undefined },
+      };
+      const identity = { provider: 'p', upstreamIssuer: 'https://p.example', upstreamSub: 's', label: 'bob' };
+      const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>
+        (await upstreamIdentities.ofSubject(subject))[0]?.id ?? 'none';
+      const password = await queue.notice(bob, {
+        ...{ template: 'password_changed', language: 'de', parameters: {} },
+      });
+
+      const changes: readonly [subject: RegExp, text: RegExp, (of: OpenDatabase) => Promise<unknown>][] = [
+        [
+          /^How you sign in to Example has changed$/,
+          /The passkey “Key” was added\./,
+          async ({ factors }) => factors.addPasskey(passkey, await noticeOf('passkey_added')),
+        ],
+        [
+          /sign in/,
+          /An authenticator app was added\./,
+          async ({ factors }) =>
+            factors.addTotp(
+              subject,
+              { sealed: String(Math.random()), createdAtMs: 1 },
+              1,
+              await noticeOf('totp_added'),
+            ),
+        ],
+        [
+          /sign in/,
+          /The passkey “Key” was removed\./,
+          async ({ factors }) => factors.removePasskey(subject, 'k1', await noticeOf('passkey_removed')),
+        ],
+        [
+          /sign in/,
+          /The authenticator app was removed\./,
+          async ({ factors }) => factors.removeTotp(subject, await noticeOf('totp_removed')),
+        ],
+        [
+          /sign in/,
+          /sign-in through Key was added/,
+          async ({ upstreamIdentities }) =>
+            upstreamIdentities.link(identity, subject, 1, await noticeOf('provider_linked')),
+        ],
+        [
+          /sign in/,
+          /sign-in through Key was removed/,
+          async (of) =>
+            of.upstreamIdentities.unlink(
+              await linkOf(of),
+              subject,
+              false,
+              await noticeOf('provider_unlinked'),
+            ),
+        ],
+        [
+          /^Ihr Passwort für Example wurde geändert$/,
+          /Passwort/,
+          async ({ people }) => people.setPasswordHash(subject, `hash ${Math.random()}`, 'hash', password),
+        ],
+      ];
+      for (const [title, text, change] of changes) {
+        await Promise.all([one, other, one, other].map(change));
+        const queued = await queue.mails.list(false, 10);
+        assert.equal(queued.length, 1, String(text));
+        await deliverer.settled();
+        const [mail] = await queue.mails.mailbox(1);
+        const shown = mail && (await queue.open(mail));
+        assert.match(String(shown?.subject), title);
+        assert.match(String(shown?.text), text);
+        assert.equal(shown?.to, 'bob@example.com');
+        await queue.mails.remove(mail?.id ?? '');
+      }
+
+      // Codes and resets need a factor.
+      const codes = async (of: OpenDatabase, ...digests: string[]) =>
+        of.factors.setRecoveryCodes(subject, digests, 1, await noticeOf('recovery_codes_made'));
+      const reset = async (of: OpenDatabase) => of.factors.reset(subject, await noticeOf('factors_reset'));
+      assert.deepEqual([await codes(one, 'a'), await reset(one)], [false, false]);
+      assert.deepEqual(await queue.mails.list(false, 10), []);
+      await one.factors.addPasskey(passkey);
+      assert.deepEqual([await codes(one, 'a'), await reset(one)], [true, true]);
+      assert.equal((await queue.mails.list(false, 10)).length, 2);
+      assert.equal(
+        await queue.notice(
+          { ...bob, claims: { email: 'bob@example.com' } },
+          { template: 'password_changed', language: 'en', parameters: {} },
+        ),
+        undefined,
+        'the address is not verified',
       );
     });
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { Secret, TOTP } from 'otpauth';
+import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
@@ -93,6 +95,51 @@ for (const database of ANY_DATABASE) {
     }
 
     const asShown = ({ html }: Page) => html.replaceAll(/name="form_token" value="[^"]*"/g, '');
+
+    test('each change of how a user signs in is told by email, in the language of the page or the user', async () => {
+      const { who, email, browser } = await person('fred');
+      await signedIn(browser, who);
+      const press = async (page: Page, fields: Readonly<Record<string, string>>, query = '') =>
+        browser.post(`${server.url}/account/factors${query}`, { ...hiddenFields(page), ...fields });
+      const security = () => browser.get(`${server.url}/account/security`);
+      const offer = await press(await security(), { act: 'offer_totp' });
+      const [, shown = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.html);
+      const totp = new TOTP({ secret: Secret.fromBase32(shown.replaceAll(' ', '')) });
+      await press(offer, { act: 'confirm_totp', code: totp.generate() });
+      assert.match((await mailTo(email)).text, /An authenticator app was added\./);
+      await press(await security(), { act: 'recovery_codes' });
+      assert.match((await mailTo(email, 2)).text, /New recovery codes were made\./);
+      await press(await security(), { act: 'remove_totp' });
+      assert.match((await mailTo(email, 3)).text, /The authenticator app was removed\./);
+      await press(await security(), { act: 'remove_totp' });
+      const form = passkeyFormOf(await security());
+      const passkey = new Authenticator(server.url).create(form.options);
+      await browser.post(form.action, { ...form.fields, passkey, passkey_name: 'Phone' });
+      assert.match((await mailTo(email, 4)).text, /The passkey “Phone” was added\./);
+      const { html } = await security();
+      const [, id = ''] = /name="remove_passkey" value="([^"]*)"/.exec(html) ?? assert.fail(html);
+      await press(await security(), { remove_passkey: id });
+      assert.match((await mailTo(email, 5)).text, /The passkey “Phone” was removed\./);
+
+      // The operator's commands, in the language of the user.
+      const other = await person('frida');
+      const sends = { GRANTD_SMTP_URL: 'smtp://127.0.0.1:25', GRANTD_MAIL_FROM: 'login@id.example' };
+      const runs = (args: readonly string[], input = '', environment: Record<string, string> = sends) =>
+        grantdPrints(server.folder, args, input, environment);
+      await runs(['user', 'update', 'frida', '--claim', 'locale=de-AT']);
+      await runs(['user', 'reset-factors', 'frida']);
+      await runs(['user', 'set-password', 'frida', '--password-stdin'], NEW_PASSWORD, {});
+      await queueIsEmpty();
+      assert.ok(!(await mailbox()).some(({ to }) => to === other.email), 'no factor, and no mail server');
+      await withDatabaseOf(server, async ({ factors, people }) => {
+        const { subject = '' } = (await people.byName('frida')) ?? {};
+        await factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+      });
+      await runs(['user', 'reset-factors', 'frida']);
+      assert.match((await mailTo(other.email)).text, /Alle Passkeys, die Authenticator-App .* entfernt\./);
+      await runs(['user', 'set-password', 'frida', '--password-stdin'], NEW_PASSWORD);
+      assert.match((await mailTo(other.email, 2)).subject, /^Ihr Passwort .* wurde geändert$/);
+    });
 
     test('a forgotten password is replaced by a link, which ends all sessions and tokens and works once', async () => {
       const { who, email, browser } = await person('ada');

@@ -351,10 +351,7 @@ export async function setPassword(parts: CommandParts, name: string, passwordHas
 async function resetFactors(parts: CommandParts, name: string): Promise<void> {
   const person = await people.requirePerson(parts, name);
   const { name: kept, subject } = person;
-  const wereThere = await parts.factors.reset(subject);
-  // After the reset, no session can start with the old factors. A thief may have used them.
-  const ended = await people.endSessionsOf(parts, person);
-  await parts.storage.revokeAll({ principal: 'subject', id: subject });
+  const { wereThere, ended } = await people.resetFactors(parts, person);
   const done = wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors';
   printOne(parts, { name: kept, sub: subject, factorsRemoved: wereThere, sessionsEnded: ended }, [
     `${done} of ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens`,

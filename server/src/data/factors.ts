@@ -1,3 +1,4 @@
+import { type Notice, noticeCalls } from './mails.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
 import type { ProgramTables, TableRow } from './tables.ts';
 
@@ -42,7 +43,10 @@ export interface SealedTotp {
 /** Maximum passkeys per user. */
 export const MAX_PASSKEYS = 20;
 
-/** The factors of the users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
+/**
+ * The factors of the users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. A
+ * `notice` is queued in the transaction of the change, if the change takes place.
+ */
 export interface Factors {
   of(subject: string): Promise<FactorsOfPerson>;
 
@@ -52,7 +56,7 @@ export interface Factors {
   passkeysOf(subject: string): Promise<readonly Passkey[]>;
   passkey(id: string): Promise<Passkey | undefined>;
   /** @returns `false` if the user has too many, was removed, or the credential ID is taken */
-  addPasskey(passkey: Passkey): Promise<boolean>;
+  addPasskey(passkey: Passkey, notice?: Notice): Promise<boolean>;
   /**
    * Records a use. Compare-and-set on the counter, which must grow unless the passkey has none (WebAuthn §7.2).
    * @returns `false` if the passkey was removed or the counter did not grow
@@ -62,33 +66,38 @@ export interface Factors {
     use: { readonly counter: number; readonly isBackedUp: boolean; readonly nowMs: number },
   ): Promise<boolean>;
   /** Recovery codes end with the last other factor. @returns `false` if the user has no such passkey */
-  removePasskey(subject: string, id: string): Promise<boolean>;
+  removePasskey(subject: string, id: string, notice?: Notice): Promise<boolean>;
 
   totpOf(subject: string): Promise<StoredTotp | undefined>;
   /**
    * @param step the time step of the code that confirmed it
    * @returns `false` if the user has one or was removed
    */
-  addTotp(subject: string, totp: StoredTotp, step: number): Promise<boolean>;
+  addTotp(subject: string, totp: StoredTotp, step: number, notice?: Notice): Promise<boolean>;
   /**
    * Accepts the code of a time step. Compare-and-set: each step, and all before it, count once (RFC 6238 §5.2).
    * @returns `false` if the step was used or the app was removed
    */
   useTotp(subject: string, totp: StoredTotp, step: number): Promise<boolean>;
   /** Recovery codes end with the last other factor. @returns `false` if the user has none */
-  removeTotp(subject: string): Promise<boolean>;
+  removeTotp(subject: string, notice?: Notice): Promise<boolean>;
   /** The sealed secrets of all users, for the rotation of the server’s secret. */
   sealedTotps(): Promise<readonly SealedTotp[]>;
   /** Replaces sealed secrets, except those that have changed in the meantime. */
   resealTotps(resealed: readonly (SealedTotp & { readonly replacement: string })[]): Promise<void>;
 
   /** Replaces all recovery codes. @returns `false` if the user has no other factor */
-  setRecoveryCodes(subject: string, digests: readonly string[], nowMs: number): Promise<boolean>;
+  setRecoveryCodes(
+    subject: string,
+    digests: readonly string[],
+    nowMs: number,
+    notice?: Notice,
+  ): Promise<boolean>;
   /** Uses up a recovery code. @returns `false` if it does not exist or was used */
   useRecoveryCode(subject: string, digest: string): Promise<boolean>;
 
   /** Deletes all factors of a user. @returns whether there were any */
-  reset(subject: string): Promise<boolean>;
+  reset(subject: string, notice?: Notice): Promise<boolean>;
 
   /** Uses up a challenge. @returns `false` if it was used before */
   useChallenge(digest: string, expiresAtMs: number): Promise<boolean>;
@@ -112,7 +121,7 @@ const SQL = {
   passkeysOf: `
     SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 ORDER BY created_at_ms, id`,
   passkey: `SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND id = $2`,
-  // Blocks concurrent additions and the removal of the user.
+  // Blocks concurrent changes of the factors and the removal of the user.
   holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
   addPasskey: `
     INSERT INTO grantd.passkeys (issuer, ${PASSKEY_COLUMNS})
@@ -155,6 +164,18 @@ const SQL = {
     ON CONFLICT DO NOTHING RETURNING challenge_digest`,
 };
 
+/**
+ * Conditions of notices, with the values of `noticeCalls`. Most are checked before the change, which is safe while
+ * `holdPerson` blocks the others.
+ */
+const IS_PERSON = 'EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3)';
+const MAY_ADD_PASSKEY = `${IS_PERSON}
+  AND NOT EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND id = $10)
+  AND (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $3) < ${MAX_PASSKEYS}`;
+const HAS_PASSKEY = 'EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $3';
+const HAS_TOTP = 'EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $3';
+const HAS_CODE = 'EXISTS (SELECT 1 FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $3';
+
 export function factorsTable(tables: ProgramTables, issuer: string): Factors {
   const isOne = (rows: readonly TableRow[] | undefined): boolean => rows?.length === 1;
   return {
@@ -172,46 +193,53 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [row] = await tables.read(SQL.passkey, issuer, id);
       return row && passkeyOf(row);
     },
-    async addPasskey({ id, subject, publicKey, counter, transports, isBackedUp, name, createdAtMs }) {
+    async addPasskey(passkey, notice) {
+      const { id, subject, publicKey, counter, transports, isBackedUp, name, createdAtMs } = passkey;
       const values = [publicKey, counter, transports.join(' '), isBackedUp ? 1 : 0, name, createdAtMs];
-      const [, added] = await tables.write(
+      const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...noticeCalls(issuer, notice, MAY_ADD_PASSKEY, id),
         [SQL.addPasskey, issuer, subject, id, ...values],
       );
-      return isOne(added);
+      return isOne(additions.at(-1));
     },
     async usePasskey(id, { counter, isBackedUp, nowMs }) {
       const [used] = await tables.write([SQL.usePasskey, issuer, id, counter, isBackedUp ? 1 : 0, nowMs]);
       return isOne(used);
     },
-    async removePasskey(subject, id) {
-      const [removed] = await tables.write(
+    async removePasskey(subject, id, notice) {
+      const removals = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        ...noticeCalls(issuer, notice, `${HAS_PASSKEY} AND id = $10)`, id),
         [SQL.removePasskey, issuer, subject, id],
         [SQL.removeLoneCodes, issuer, subject],
       );
-      return isOne(removed);
+      return isOne(removals.at(-2));
     },
     async totpOf(subject) {
       const [row] = await tables.read(SQL.totpOf, issuer, subject);
       return row && { sealed: String(row.sealed), createdAtMs: Number(row.created_at_ms) };
     },
-    async addTotp(subject, { sealed, createdAtMs }, step) {
-      const [, added] = await tables.write(
+    async addTotp(subject, { sealed, createdAtMs }, step, notice) {
+      const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...noticeCalls(issuer, notice, `${IS_PERSON} AND NOT ${HAS_TOTP})`),
         [SQL.addTotp, issuer, subject, sealed, step, createdAtMs],
       );
-      return isOne(added);
+      return isOne(additions.at(-1));
     },
     async useTotp(subject, { createdAtMs }, step) {
       const [used] = await tables.write([SQL.useTotp, issuer, subject, createdAtMs, step]);
       return isOne(used);
     },
-    async removeTotp(subject) {
-      const [removed] = await tables.write(
+    async removeTotp(subject, notice) {
+      const removals = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        ...noticeCalls(issuer, notice, `${HAS_TOTP})`),
         [SQL.removeTotp, issuer, subject],
         [SQL.removeLoneCodes, issuer, subject],
       );
-      return isOne(removed);
+      return isOne(removals.at(-2));
     },
     async sealedTotps() {
       const rows = await tables.read(SQL.sealedTotps, issuer);
@@ -225,11 +253,12 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
         ),
       );
     },
-    async setRecoveryCodes(subject, digests, nowMs) {
+    async setRecoveryCodes(subject, digests, nowMs, notice) {
       const [, , first] = await tables.write(
         [SQL.holdPerson, issuer, subject],
         [SQL.removeCodes, issuer, subject],
         ...digests.map((digest) => [SQL.addCode, issuer, subject, digest, nowMs] as const),
+        ...noticeCalls(issuer, notice, `${HAS_CODE} AND code_digest = $10)`, digests[0] ?? ''),
       );
       return isOne(first);
     },
@@ -237,13 +266,15 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [used] = await tables.write([SQL.useCode, issuer, subject, digest]);
       return isOne(used);
     },
-    async reset(subject) {
-      const [passkeys = [], totps = []] = await tables.write(
+    async reset(subject, notice) {
+      const removals = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        ...noticeCalls(issuer, notice, `(${HAS_PASSKEY}) OR ${HAS_TOTP}))`),
         [SQL.removePasskeys, issuer, subject],
         [SQL.removeTotp, issuer, subject],
         [SQL.removeCodes, issuer, subject],
       );
-      return passkeys.length + totps.length > 0;
+      return removals.slice(-3, -1).some((rows) => rows.length > 0);
     },
     async useChallenge(digest, expiresAtMs) {
       const [used] = await tables.write([SQL.useChallenge, issuer, digest, expiresAtMs]);

@@ -1,4 +1,4 @@
-import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
+import { newIdentifier, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
 /** An email to send, or the request for one, as stored. Links are made when it is sent, so it contains none. */
 export interface StoredMail {
@@ -20,6 +20,12 @@ export interface StoredMail {
 }
 
 export type NewMail = Pick<StoredMail, 'recipient' | 'template' | 'language' | 'sealed' | 'subject'>;
+
+/** An email that tells a user about a change of their account, for the transaction of the change. */
+export interface Notice extends NewMail {
+  readonly subject: string;
+  readonly queuedAtMs: number;
+}
 
 /** The queue of emails. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface Mails {
@@ -83,6 +89,28 @@ const MAILS_SQL = {
     UPDATE grantd.mails SET failed_at_ms = NULL, attempts = 0, due_at_ms = $3
     WHERE issuer = $1 AND id = $2 AND failed_at_ms IS NOT NULL RETURNING id`,
 };
+
+/**
+ * Queues a notice in the transaction of the change that it is about.
+ * @param condition SQL that tells whether the change takes place. `$1` is the issuer, `$3` the user, and `$10` and later
+ * ones are the further values.
+ * @returns no statement if there is no notice
+ */
+export function noticeCalls(
+  issuer: string,
+  notice: Notice | undefined,
+  condition: string,
+  ...values: readonly (string | number)[]
+): readonly TableCall[] {
+  if (notice === undefined) return [];
+  const { recipient, template, language, sealed, subject, queuedAtMs } = notice;
+  const sql = `
+    INSERT INTO grantd.mails
+      (issuer, id, subject, recipient, template, language, sealed, created_at_ms, due_at_ms, attempts, expires_at_ms)
+    SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS bigint), CAST($8 AS bigint), 0, CAST($9 AS bigint) WHERE ${condition}`;
+  const mail = [newIdentifier(), subject, recipient, template, language, sealed, queuedAtMs];
+  return [[sql, issuer, ...mail, queuedAtMs + KEPT_FOR_MS, ...values]];
+}
 
 export function mailsTable(tables: ProgramTables, issuer: string): Mails {
   return {

@@ -1,5 +1,6 @@
 import { type ApplicationClaims, type Claims, type GetUserClaims, unreadableName } from '@grantd/core';
 import type { StoredClaims } from '../config/options.ts';
+import { type Notice, noticeCalls } from './mails.ts';
 import { newIdentifier, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
 /**
@@ -74,9 +75,10 @@ export interface People {
   /**
    * Sets the password of a user, who is a local user from then on.
    * @param from the hash that is replaced, for a compare-and-set
+   * @param notice queued in the same transaction, if the hash changes
    * @returns `false` if the user does not exist, or has another hash than `from`
    */
-  setPasswordHash(subject: string, passwordHash: string, from?: string): Promise<boolean>;
+  setPasswordHash(subject: string, passwordHash: string, from?: string, notice?: Notice): Promise<boolean>;
   /**
    * Replaces the hash of a password by another hash of the same password. Compare-and-set on the hash.
    * @returns `false` if the password has changed or the user was removed
@@ -436,9 +438,15 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     byVerifiedEmail: async (address, limit) =>
       (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
     list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
-    async setPasswordHash(subject, passwordHash, from) {
+    async setPasswordHash(subject, passwordHash, from, notice) {
       const values = [subject, passwordHash, from ?? null];
-      const [changed] = await tables.write([PEOPLE_SQL.setPassword, issuer, ...values]);
+      // A hash is salted, so it is new.
+      const isChanged =
+        'EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash = $10)';
+      const [changed] = await tables.write(
+        [PEOPLE_SQL.setPassword, issuer, ...values],
+        ...noticeCalls(issuer, notice, isChanged, passwordHash),
+      );
       return changed?.length === 1;
     },
     async update({ subject, name: newName, claims, revision }) {

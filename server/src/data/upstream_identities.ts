@@ -1,3 +1,4 @@
+import { type Notice, noticeCalls } from './mails.ts';
 import { type NewPerson, NO_PASSWORD, newPersonCall, type Person, personToKeep } from './people.ts';
 import type { EndedSession } from './sessions.ts';
 import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
@@ -35,8 +36,16 @@ export interface UpstreamIdentities {
   find(name: UpstreamName): Promise<UpstreamIdentity | undefined>;
   /** Oldest first. */
   ofSubject(subject: string): Promise<readonly UpstreamIdentity[]>;
-  /** @returns `undefined` if the identity is linked already, or the user does not exist */
-  link(identity: NewIdentity, subject: string, nowMs: number): Promise<UpstreamIdentity | undefined>;
+  /**
+   * @param notice queued in the same transaction, if the link is made
+   * @returns `undefined` if the identity is linked already, or the user does not exist
+   */
+  link(
+    identity: NewIdentity,
+    subject: string,
+    nowMs: number,
+    notice?: Notice,
+  ): Promise<UpstreamIdentity | undefined>;
   /**
    * Adds a user with a link, or neither.
    * @returns `undefined` if the name is taken or the identity is linked already
@@ -49,9 +58,15 @@ export interface UpstreamIdentities {
   /**
    * Removes a link, unless it is the user’s only way to sign in.
    * @param evenLast whether it may be the only way
+   * @param notice queued in the same transaction, if the link is removed
    * @returns `undefined` if it was not removed
    */
-  unlink(id: string, subject: string, evenLast?: boolean): Promise<UpstreamIdentity | undefined>;
+  unlink(
+    id: string,
+    subject: string,
+    evenLast?: boolean,
+    notice?: Notice,
+  ): Promise<UpstreamIdentity | undefined>;
   /** Records that a session depends on an identity. @param upstreamSid the session at the provider, if known */
   noteSession(sessionId: string, identityId: string, upstreamSid: string | undefined): Promise<void>;
   /** The identities that a session depends on. */
@@ -71,6 +86,11 @@ const OPEN_SESSIONS = `
     JOIN grantd.upstream_sessions AS n ON n.issuer = i.issuer AND n.identity_id = i.id
     JOIN grantd.sessions AS s ON s.issuer = n.issuer AND s.id = n.session_id AND s.ended_at_ms IS NULL
     WHERE i.issuer = $1`;
+
+/** Whether a link of the user `$3` may go: by force, or if the user has another way to sign in. */
+const isUnlinkable = (id: string, isForced: string) => `(CAST(${isForced} AS bigint) = 1
+        OR EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
+        OR EXISTS (SELECT 1 FROM grantd.upstream_identities AS o WHERE o.issuer = $1 AND o.subject = $3 AND o.id <> ${id}))`;
 
 const SQL = {
   find: `
@@ -92,9 +112,7 @@ const SQL = {
   holdPerson: 'UPDATE grantd.people SET revision = revision WHERE issuer = $1 AND subject = $2',
   unlink: `
     DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
-      AND (CAST($4 AS bigint) = 1
-        OR EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
-        OR EXISTS (SELECT 1 FROM grantd.upstream_identities AS o WHERE o.issuer = $1 AND o.subject = $3 AND o.id <> $2))
+      AND ${isUnlinkable('$2', '$4')}
     RETURNING ${COLUMNS}`,
   noteSession: `
     INSERT INTO grantd.upstream_sessions (issuer, session_id, identity_id, upstream_sid)
@@ -110,10 +128,14 @@ const SQL = {
       AND s.signed_in_at_ms <= $6`,
 };
 
+/** A condition of notices. */
+const HAS_LINK =
+  'EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $3 AND id = $10';
+
 export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): UpstreamIdentities {
-  const linkCall = (identity: NewIdentity, subject: string, nowMs: number) => {
+  const linkCall = (identity: NewIdentity, subject: string, nowMs: number, id = newIdentifier()) => {
     const { provider, upstreamIssuer, upstreamSub, label } = identity;
-    const values = [newIdentifier(), provider, upstreamIssuer, upstreamSub, label, nowMs];
+    const values = [id, provider, upstreamIssuer, upstreamSub, label, nowMs];
     return [SQL.link, issuer, subject, ...values] as const;
   };
   return {
@@ -122,8 +144,12 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       return row && identityOf(row);
     },
     ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(identityOf),
-    async link(identity, subject, nowMs) {
-      const [[row] = []] = await tables.write(linkCall(identity, subject, nowMs));
+    async link(identity, subject, nowMs, notice) {
+      const id = newIdentifier();
+      const [[row] = []] = await tables.write(
+        linkCall(identity, subject, nowMs, id),
+        ...noticeCalls(issuer, notice, `${HAS_LINK})`, id),
+      );
       return row && identityOf(row);
     },
     async addPerson(identity, newPerson, nowMs) {
@@ -136,11 +162,14 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       );
       return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
     },
-    async unlink(id, subject, evenLast = false) {
-      const [, [row] = []] = await tables.write(
+    async unlink(id, subject, evenLast = false, notice = undefined) {
+      const isForced = evenLast ? 1 : 0;
+      const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
-        [SQL.unlink, issuer, id, subject, evenLast ? 1 : 0],
+        ...noticeCalls(issuer, notice, `${HAS_LINK}) AND ${isUnlinkable('$10', '$11')}`, id, isForced),
+        [SQL.unlink, issuer, id, subject, isForced],
       );
+      const row = removals.at(-1)?.[0];
       return row && identityOf(row);
     },
     async noteSession(sessionId, identityId, upstreamSid) {

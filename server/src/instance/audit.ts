@@ -52,8 +52,8 @@ export function audited(
       const outcome = await people.update(person);
       return recorded(outcome, outcome === 'updated', 'person_changed', person.subject, actor);
     },
-    async setPasswordHash(subject, hash, from) {
-      const isDone = await people.setPasswordHash(subject, hash, from);
+    async setPasswordHash(subject, hash, from, notice) {
+      const isDone = await people.setPasswordHash(subject, hash, from, notice);
       return recorded(isDone, isDone, 'person_password_set', subject, actor);
     },
     async setDirectoryId(subject, id) {
@@ -73,32 +73,32 @@ export function audited(
 
   const factorsAs = (actor: string): Factors => ({
     ...factors,
-    async addPasskey(passkey) {
-      const isDone = await factors.addPasskey(passkey);
+    async addPasskey(passkey, notice) {
+      const isDone = await factors.addPasskey(passkey, notice);
       return recorded(isDone, isDone, 'person_factor_added', passkey.subject, actor);
     },
-    async removePasskey(subject, id) {
-      const isDone = await factors.removePasskey(subject, id);
+    async removePasskey(subject, id, notice) {
+      const isDone = await factors.removePasskey(subject, id, notice);
       return recorded(isDone, isDone, 'person_factor_removed', subject, actor);
     },
-    async addTotp(subject, totp, step) {
-      const isDone = await factors.addTotp(subject, totp, step);
+    async addTotp(subject, totp, step, notice) {
+      const isDone = await factors.addTotp(subject, totp, step, notice);
       return recorded(isDone, isDone, 'person_factor_added', subject, actor);
     },
-    async removeTotp(subject) {
-      const isDone = await factors.removeTotp(subject);
+    async removeTotp(subject, notice) {
+      const isDone = await factors.removeTotp(subject, notice);
       return recorded(isDone, isDone, 'person_factor_removed', subject, actor);
     },
-    async setRecoveryCodes(subject, digests, nowMs) {
-      const isDone = await factors.setRecoveryCodes(subject, digests, nowMs);
+    async setRecoveryCodes(subject, digests, nowMs, notice) {
+      const isDone = await factors.setRecoveryCodes(subject, digests, nowMs, notice);
       return recorded(isDone, isDone, 'person_recovery_codes_made', subject, actor);
     },
     async useRecoveryCode(subject, digest) {
       const isDone = await factors.useRecoveryCode(subject, digest);
       return recorded(isDone, isDone, 'person_recovery_code_used', subject, actor);
     },
-    async reset(subject) {
-      const isDone = await factors.reset(subject);
+    async reset(subject, notice) {
+      const isDone = await factors.reset(subject, notice);
       return recorded(isDone, isDone, 'person_factors_reset', subject, actor);
     },
   });
@@ -160,8 +160,8 @@ export function audited(
     },
     upstreamIdentities: {
       ...upstreamIdentities,
-      async link(identity, subject, nowMs) {
-        const linked = await upstreamIdentities.link(identity, subject, nowMs);
+      async link(identity, subject, nowMs, notice) {
+        const linked = await upstreamIdentities.link(identity, subject, nowMs, notice);
         return recorded(linked, linked !== undefined, 'person_linked', linkTarget(linked), 'user');
       },
       async addPerson(identity, person, nowMs) {
@@ -170,8 +170,8 @@ export function audited(
         await record('person_added', added.person.subject, 'user');
         return recorded(added, true, 'person_linked', linkTarget(added.identity), 'user');
       },
-      async unlink(id, subject, evenLast) {
-        const unlinked = await upstreamIdentities.unlink(id, subject, evenLast);
+      async unlink(id, subject, evenLast, notice) {
+        const unlinked = await upstreamIdentities.unlink(id, subject, evenLast, notice);
         const actor = kind === 'cli' ? kind : 'user';
         return recorded(unlinked, unlinked !== undefined, 'person_unlinked', linkTarget(unlinked), actor);
       },

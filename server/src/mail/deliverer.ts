@@ -4,6 +4,7 @@ import { isName, NO_PASSWORD, type People, type Person } from '../data/people.ts
 import { askStorage } from '../data/tables.ts';
 import type { Brand } from '../pages/brand.ts';
 import {
+  FACTOR_CHANGES,
   isAddress,
   LINK_LIFETIMES_MS,
   type LinkBook,
@@ -159,6 +160,11 @@ export class MailDeliverer {
     if (person === undefined || (await this.#isDisabled(person))) return undefined;
     const username = person.name;
     if (template === 'password_changed') return { to, view: { template, username } };
+    if (template === 'factor_changed') {
+      const change = FACTOR_CHANGES.find((one) => one === parameters.change);
+      const value = typeof parameters.name === 'string' ? parameters.name : '';
+      return change && { to, view: { template, username, change, value } };
+    }
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
     const isOwnPassword = person.passwordHash !== NO_PASSWORD || person.directoryId !== undefined;
@@ -222,6 +228,7 @@ const TEMPLATES: readonly MailTemplate[] = [
   'verify',
   'invite',
   'password_changed',
+  'factor_changed',
   'email_changed',
   'account_removed',
   'test',

@@ -1,6 +1,6 @@
 import { html, raw } from 'hono/html';
 import { type Brand, isColor, textOn } from '../pages/brand.ts';
-import type { RenderedMail } from '../people/mailing.ts';
+import type { FactorChange, RenderedMail } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { type Language, textsIn } from '../texts/texts.ts';
@@ -21,16 +21,19 @@ export interface MailView {
   readonly validSeconds?: number;
   /** A further value that the text names, such as the new address. */
   readonly value?: string;
+  /** What has changed, in `factor_changed`. Its text names it instead of the value. */
+  readonly change?: FactorChange;
 }
 
 /** Renders an email as text and as HTML, without pictures and without anything from other places. */
 export async function renderMail(view: MailView, language: Language, operator: Brand): Promise<RenderedMail> {
   const texts = textsIn(language);
   const { mails } = texts;
+  const { value = '' } = view;
   const words = mails.templates[view.template];
   const before = [
     ...(view.username === undefined ? [] : [mails.greeting(view.username)]),
-    words.text(operator.name, view.value ?? ''),
+    words.text(operator.name, view.change === undefined ? value : mails.changes[view.change](value)),
   ];
   const links = (view.links ?? []).map(({ url, account }) => ({
     url,

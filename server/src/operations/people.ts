@@ -1,6 +1,7 @@
 import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
+import type { Notice } from '../data/mails.ts';
 import {
   type NewPerson,
   NO_PASSWORD,
@@ -14,11 +15,11 @@ import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
 import { CLAIM_TYPES } from '../people/import_lines.ts';
-import { isAddress, MailQueue } from '../people/mailing.ts';
+import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
-import { LANGUAGES } from '../texts/texts.ts';
+import { LANGUAGES, languageFor } from '../texts/texts.ts';
 import { joinGroup, leaveGroup, requireGroup } from './groups.ts';
 import {
   changedByOthers,
@@ -328,12 +329,17 @@ export async function endSessionsOf(
  * @throws {OperationRefused} the user has no such link
  */
 export async function unlinkPerson(
-  { upstreamIdentities, sessions, storage }: Pick<Instance, 'upstreamIdentities' | 'sessions' | 'storage'>,
-  { subject, name }: Person,
+  parts: OperationParts & Pick<Instance, 'upstreamIdentities'>,
+  person: Person,
   id: string,
 ): Promise<UpstreamIdentity & { readonly ended: number }> {
+  const { upstreamIdentities, sessions, storage } = parts;
+  const { subject, name } = person;
   const through = await upstreamIdentities.sessionsOf({ id });
-  const unlinked = await upstreamIdentities.unlink(id, subject, true);
+  const linked = (await upstreamIdentities.ofSubject(subject)).find((one) => one.id === id);
+  const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
+  const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
+  const unlinked = await upstreamIdentities.unlink(id, subject, true, notice);
   if (unlinked === undefined)
     throw new OperationRefused(
       'not_found',
@@ -355,13 +361,44 @@ export async function setPassword(
   person: Person,
   passwordHash: string,
 ): Promise<number> {
-  if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
+  const notice = await noticeTo(parts, person, 'password_changed', {});
+  if (!(await parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice)))
     throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
   // After the change, no session can start with the old password.
   const ended = await endSessionsOf(parts, person);
   // Someone with the old password may have granted access that outlives sessions.
   await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
   return ended;
+}
+
+/**
+ * Removes the passkeys, the app and the recovery codes of a user, ends their sessions and revokes all their tokens.
+ */
+export async function resetFactors(
+  parts: OperationParts & Pick<Instance, 'factors'>,
+  person: Person,
+): Promise<{ readonly wereThere: boolean; readonly ended: number }> {
+  const notice = await noticeTo(parts, person, 'factor_changed', { change: 'factors_reset' });
+  const wereThere = await parts.factors.reset(person.subject, notice);
+  // After the reset, no session can start with the old factors. A thief may have used them.
+  const ended = await endSessionsOf(parts, person);
+  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
+  return { wereThere, ended };
+}
+
+/** The email about an operator’s change. @returns `undefined` if no server sends emails, or the user gets none */
+async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
+  { mails, secret, configuration }: OperationParts,
+  person: Person,
+  template: T,
+  parameters: MailParameters[T],
+): Promise<Notice | undefined> {
+  const { smtpUrl, demo } = configuration.settings;
+  if (smtpUrl === undefined && !demo) return undefined;
+  const { locale } = person.claims;
+  const language = languageFor(typeof locale === 'string' ? [locale] : [], undefined);
+  const queue = new MailQueue({ mails, secret: secret() });
+  return queue.notice(person, { template, language, parameters });
 }
 
 /** Deletes a user’s data, revokes all their tokens and ends their sessions. @returns the number of sessions */

@@ -3,8 +3,11 @@ import { html, raw } from 'hono/html';
 import { encode } from 'uqr';
 import type { Passkey } from '../data/factors.ts';
 import { MAX_PASSKEYS } from '../data/factors.ts';
+import type { Notice } from '../data/mails.ts';
+import type { Person } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { afterStep, levelOf, METHODS } from '../people/acr.ts';
+import type { MailParameters } from '../people/mailing.ts';
 import { type Challenge, nameOfPasskey, type PasskeyRefusal } from '../people/passkeys.ts';
 import type { TotpOffer, TotpRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
@@ -116,7 +119,8 @@ export function submitFactors(parts: PageParts) {
     if (passkeyAnswer(form) !== undefined) return addPasskey(c, parts, session, form);
     const passkeyId = buttonValue(form, 'remove_passkey');
     if (passkeyId !== null) {
-      const isRemoved = await parts.factors.removePasskey(session.person.subject, passkeyId);
+      const notice = await removalNotice(c, parts, session, passkeyId);
+      const isRemoved = await parts.factors.removePasskey(session.person.subject, passkeyId, notice);
       return removed(c, parts, session, isRemoved && 'passkey_removed');
     }
     const act = ACTS[form.get('act') ?? ''];
@@ -138,7 +142,9 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
   async confirm_totp(c, parts, session, form) {
     const { secondFactors } = parts;
     const sealed = form.get('totp_offer') ?? '';
-    const refusal = await secondFactors.addTotp(session.person, sealed, form.get('code') ?? '');
+    const code = form.get('code') ?? '';
+    const notice = await factorNotice(c, parts, session.person, { change: 'totp_added' });
+    const refusal = await secondFactors.addTotp(session.person, sealed, code, notice);
     if (refusal !== undefined) {
       refuse(c, parts, session, refusal);
       const offer = await secondFactors.offeredTotp(session.person, sealed);
@@ -149,16 +155,15 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
     return added(c, parts, session, METHODS.code, 'totp_added');
   },
   async remove_totp(c, parts, session) {
-    return removed(
-      c,
-      parts,
-      session,
-      (await parts.factors.removeTotp(session.person.subject)) && 'totp_removed',
-    );
+    const notice = await factorNotice(c, parts, session.person, { change: 'totp_removed' });
+    const isRemoved = await parts.factors.removeTotp(session.person.subject, notice);
+    return removed(c, parts, session, isRemoved && 'totp_removed');
   },
   async recovery_codes(c, parts, session) {
-    const codes = await parts.secondFactors.newRecoveryCodes(session.person.subject);
+    const notice = await factorNotice(c, parts, session.person, { change: 'recovery_codes_made' });
+    const codes = await parts.secondFactors.newRecoveryCodes(session.person.subject, notice);
     if (codes === undefined) return back(c, parts, session, 'nothing_changed');
+    parts.mail?.queue.wake();
     record(c, parts, session, 'recovery_codes_made');
     return renderCodes(c, parts, session, codes);
   },
@@ -169,13 +174,37 @@ const addPasskey: ChangeFactors = async (c, parts, session, form) => {
   const { passkeys } = parts;
   if (answer === undefined || passkeys === undefined) return back(c, parts, session);
   const name = nameOfPasskey(form.get('passkey_name') ?? '') || defaultNameIn(c, parts);
-  const outcome = await passkeys.create(answer, session.person, name);
+  const notice = await factorNotice(c, parts, session.person, { change: 'passkey_added', name });
+  const outcome = await passkeys.create(answer, session.person, name, notice);
   if ('refused' in outcome) {
     refuse(c, parts, session, outcome.refused);
     return back(c, parts, session, problemOfPasskey(outcome.refused));
   }
   return added(c, parts, session, METHODS.passkey, 'passkey_added');
 };
+
+/** @returns `undefined` if the user has no such passkey, or gets no emails */
+async function removalNotice(
+  c: PageContext,
+  parts: PageParts,
+  { person }: BrowserSession,
+  passkeyId: string,
+): Promise<Notice | undefined> {
+  const passkeys = await parts.factors.passkeysOf(person.subject);
+  const passkey = passkeys.find(({ id }) => id === passkeyId);
+  return passkey && factorNotice(c, parts, person, { change: 'passkey_removed', name: passkey.name });
+}
+
+/** The email about a change of factors. @returns `undefined` if the user gets no emails */
+export async function factorNotice(
+  c: PageContext,
+  parts: PageParts,
+  person: Person,
+  parameters: MailParameters['factor_changed'],
+): Promise<Notice | undefined> {
+  const { language } = pageSetting(c, parts);
+  return parts.mail?.queue.notice(person, { template: 'factor_changed', language, parameters });
+}
 
 function defaultNameIn(c: PageContext, parts: PageParts): string {
   return newPasskeyName(c.req.header('user-agent'), textsIn(pageSetting(c, parts).language));
@@ -204,6 +233,7 @@ async function added(
   notice: FactorNotice,
 ): Promise<Response> {
   record(c, parts, session, 'factor_added');
+  parts.mail?.queue.wake();
   const { person, signedInAtMs } = session;
   const amr = afterStep(session.amr, methods);
   if (levelOf(amr) > levelOf(session.amr))
@@ -225,6 +255,7 @@ async function removed(
 ): Promise<Response> {
   if (done !== false) {
     record(c, parts, session, 'factor_removed');
+    parts.mail?.queue.wake();
     await endOtherSessions(c, parts, session);
   }
   return back(c, parts, session, done === false ? 'nothing_changed' : done);

@@ -2,11 +2,13 @@
 import { queryOf } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import type { Provider } from '../config/providers.ts';
+import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import type { NewIdentity, UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { PageReason } from '../log/log.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
+import { factorNotice } from './account_factors.ts';
 import { openAccount, toAccount, toAccountPage, type Wanted } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
@@ -247,7 +249,11 @@ async function signIn(
   const page = await openedAgain(c, parts, pending);
   const { directory } = parts.signInParts;
   const admit = async (person: Person) => (await directory?.admit(person)) ?? { person };
-  const resolved = await upstream.resolve(connected, user, admit);
+  const resolved = await upstream.resolve(connected, user, {
+    admit,
+    noticeTo: (owner) => linkNotice(c, parts, owner, provider),
+  });
+  parts.mail?.queue.wake();
   if ('unlinked' in resolved) return askToConnect(c, parts, provider, pending, resolved.unlinked);
   const { person, identity } = resolved;
   const refusal = await refusalOf(parts, page, person);
@@ -424,20 +430,34 @@ async function link(
   c: PageContext,
   parts: PageParts,
   provider: Provider,
-  { id, person: { subject } }: BrowserSession,
+  { id, person }: BrowserSession,
   identity: NewIdentity,
 ): Promise<UpstreamIdentity | undefined> {
   const { identities } = upstreamOf(parts).upstream;
-  const linked = await identities.link(identity, subject, parts.clock());
+  const { subject } = person;
+  const notice = await linkNotice(c, parts, person, provider);
+  const linked = await identities.link(identity, subject, parts.clock(), notice);
   if (linked === undefined) {
     const present = await identities.find(identity);
     return present?.subject === subject ? present : undefined;
   }
+  parts.mail?.queue.wake();
   parts.requestLog.pageEvent({
     ...{ type: 'provider_linked', page: 'account', requestId: requestIdOf(c), provider: provider.id },
     ...{ subject, sessionId: id },
   });
   return linked;
+}
+
+/** The email about a new link. */
+function linkNotice(
+  c: PageContext,
+  parts: PageParts,
+  person: Person,
+  provider: Provider,
+): Promise<Notice | undefined> {
+  const name = providerName(provider, pageSetting(c, parts).language);
+  return factorNotice(c, parts, person, { change: 'provider_linked', name });
 }
 
 /** `POST /upstream/PROVIDER/unlink`: removes a link of the user. */
@@ -451,7 +471,11 @@ export function submitUnlink(parts: PageParts, of: UpstreamParts) {
     const provider = c.req.param('provider') ?? '';
     const event = { page: 'account', requestId: requestIdOf(c), provider, subject } as const;
     const isOwn = /^[\w-]+$/.test(id);
-    const ends = isOwn ? await of.upstream.unlink(id, session.person, session.id) : undefined;
+    const { person } = session;
+    const connected = of.upstream.byId(provider);
+    const name = connected ? providerName(connected.provider, pageSetting(c, parts).language) : provider;
+    const notice = await factorNotice(c, parts, person, { change: 'provider_unlinked', name });
+    const ends = isOwn ? await of.upstream.unlink(id, person, session.id, notice) : undefined;
     if (ends === undefined) {
       const isThere = (await of.upstream.identities.ofSubject(subject)).some((one) => one.id === id);
       if (!isThere) return toAccount(c, parts, session, 'security', { done: 'nothing_to_end' });
@@ -459,6 +483,7 @@ export function submitUnlink(parts: PageParts, of: UpstreamParts) {
       return c.redirect(`${parts.basePath}/account/security?needed`, 303);
     }
     parts.requestLog.pageEvent({ ...event, type: 'provider_unlinked', sessionId: session.id });
+    parts.mail?.queue.wake();
     void parts.notifyClients(ends);
     return toAccount(c, parts, session, 'security', { done: 'provider_unlinked' });
   };

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
-import type { LinkPurpose, MailedLink, MailedLinks, Mails, StoredMail } from '../data/mails.ts';
+import type { LinkPurpose, MailedLink, MailedLinks, Mails, Notice, StoredMail } from '../data/mails.ts';
 import { NO_PASSWORD, type Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 
@@ -20,10 +20,20 @@ export interface MailParameters {
   readonly verify: Record<never, never>;
   readonly invite: Record<never, never>;
   readonly password_changed: Record<never, never>;
+  /** A passkey, an app, recovery codes or a link was added or removed. */
+  readonly factor_changed: { readonly change: FactorChange; readonly name?: string };
   readonly email_changed: { readonly newAddress: string };
   readonly account_removed: { readonly username: string };
   readonly test: Record<never, never>;
 }
+
+export const FACTOR_CHANGES = [
+  ...(['passkey_added', 'passkey_removed', 'totp_added', 'totp_removed', 'recovery_codes_made'] as const),
+  ...(['factors_reset', 'provider_linked', 'provider_unlinked'] as const),
+] as const;
+
+/** A change of how a user signs in. `passkey_…` have the name of the passkey, `provider_…` that of the provider. */
+export type FactorChange = (typeof FACTOR_CHANGES)[number];
 
 export type MailTemplate = keyof MailParameters;
 
@@ -77,6 +87,26 @@ export class MailQueue {
     const id = await this.mails.add({ template, recipient: to, language, subject, sealed }, this.#clock());
     this.#onQueued();
     return id;
+  }
+
+  /**
+   * An email about a change, for the transaction of the change. Call `wake` when it is done.
+   * @returns `undefined` if the user has no verified address
+   */
+  async notice<T extends 'password_changed' | 'factor_changed'>(
+    person: Person,
+    { template, language, parameters }: Pick<MailToSend<T>, 'template' | 'language' | 'parameters'>,
+  ): Promise<Notice | undefined> {
+    const recipient = verifiedAddressOf(person);
+    if (recipient === undefined) return undefined;
+    const sealed = await this.seal(parameters);
+    const { subject } = person;
+    return { template, recipient, language, subject, sealed, queuedAtMs: this.#clock() };
+  }
+
+  /** Lets a deliverer in this process look at the queue. */
+  wake(): void {
+    this.#onQueued();
   }
 
   async seal(value: unknown): Promise<string> {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
 import { type Factors, MAX_PASSKEYS, type Passkey } from '../data/factors.ts';
+import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 
@@ -141,6 +142,7 @@ export class Passkeys {
     answer: PasskeyAnswer,
     { subject }: Person,
     name: string,
+    notice?: Notice,
   ): Promise<{ readonly passkey: Passkey } | { readonly refused: PasskeyRefusal }> {
     const challenge = await this.#opened('create', answer);
     if (challenge === undefined) return { refused: 'passkey_challenge_wrong' };
@@ -172,7 +174,7 @@ export class Passkeys {
       createdAtMs: clock(),
       lastUsedAtMs: undefined,
     };
-    if (await factors.addPasskey(passkey)) return { passkey };
+    if (await factors.addPasskey(passkey, notice)) return { passkey };
     const { passkeys } = await factors.of(subject);
     return { refused: passkeys >= MAX_PASSKEYS ? 'passkeys_too_many' : 'passkey_wrong' };
   }

@@ -1,5 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import { type Factors, totpBinding } from '../data/factors.ts';
+import type { Notice } from '../data/mails.ts';
 import type { Attempts, Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
 import { AttemptLimit } from './sign_in.ts';
@@ -69,13 +70,18 @@ export class SecondFactors {
   }
 
   /** Adds an app, confirmed by its first code. */
-  async addTotp({ subject, name }: Person, sealed: string, code: string): Promise<TotpRefusal | undefined> {
+  async addTotp(
+    { subject, name }: Person,
+    sealed: string,
+    code: string,
+    notice?: Notice,
+  ): Promise<TotpRefusal | undefined> {
     const { factors, clock } = this.#parts;
     const secret = await this.#unseal(sealed, subject);
     if (secret === undefined) return 'totp_offer_wrong';
     const step = await this.#stepOf(secret, name, code);
     if (step === undefined) return 'code_wrong';
-    const isAdded = await factors.addTotp(subject, { sealed, createdAtMs: clock() }, step);
+    const isAdded = await factors.addTotp(subject, { sealed, createdAtMs: clock() }, step, notice);
     return isAdded ? undefined : 'totp_exists';
   }
 
@@ -107,11 +113,11 @@ export class SecondFactors {
    * Replaces the user’s recovery codes.
    * @returns the codes, which are not stored; `undefined` if the user has no other factor
    */
-  async newRecoveryCodes(subject: string): Promise<readonly string[] | undefined> {
+  async newRecoveryCodes(subject: string, notice?: Notice): Promise<readonly string[] | undefined> {
     const { factors, clock } = this.#parts;
     const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
     const digests = codes.map((code) => digestOf(subject, code));
-    return (await factors.setRecoveryCodes(subject, digests, clock())) ? codes : undefined;
+    return (await factors.setRecoveryCodes(subject, digests, clock(), notice)) ? codes : undefined;
   }
 
   /** An attempt that one limit refuses does not count for the next. @returns seconds to wait; 0 to go on */

@@ -1,5 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
-import type { MailedLink } from '../data/mails.ts';
+import type { MailedLink, Notice } from '../data/mails.ts';
 import { emailKey, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { isCurrent, type MailQueue, verifiedAddressOf } from './mailing.ts';
@@ -51,12 +51,13 @@ export class SelfService {
     const hash = await hasher.hash(password);
     const before = await this.#endEverything(person);
     const link = await use();
-    if (link === undefined || !(await people.setPasswordHash(person.subject, hash, person.passwordHash)))
-      return undefined;
+    if (link === undefined) return undefined;
+    const notice = link.purpose === 'reset' ? await this.#notice(person, language) : undefined;
+    if (!(await people.setPasswordHash(person.subject, hash, person.passwordHash, notice))) return undefined;
+    this.#parts.queue?.wake();
     const ended = [...before, ...(await this.#endEverything(person))];
     // The address of an invitation is verified by the use of its link.
-    const owner = link.purpose === 'invite' ? await this.#verify(person.subject, link.address) : person;
-    if (link.purpose === 'reset') await this.#notify(owner ?? person, language);
+    if (link.purpose === 'invite') await this.#verify(person.subject, link.address);
     return ended;
   }
 
@@ -65,10 +66,11 @@ export class SelfService {
     const { people, hasher } = this.#parts;
     if (person.directoryId !== undefined) return undefined;
     const passwordHash = await hasher.hash(password);
-    if (!(await people.setPasswordHash(person.subject, passwordHash, person.passwordHash))) return undefined;
-    const changed = { ...person, passwordHash };
-    await this.#notify(changed, language);
-    return changed;
+    const notice = await this.#notice(person, language);
+    if (!(await people.setPasswordHash(person.subject, passwordHash, person.passwordHash, notice)))
+      return undefined;
+    this.#parts.queue?.wake();
+    return { ...person, passwordHash };
   }
 
   /** Sets a verified address, and tells the old one. @returns `false` if the user has changed too often meanwhile */
@@ -101,10 +103,7 @@ export class SelfService {
     return ended;
   }
 
-  async #notify(person: Person, language: string): Promise<void> {
-    const to = verifiedAddressOf(person);
-    if (to === undefined) return;
-    const { subject } = person;
-    await this.#parts.queue?.add({ template: 'password_changed', to, subject, language, parameters: {} });
+  async #notice(person: Person, language: string): Promise<Notice | undefined> {
+    return this.#parts.queue?.notice(person, { template: 'password_changed', language, parameters: {} });
   }
 }

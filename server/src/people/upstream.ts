@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AdministrableStorage, Claims } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
+import type { Notice } from '../data/mails.ts';
 import { emailKey, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type {
@@ -102,11 +103,18 @@ export class Upstream {
    * another person first, here or at the provider, and share the account of that person later. For the same reason, the
    * directory says whose address it is now.
    * @param admit asks the directory about one of its users
+   * @param noticeTo makes the email for a user who gets a link
    */
   async resolve(
     { provider }: ConnectedProvider,
     user: UpstreamUser,
-    admit: DirectorySignIn['admit'],
+    {
+      admit,
+      noticeTo,
+    }: {
+      readonly admit: DirectorySignIn['admit'];
+      readonly noticeTo: (owner: Person) => Promise<Notice | undefined>;
+    },
   ): Promise<Resolved> {
     const { identities, people, clock } = this.#parts;
     const identity = identityOf(provider, user);
@@ -124,7 +132,7 @@ export class Upstream {
     if (owners.length > 0) {
       const [owner, other] = owners;
       if (isVerified !== true || owner === undefined || other !== undefined) return { unlinked: identity };
-      const link = await identities.link(identity, owner.subject, clock());
+      const link = await identities.link(identity, owner.subject, clock(), await noticeTo(owner));
       return link === undefined
         ? ((await this.#linked(identity)) ?? { unlinked: identity })
         : { person: owner, identity: link };
@@ -181,10 +189,11 @@ export class Upstream {
     id: string,
     { subject }: Person,
     sessionId: string,
+    notice?: Notice,
   ): Promise<readonly SessionEnd[] | undefined> {
     const { identities, ending } = this.#parts;
     const sessions = await identities.sessionsOf({ id });
-    if ((await identities.unlink(id, subject)) === undefined) return undefined;
+    if ((await identities.unlink(id, subject, false, notice)) === undefined) return undefined;
     const ends: SessionEnd[] = [];
     for (const session of sessions) if (session.id !== sessionId) ends.push(...(await ending.end(session)));
     return ends;

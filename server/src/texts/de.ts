@@ -555,6 +555,18 @@ export const DE: Texts = {
     linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
     linkHint: 'Oder öffnen Sie diese Adresse:',
     automatic: (operator) => `${operator} hat diese E-Mail automatisch gesendet.`,
+    changes: {
+      passkey_added: (name) => `Der Passkey „${name}“ wurde hinzugefügt.`,
+      passkey_removed: (name) => `Der Passkey „${name}“ wurde entfernt.`,
+      totp_added: () => 'Eine Authenticator-App wurde hinzugefügt.',
+      totp_removed: () => 'Die Authenticator-App wurde entfernt.',
+      recovery_codes_made: () =>
+        'Neue Wiederherstellungscodes wurden erstellt. Die bisherigen gelten nicht mehr.',
+      factors_reset: () =>
+        'Alle Passkeys, die Authenticator-App und die Wiederherstellungscodes wurden entfernt.',
+      provider_linked: (name) => `Die Anmeldung über ${name} wurde hinzugefügt.`,
+      provider_unlinked: (name) => `Die Anmeldung über ${name} wurde entfernt.`,
+    },
     templates: {
       reset: {
         subject: (operator) => `Passwort für ${operator} zurücksetzen`,
@@ -597,6 +609,12 @@ export const DE: Texts = {
           `Das Passwort Ihres Kontos für ${operator} wurde gerade geändert. Alle anderen Browser sind abgemeldet.`,
         action: undefined,
         note: 'Wenn Sie das nicht waren, setzen Sie jetzt auf der Anmeldeseite Ihr Passwort zurück, und wenden Sie sich an den Betreiber des Dienstes.',
+      },
+      factor_changed: {
+        subject: (operator) => `Ihre Anmeldung bei ${operator} wurde geändert`,
+        text: (operator, change) => `${change} Es geht um Ihr Konto für ${operator}.`,
+        action: undefined,
+        note: 'Wenn Sie das nicht waren, ändern Sie jetzt Ihr Passwort, entfernen Sie auf der Seite „Sicherheit“ Ihres Kontos alles, was Sie nicht kennen, und wenden Sie sich an den Betreiber des Dienstes.',
       },
       email_changed: {
         subject: (operator) => `Ihre E-Mail-Adresse für ${operator} wurde geändert`,

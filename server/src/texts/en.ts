@@ -568,6 +568,18 @@ export const EN = {
     linkValid: (duration: string) => `The link works once, for ${duration}.`,
     linkHint: 'Or open this address:',
     automatic: (operator: string) => `${operator} sent this email automatically.`,
+    /** What has changed. The value is the name of a passkey or of a provider. */
+    changes: {
+      passkey_added: (name: string) => `The passkey “${name}” was added.`,
+      passkey_removed: (name: string) => `The passkey “${name}” was removed.`,
+      totp_added: (_: string) => 'An authenticator app was added.',
+      totp_removed: (_: string) => 'The authenticator app was removed.',
+      recovery_codes_made: (_: string) => 'New recovery codes were made. The old ones no longer work.',
+      factors_reset: (_: string) =>
+        'All passkeys, the authenticator app and the recovery codes were removed.',
+      provider_linked: (name: string) => `The sign-in through ${name} was added.`,
+      provider_unlinked: (name: string) => `The sign-in through ${name} was removed.`,
+    },
     templates: {
       reset: {
         subject: (operator: string) => `Reset your password for ${operator}`,
@@ -610,6 +622,12 @@ export const EN = {
           `The password of your account for ${operator} has just changed. All other browsers are signed out.`,
         action: undefined,
         note: 'If this was not you, reset your password on the sign-in page now, and tell the people who run the service.',
+      },
+      factor_changed: {
+        subject: (operator: string) => `How you sign in to ${operator} has changed`,
+        text: (operator: string, change: string) => `${change} This is about your account for ${operator}.`,
+        action: undefined,
+        note: 'If this was not you, change your password now, remove everything that you do not know on the security page of your account, and tell the people who run the service.',
       },
       email_changed: {
         subject: (operator: string) => `Your email address for ${operator} has changed`,
