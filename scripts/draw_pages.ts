@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { CHART_SCRIPT } from '../server/src/console/chart_library.ts';
 import type { Page } from '../server/src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
-import { LANGUAGES } from '../server/src/texts/texts.ts';
+import { languages } from '../server/src/texts/texts.ts';
 import { Chromium } from '../server/test/harness/chromium.ts';
 import { samplePages } from '../server/test/pages/sample_pages.ts';
 
@@ -15,10 +15,11 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'https://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** The pictures in docs/sign_in.md, docs/self_service.md, docs/passkeys.md, docs/providers.md and docs/console.md. */
+/** The pictures in docs/sign_in.md, branding.md, self_service.md, passkeys.md, providers.md and console.md. */
 const DOCUMENTED = [
   'sign_in',
   'sign_in_providers',
+  'theme',
   'choose_account',
   'consent',
   'account',
@@ -40,9 +41,11 @@ const names = process.argv.length > 2 ? given : DOCUMENTED.map((name) => `${name
 mkdirSync(folder, { recursive: true });
 
 const pages = new Map<string, Page>(
-  LANGUAGES.flatMap((language) =>
-    [...samplePages(language)].map(([name, page]) => [`${name}.${language}`, page] as const),
-  ).filter(([name]) => names.length === 0 || names.some((wanted) => `${name}.`.startsWith(`${wanted}.`))),
+  languages()
+    .flatMap((language) =>
+      [...samplePages(language)].map(([name, page]) => [`${name}.${language}`, page] as const),
+    )
+    .filter(([name]) => names.length === 0 || names.some((wanted) => `${name}.`.startsWith(`${wanted}.`))),
 );
 
 console.log(`drawing ${pages.size} pages, four pictures each, into ${folder}`);

@@ -1,5 +1,5 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/errors.md, docs/README.md, docs/hosts.md, docs/migration.md and docs/public_names.md; the versions in docs/runtimes.md; the
+// docs/certification.md, docs/errors.md, docs/README.md, docs/hosts.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
 // table in docs/monitoring.md; and the
 // picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
@@ -11,6 +11,7 @@ import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/htt
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/log.ts';
+import { schemaOfTheme } from '../server/src/pages/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
 import { errorsPage } from './errors_page.ts';
@@ -38,6 +39,7 @@ for (const [path, text] of [
   ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],
   ['docs/README.md', mapOfPages()],
+  ['docs/theme.schema.json', `${JSON.stringify(schemaOfTheme(), undefined, 2)}\n`],
   ['docs/runtimes.md', runtimesPage()],
   ['CONTRIBUTING.md', await pageWithWalk()],
 ] as const) {

@@ -42,6 +42,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/upgrades.md', to: 'upgrade to a new version, and go back' },
       { path: 'docs/secrets.md', to: 'rotate the server’s secret and client secrets' },
       { path: 'docs/sign_in.md', to: 'change what users see, and how long they stay signed in' },
+      { path: 'docs/branding.md', to: 'give the pages your logo, colours, texts and languages' },
       { path: 'docs/self_service.md', to: 'let users sign up and reset their passwords' },
       { path: 'docs/passkeys.md', to: 'let users sign in with passkeys and second factors' },
       { path: 'docs/users.md', to: 'add, import and group users' },

@@ -166,6 +166,8 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   operatorName: { text: 'Acme', json: 'Acme', value: 'Acme', badText: ' Acme', badJson: 1 },
   operatorLogo: { text: 'a.svg', json: 'a.svg', value: 'a.svg', badText: 'a.txt', badJson: 'svg' },
   operatorColor: { text: '#1a2B3c', json: '#1a2B3c', value: '#1a2B3c', badText: '#fff', badJson: 'red' },
+  theme: { text: 'theme.yaml', json: 'theme.yaml', value: 'theme.yaml', badText: ' ', badJson: 1 },
+  languages: { text: 'texts', json: 'texts', value: 'texts', badText: ' ', badJson: true },
   smtpUrl: {
     text: 'smtp://login:s%40fe@mail.example.com:587',
     json: 'smtp://login:s%40fe@mail.example.com:587',

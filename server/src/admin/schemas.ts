@@ -9,7 +9,7 @@ import {
 } from '@grantd/core';
 import { isSettable, MAX_OVERLAP, schemaOfKind } from '../operations/clients.ts';
 import { MAX_DESCRIPTION } from '../operations/groups.ts';
-import { LANGUAGES } from '../texts/texts.ts';
+import { LANGUAGE_FORM } from '../texts/texts.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -197,7 +197,12 @@ export const NEW_USER = named('NewUser', {
     username,
     'password?': password,
     'invitation?': object(
-      { email: text('The address that receives the link.'), 'language?': { enum: LANGUAGES } },
+      {
+        email: text('The address that receives the link.'),
+        'language?': text('Of the email: a language of the pages, such as de.', {
+          pattern: LANGUAGE_FORM.source,
+        }),
+      },
       { description: 'Sends a link to choose a password. Its address becomes the claim email.' },
     ),
     'claims?': claims,

@@ -7,6 +7,7 @@ import type { Database } from '../data/database.ts';
 import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
 import { InvalidInput } from '../operations/operation.ts';
+import { useCatalogues } from '../texts/texts.ts';
 import { BadUsage } from './exit.ts';
 
 export interface CommandParts extends Instance, Output {
@@ -24,6 +25,10 @@ export async function withInstance(
 ): Promise<void> {
   const configuration = readConfiguration(flags, process.env);
   warnOfPasswordInFlag(configuration);
+  if (configuration.settings.languages !== undefined) {
+    const { readCatalogues } = await import('../pages/languages.ts');
+    useCatalogues(await readCatalogues(configuration, process.env));
+  }
   const database = await databaseOf(configuration, process.env);
   try {
     const issuer = await issuerOf(configuration, database, need);

@@ -40,12 +40,14 @@ function show(flags: GivenFlags): void {
 
 async function check(flags: GivenFlags): Promise<void> {
   const configuration = serverConfiguration(flags);
-  const [{ directoryOf, tlsFilesOf }, { readOperator }] = await Promise.all([
+  const [{ directoryOf, tlsFilesOf }, { readOperator }, { readCatalogues }] = await Promise.all([
     import('../serve/serve.ts'),
     import('../pages/operator.ts'),
+    import('../pages/languages.ts'),
   ]);
   await tlsFilesOf(configuration, process.env);
-  readOperator(configuration, process.env);
+  const { theme } = await readOperator(configuration, process.env);
+  await readCatalogues(configuration, process.env, theme);
   readProviders(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
   (await directoryOf(configuration, process.env))?.close();

@@ -31,6 +31,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['admin', async () => (await import('./admin.ts')).adminCommands()],
   ['events', async () => (await import('./events.ts')).eventsCommands()],
   ['config', async () => (await import('./config.ts')).configCommands()],
+  ['texts', async () => (await import('./texts.ts')).textsCommand()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],
   ['copy', async () => (await import('./copy.ts')).copyCommand()],
   ['backup', async () => (await import('./backup.ts')).backupCommand()],

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf, type NewPerson, NO_PASSWORD } from '../data/people.ts';
 import * as people from '../operations/people.ts';
-import { DEFAULT_LANGUAGE, LANGUAGES } from '../texts/texts.ts';
+import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {
   type CommandParts,
   collect,
@@ -69,7 +69,11 @@ export function userCommands(): Command {
       'a claim for UserInfo. The value is JSON if it parses as JSON, else text; repeatable',
       collect,
     )
-    .option('--language <LANGUAGE>', `language of the email: ${LANGUAGES.join(' or ')}`, DEFAULT_LANGUAGE)
+    .option(
+      '--language <LANGUAGE>',
+      `language of the email: ${languages().join(', ')}, or one of --languages`,
+      DEFAULT_LANGUAGE,
+    )
     .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
     .action(async (name: string, flags: InviteFlags) => {
       const { email = '', language } = flags;

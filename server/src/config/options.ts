@@ -483,6 +483,19 @@ export const OPTIONS = {
     'a dark green',
   ),
 
+  theme: optionWithoutDefault(
+    'Pages',
+    text('FILE', 'a file in YAML or JSON', (path) => path.trim() !== ''),
+    'Theme of the pages: logo, colours, font, texts and links (docs/branding.md). Not together with operatorLogo or operatorColor if the theme has them.',
+    'none',
+  ),
+  languages: optionWithoutDefault(
+    'Pages',
+    text('FOLDER', 'a folder path', (path) => path.trim() !== ''),
+    'Folder with a file of texts for each further language of the pages, such as fr.yaml (docs/branding.md).',
+    'none, so the pages are in English and German',
+  ),
+
   smtpUrl: optionWithoutDefault(
     'Users',
     text('URL', 'smtp://USER@HOST:PORT or smtps://USER@HOST:PORT', isSmtpUrl),

@@ -13,7 +13,7 @@ import {
   type RenderedMail,
   verifiedAddressOf,
 } from '../people/mailing.ts';
-import { DEFAULT_LANGUAGE, LANGUAGES } from '../texts/texts.ts';
+import { DEFAULT_LANGUAGE, languageOf } from '../texts/texts.ts';
 import { type MailView, renderMail } from './message.ts';
 import { MailFailure, type Smtp } from './smtp.ts';
 
@@ -119,7 +119,7 @@ export class MailDeliverer {
     const about = { mailId: id, template, attempts };
     const addressed = await this.#address(mail);
     if (addressed === undefined) return queue.mails.remove(id);
-    const language = LANGUAGES.find((one) => one === mail.language) ?? DEFAULT_LANGUAGE;
+    const language = languageOf(mail.language) ?? DEFAULT_LANGUAGE;
     const rendered: RenderedMail = await renderMail(addressed.view, language, operator);
     if (smtp === undefined) {
       const sealed = await queue.seal({ to: addressed.to, ...rendered });

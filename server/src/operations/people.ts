@@ -19,7 +19,7 @@ import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts'
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../people/sessions.ts';
-import { LANGUAGES, languageFor } from '../texts/texts.ts';
+import { languageFor, languages } from '../texts/texts.ts';
 import { joinGroup, leaveGroup, requireGroup } from './groups.ts';
 import {
   changedByOthers,
@@ -236,8 +236,11 @@ export function requireInvitation({ name, email, language }: Omit<Invitation, 'c
       'email',
       `expected an address such as bob@example.com, got ${JSON.stringify(email)}`,
     );
-  if (!LANGUAGES.some((one) => one === language))
-    throw new InvalidInput('language', `expected ${LANGUAGES.join(' or ')}, got ${JSON.stringify(language)}`);
+  if (!languages().some((one) => one === language))
+    throw new InvalidInput(
+      'language',
+      `expected ${languages().join(' or ')}, got ${JSON.stringify(language)}`,
+    );
 }
 
 /** Throws if the change is meant for another version of the user. */

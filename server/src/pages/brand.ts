@@ -13,6 +13,22 @@ export interface Brand {
   readonly color?: string;
 }
 
+/** The operator’s brand and theme. */
+export interface OperatorShown extends Brand {
+  readonly look?: Look;
+}
+
+/** What a theme changes on every page. */
+export interface Look {
+  readonly schemes?: Schemes | undefined;
+  /** Pixels. */
+  readonly radius?: number | undefined;
+  readonly fontStack?: string | undefined;
+  /** On this server. */
+  readonly fontUrl?: string | undefined;
+  readonly links?: { readonly help?: string; readonly privacy?: string };
+}
+
 /** The operator's logo, or a monogram in the operator's colour. */
 export function operatorMark(operator: Brand): Html {
   return markOf(operator, DEFAULT_COLOR);
@@ -116,16 +132,34 @@ const WHITE = '#ffffff';
 const BLACK = '#000000';
 
 /** WCAG 2.2 §1.4.3 and §1.4.11. */
-const TEXT_CONTRAST = 4.5;
-const EDGE_CONTRAST = 3;
+export const TEXT_CONTRAST = 4.5;
+export const EDGE_CONTRAST = 3;
 
-/** The style sheet’s custom properties for both schemes. All text stays readable with any brand colour. */
-export function paletteOf(color: string | undefined): string {
-  const brand = color !== undefined && isColor(color) ? color.toLowerCase() : DEFAULT_COLOR;
-  const [light, dark] = [brandColors(brand, LIGHT, BLACK), brandColors(brand, DARK, WHITE)];
-  return `:root{color-scheme:light dark;${properties({ ...LIGHT, ...light })}}
-@media(prefers-color-scheme:dark){:root{${properties({ ...DARK, ...dark })}}}
+/** Colours of both schemes, with the operator’s. */
+export type Schemes = Readonly<Record<'light' | 'dark', typeof LIGHT & OwnColors>>;
+
+interface OwnColors {
+  readonly brand?: string;
+  readonly accent?: string;
+}
+
+/**
+ * The style sheet’s custom properties for both schemes. All text stays readable with any brand colour.
+ * @param color the brand colour; `undefined` for that of the schemes, or else the default
+ */
+export function paletteOf(color: string | undefined, schemes: Schemes = SCHEMES): string {
+  const [light, dark] = [colorsOf(color, schemes.light, BLACK), colorsOf(color, schemes.dark, WHITE)];
+  return `:root{color-scheme:light dark;${properties(light)}}
+@media(prefers-color-scheme:dark){:root{${properties(dark)}}}
 `;
+}
+
+function colorsOf(color: string | undefined, scheme: typeof LIGHT & OwnColors, away: string) {
+  const { brand: own, accent, ...others } = scheme;
+  const isBrand = color !== undefined && isColor(color);
+  const derived = brandColors((isBrand ? color : (own ?? DEFAULT_COLOR)).toLowerCase(), scheme, away);
+  // The accent belongs to the operator’s colour, not to that of an application.
+  return { ...others, ...derived, ...(accent !== undefined && !isBrand && { accent }) };
 }
 
 /**

@@ -166,7 +166,7 @@ ${accessOf(view.access, texts)}
 <button id="consent-deny" type="submit" name="decision" value="deny">${consent.deny}</button>
 </div>
 </form>
-<p class="note">${view.returnsTo === undefined ? '' : (application.isUnchecked === true ? consent.leadsTo : consent.returnsTo)(named(view.returnsTo))} ${consent.endIt(view.account)}</p>
+<p class="note">${view.returnsTo === undefined ? '' : (application.isUnchecked === true ? consent.leadsTo : consent.returnsTo)(named(view.returnsTo))} ${view.account === undefined ? consent.endIt : consent.endItIn(html`<a href="${view.account}">${consent.yourAccount}</a>`)}</p>
 ${applicationLinks(application, texts)}`,
   };
 }

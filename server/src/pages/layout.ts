@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { Context } from 'hono';
+import { queryOf } from '@grantd/core';
+import type { Context, MiddlewareHandler } from 'hono';
 import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../texts/html.ts';
-import { type Language, languageFor } from '../texts/texts.ts';
-import { type Brand, isOwnLogo, paletteOf, tabIcon } from './brand.ts';
-import type { PageContext, PageParts } from './page_parts.ts';
+import { type Language, languageFor, languageOf, languages, textsIn } from '../texts/texts.ts';
+import { type Brand, isOwnLogo, type Look, type OperatorShown, paletteOf, tabIcon } from './brand.ts';
+import type { PageContext, PageEnvironment, PageParts } from './page_parts.ts';
 import { STYLE } from './style.ts';
 
 /** Renders a page that runs no scripts except its own, is not cached or framed, and sends no referrer. */
@@ -25,6 +26,11 @@ export async function renderPage(c: Context, page: Page): Promise<Response> {
 export function documentOf(page: Page, style = styleOf(page)): Html {
   const { language, title, operator, width = 'narrow', body } = page;
   const namesOperator = page.namesOperator ?? title === operator.name;
+  const links = footerLinks(page);
+  const footer = [
+    ...(namesOperator ? [] : [operatorLine(operator)]),
+    ...(links === undefined ? [] : [links]),
+  ];
   const whole = title === operator.name ? title : html`${title} – ${operator.name}`;
   return html`<!doctype html>
 <html lang="${language}">
@@ -39,18 +45,48 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <main>
 ${body}
 </main>
-${namesOperator ? '' : html`<footer>${operatorLine(operator)}</footer>`}
+${footer.length === 0 ? '' : html`<footer>${footer}</footer>`}
 </body>
 </html>
 `;
 }
 
 function operatorLine({ name, logo }: Brand): Html {
-  return html`${isOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi>`;
+  return html`<span class="operator-line">${isOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi></span>`;
+}
+
+/** Links `page-help`, `page-privacy` and `language-TAG`; `undefined` if there are none. */
+function footerLinks({ operator: { look }, language, languages = [] }: Page): Html | undefined {
+  const { footer: words, newTab } = textsIn(language);
+  const { help, privacy } = look?.links ?? {};
+  const other = (id: string, url: string | undefined, text: string) =>
+    url === undefined
+      ? ''
+      : html`<a id="${id}" href="${url}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${newTab}</span></a>`;
+  if ((help ?? privacy) === undefined && languages.length === 0) return undefined;
+  return html`<nav class="links" aria-label="${words.label}">${other('page-help', help, words.help)}${other('page-privacy', privacy, words.privacy)}${languages.map(
+    ({ tag, name, url }) =>
+      html`<a id="language-${tag}" href="${url}" lang="${tag}" hreflang="${tag}" rel="nofollow">${name}</a>`,
+  )}</nav>`;
 }
 
 export function styleOf({ color, operator, style = '' }: Page): string {
-  return `${paletteOf(color ?? operator.color)}${STYLE}${style}`;
+  const { schemes, ...look } = operator.look ?? {};
+  const palette =
+    schemes === undefined
+      ? paletteOf(color ?? operator.color)
+      : paletteOf(color ?? (schemes.light.brand === undefined ? operator.color : undefined), schemes);
+  return `${palette}${lookOf(look)}${STYLE}${style}`;
+}
+
+function lookOf({ radius, fontStack, fontUrl }: Omit<Look, 'schemes' | 'links'>): string {
+  const face =
+    fontUrl === undefined ? '' : `@font-face{font-family:operator;src:url("${fontUrl}");font-display:swap}`;
+  const rules = [
+    ...(radius === undefined ? [] : [`--radius:${radius}px`]),
+    ...(fontStack === undefined ? [] : [`--font:${fontUrl === undefined ? '' : 'operator, '}${fontStack}`]),
+  ];
+  return `${face}${rules.length === 0 ? '' : `:root{${rules.join(';')}}`}`;
 }
 
 /**
@@ -59,7 +95,12 @@ export function styleOf({ color, operator, style = '' }: Page): string {
  */
 export function contentSecurityPolicy(
   style: string,
-  { formMayLeave = false, scripts = [], fetches = false }: Pick<Page, 'formMayLeave' | 'scripts' | 'fetches'>,
+  {
+    formMayLeave = false,
+    scripts = [],
+    fetches = false,
+    operator,
+  }: Pick<Page, 'formMayLeave' | 'scripts' | 'fetches' | 'operator'>,
 ): string {
   return [
     "default-src 'none'",
@@ -69,6 +110,7 @@ export function contentSecurityPolicy(
     ...(fetches ? ["connect-src 'self'"] : []),
     `style-src ${sourceOf(style)}`,
     "img-src 'self' data:",
+    ...(operator.look?.fontUrl !== undefined ? ["font-src 'self'"] : []),
     ...(formMayLeave ? [] : ["form-action 'self'"]),
     "frame-ancestors 'none'",
     "base-uri 'none'",
@@ -83,7 +125,17 @@ function sourceOf(content: string): string {
 export interface PageSetting {
   readonly language: Language;
   /** The operator of this server. */
-  readonly operator: Brand;
+  readonly operator: OperatorShown;
+  /** The languages to switch to. */
+  readonly languages?: readonly LanguageShown[];
+}
+
+export interface LanguageShown {
+  readonly tag: Language;
+  /** In the language itself. */
+  readonly name: string;
+  /** The page in this language. */
+  readonly url: string;
 }
 
 /** A page to render and send. */
@@ -173,8 +225,64 @@ export interface FormShown {
 /** @param uiLocales languages that the application prefers (OpenID Connect Core §3.1.2.1) */
 export function pageSetting(
   c: PageContext,
-  { operator }: PageParts,
+  { operator, cookies, clock }: PageParts,
   uiLocales: readonly string[] = [],
 ): PageSetting {
-  return { operator, language: languageFor(uiLocales, c.req.header('accept-language')) };
+  const [, chosen, atMs] = CHOICE.exec(cookies.get(c, LANGUAGE_COOKIE) ?? '') ?? [];
+  const isRecent = clock() - Number(atMs) < RECENT_MS;
+  const accepted = c.req.header('accept-language');
+  const language = languageFor(uiLocales, accepted, { language: chosen, isRecent });
+  return { operator, language, languages: otherLanguages(c, language) };
+}
+
+const LANGUAGE_COOKIE = 'grantd_language';
+const LANGUAGE_PARAMETER = 'ui_language';
+const LANGUAGE_SECONDS = 365 * 24 * 60 * 60;
+
+/** The tag, and when it was chosen in milliseconds. */
+const CHOICE = /^([A-Za-z0-9-]{2,30})\.(\d{1,15})$/;
+
+/** For so long a choice is about the present request, and counts more than the wish of its application. */
+const RECENT_MS = 30 * 60 * 1000;
+
+/** Parameters that this server makes. A page never repeats another one, which anyone may have put into its URL. */
+const OWN_PARAMETERS: readonly string[] = ['pending', 'other', 'notice', 'factor', 'needed', 'end'];
+
+/** Remembers the language that a user has chosen, and shows the page again. */
+export function rememberLanguage({ cookies, clock }: PageParts): MiddlewareHandler<PageEnvironment> {
+  return async (c, next) => {
+    const query = new URLSearchParams(queryIn(c));
+    const wanted = languageOf(query.get(LANGUAGE_PARAMETER) ?? '');
+    if (c.req.method !== 'GET' || wanted === undefined) return next();
+    cookies.set(c, LANGUAGE_COOKIE, `${wanted}.${clock()}`, LANGUAGE_SECONDS);
+    query.delete(LANGUAGE_PARAMETER);
+    c.header('cache-control', 'no-store');
+    // A query alone cannot lead to another site.
+    return c.redirect(`?${query}`, 303);
+  };
+}
+
+/**
+ * Links to the page in other languages. A page that follows a form has none, because it cannot be shown again, and
+ * neither has one with parameters of others.
+ */
+function otherLanguages(c: PageContext, language: Language): readonly LanguageShown[] {
+  const query = new URLSearchParams(queryIn(c));
+  if (c.req.method === 'POST' || [...query.keys()].some((name) => !OWN_PARAMETERS.includes(name))) return [];
+  return languages()
+    .filter((tag) => tag !== language)
+    .map((tag) => {
+      const parameters = new URLSearchParams(query);
+      parameters.set(LANGUAGE_PARAMETER, tag);
+      return { tag, name: nameOfLanguage(tag), url: `?${parameters}` };
+    });
+}
+
+function queryIn(c: PageContext): string {
+  return queryOf({ url: c.get('plain').url });
+}
+
+function nameOfLanguage(tag: Language): string {
+  const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
+  return name.charAt(0).toLocaleUpperCase(tag) + name.slice(1);
 }

@@ -1,9 +1,10 @@
 import { type ClientRecord, isUnchecked } from '@grantd/core';
 import type { Picture } from '../config/picture.ts';
-import { DEFAULT_LANGUAGE, LANGUAGES, localizedMember } from '../texts/texts.ts';
+import { DEFAULT_LANGUAGE, type Language, languageOf, localizedMember } from '../texts/texts.ts';
 import { applicationShown } from './application_shown.ts';
 import { monogramPicture } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
+import type { Font } from './theme.ts';
 
 /** Seconds for which a browser caches a logo. */
 const CACHE_SECONDS = 60 * 60;
@@ -18,7 +19,7 @@ export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) 
     if (clientId === undefined)
       return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, CACHE_SECONDS);
     const client = (/^[\x20-\x7E]+$/.test(clientId) && (await clients.get(clientId))) || undefined;
-    const language = LANGUAGES.find((one) => one === c.req.query('language')) ?? DEFAULT_LANGUAGE;
+    const language = languageOf(c.req.query('language') ?? '') ?? DEFAULT_LANGUAGE;
     const uri = client && logoUri(client, language);
     if (client === undefined || client.disabledAtMs !== undefined || isUnchecked(client) || uri === undefined)
       return c.notFound();
@@ -30,12 +31,18 @@ export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) 
   };
 }
 
-function logoUri({ metadata = {} }: ClientRecord, language: (typeof LANGUAGES)[number]): string | undefined {
+/** `/font`: the font of the operator’s theme. 404 if it has none. */
+export function showFont({ operatorFont }: PageParts) {
+  return (c: PageContext): Response | Promise<Response> =>
+    operatorFont === undefined ? c.notFound() : send(c, operatorFont, CACHE_SECONDS);
+}
+
+function logoUri({ metadata = {} }: ClientRecord, language: Language): string | undefined {
   return localizedMember({ ...metadata }, 'logo_uri', language);
 }
 
-/** Sends an image from outside. Opened directly, it runs nothing. */
-function send(c: PageContext, { type, bytes }: Picture, cacheSeconds: number): Response {
+/** Sends an image or font from outside. Opened directly, it runs nothing. */
+function send(c: PageContext, { type, bytes }: Picture | Font, cacheSeconds: number): Response {
   c.header('content-type', type);
   c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
   c.header('x-content-type-options', 'nosniff');

@@ -1,42 +1,43 @@
-import { readFileSync } from 'node:fs';
-import { extname } from 'node:path';
-import type { Configuration } from '../config/configuration.ts';
-import { typedPath } from '../config/configuration.ts';
-import { PICTURE_TYPES, type Picture } from '../config/picture.ts';
+import { type Configuration, typedPath } from '../config/configuration.ts';
+import { flagOf } from '../config/options.ts';
+import type { Picture } from '../config/picture.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { readLogo, readTheme, type Theme } from './theme.ts';
 
 /** The operator, as configured. */
 export interface Operator {
   readonly name?: string;
   readonly color?: string;
   readonly logo?: Picture;
+  readonly theme?: Theme;
 }
 
-const MAX_LOGO_BYTES = 256 * 1024;
-
-/** @throws {ConfigurationRefused} the logo file is unreadable or too large */
-export function readOperator(
-  { settings, sourceOf }: Configuration,
+/** @throws {ConfigurationRefused} the logo or the theme is unreadable or invalid, or both say the same */
+export async function readOperator(
+  configuration: Configuration,
   environment: NodeJS.ProcessEnv,
-): Operator {
+): Promise<Operator> {
+  const { settings, sourceOf } = configuration;
   const { operatorName, operatorColor, operatorLogo } = settings;
+  const theme = await readTheme(configuration, environment);
+  const ofTheme = theme?.colors?.light.brand;
+  if (operatorLogo !== undefined && theme?.logo !== undefined)
+    throw new ConfigurationRefused(
+      `${sourceOf('theme')}: has a logo, so ${flagOf('operatorLogo')} cannot be set`,
+    );
+  if (operatorColor !== undefined && (ofTheme ?? theme?.colors?.dark.brand) !== undefined)
+    throw new ConfigurationRefused(
+      `${sourceOf('theme')}: has a brand colour, so ${flagOf('operatorColor')} cannot be set`,
+    );
+  const logo =
+    operatorLogo === undefined
+      ? theme?.logo
+      : readLogo(typedPath(environment, operatorLogo), sourceOf('operatorLogo'));
+  const color = operatorColor ?? ofTheme;
   return {
     ...(operatorName !== undefined && { name: operatorName }),
-    ...(operatorColor !== undefined && { color: operatorColor }),
-    ...(operatorLogo !== undefined && {
-      logo: readLogo(typedPath(environment, operatorLogo), sourceOf('operatorLogo')),
-    }),
+    ...(color !== undefined && { color }),
+    ...(logo !== undefined && { logo }),
+    ...(theme !== undefined && { theme }),
   };
-}
-
-function readLogo(path: string, source: string): Picture {
-  const expected = `${source}: expected a readable file of at most ${MAX_LOGO_BYTES / 1024} KiB`;
-  let bytes: Buffer<ArrayBuffer>;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw new ConfigurationRefused(expected, { cause: error });
-  }
-  if (bytes.length > MAX_LOGO_BYTES) throw new ConfigurationRefused(expected);
-  return { type: PICTURE_TYPES.get(extname(path).toLowerCase()) ?? '', bytes };
 }

@@ -33,7 +33,7 @@ import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
 import type { AttemptLimit, SignInParts } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
-import type { Brand } from './brand.ts';
+import type { OperatorShown } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
 import type {
   Cookies,
@@ -45,6 +45,7 @@ import type {
   SealedValues,
 } from './browser_state.ts';
 import type { Logos } from './logos.ts';
+import type { Font } from './theme.ts';
 
 /** The parts that pages use. */
 export interface PageParts {
@@ -95,8 +96,10 @@ export interface PageParts {
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;
   /** The operator of this server. */
-  readonly operator: Brand;
+  readonly operator: OperatorShown;
   readonly operatorLogo: Picture | undefined;
+  readonly operatorFont: Font | undefined;
+  readonly cookies: Cookies;
   readonly logos: Logos;
   /** Path of the issuer, without a trailing slash. */
   readonly basePath: string;

@@ -29,7 +29,7 @@ import { showAccount, submitAccount } from './account_overview.ts';
 import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
 import { authorizePage } from './authorization.ts';
-import type { Brand } from './brand.ts';
+import type { OperatorShown } from './brand.ts';
 import { BrowserSessions } from './browser_sessions.ts';
 import {
   Cookies,
@@ -46,9 +46,10 @@ import { showDenied, submitDenied } from './denied_page.ts';
 import { answerError, refuseMethod, renderProblem } from './error_page.ts';
 import { showForgot, showSignUp, submitForgot, submitSignUp } from './forgot_page.ts';
 import { showHome } from './home_page.ts';
+import { rememberLanguage } from './layout.ts';
 import { showLink, submitLink } from './link_page.ts';
 import { showLogin, submitLogin } from './login_page.ts';
-import { showLogo } from './logo_page.ts';
+import { showFont, showLogo } from './logo_page.ts';
 import { Logos } from './logos.ts';
 import { showLogout, submitLogout } from './logout_page.ts';
 import { showMailbox } from './mailbox_page.ts';
@@ -138,6 +139,7 @@ export function openPages(
     server,
     requestLog,
     notifyClients,
+    cookies,
     clock,
     sessions,
     sessionEnding,
@@ -149,6 +151,7 @@ export function openPages(
     grants: storage,
     operator: operatorShown(operator, issuer, basePath),
     operatorLogo: operator.logo,
+    operatorFont: operator.theme?.font,
     logos: new Logos({ fetchDocument, clock }),
     basePath,
     withdrawal: new ConsentWithdrawal({ consents, storage: instance.storage, clock }),
@@ -212,11 +215,24 @@ export function openPages(
   return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined, addConsole);
 }
 
-function operatorShown({ name, color, logo }: Operator, issuer: string, basePath: string): Brand {
+function operatorShown(
+  { name, color, logo, theme }: Operator,
+  issuer: string,
+  basePath: string,
+): OperatorShown {
   return {
     name: name ?? new URL(issuer).host,
     ...(color !== undefined && { color }),
     ...(logo !== undefined && { logo: `${basePath}/logo` }),
+    ...(theme !== undefined && {
+      look: {
+        schemes: theme.colors,
+        radius: theme.radius,
+        fontStack: theme.fontStack,
+        fontUrl: theme.font && `${basePath}/font`,
+        links: theme.links,
+      },
+    }),
   };
 }
 
@@ -236,6 +252,7 @@ function listenerOver(
   const refuseForForms = refuseMethod(parts, 'GET, HEAD, POST');
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
+  app.use(rememberLanguage(parts));
   app.get(at('/'), showHome(parts)).all(refuseForReading);
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
@@ -280,6 +297,7 @@ function listenerOver(
   }
   addConsole?.(app, parts);
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
+  app.get(at('/font'), showFont(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });

@@ -5,15 +5,18 @@ html { -webkit-text-size-adjust: none; text-size-adjust: none; }
 body {
   margin: 0; min-height: 100vh; min-height: 100dvh;
   display: flex; flex-direction: column;
-  font: 1rem/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif;
+  font: 1rem/1.5 var(--font, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif);
   color: var(--text); background: var(--surface);
   overflow-wrap: anywhere;
 }
 main { width: 100%; margin: 0 auto; padding: 2rem 1.5rem 1rem; flex: 1; }
 footer {
-  display: flex; align-items: center; justify-content: center; gap: .5rem;
+  display: flex; flex-wrap: wrap; align-items: center; justify-content: center; gap: .25rem 1.5rem;
   padding: 1rem 1.5rem 1.5rem; font-size: .875rem; color: var(--muted);
 }
+footer .operator-line { display: flex; align-items: center; gap: .5rem; }
+footer .links { justify-content: center; }
+footer .links a { color: inherit; }
 .narrow main { max-width: 27rem; }
 .wide main { max-width: 46rem; }
 
@@ -36,7 +39,7 @@ header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
 header .mark { margin-bottom: .75rem; }
 .operator { display: flex; align-items: center; gap: .75rem; margin-bottom: .75rem; font-size: 1.125rem; font-weight: 600; }
 header .operator .mark { margin-bottom: 0; }
-.mark { display: block; flex: none; width: 3rem; height: 3rem; border: 1px solid var(--line); border-radius: .6875rem; }
+.mark { display: block; flex: none; width: 3rem; height: 3rem; border: 1px solid var(--line); border-radius: var(--radius, .6875rem); }
 .logo { padding: .25rem; object-fit: contain; background: #fff; }
 footer .logo { width: 1.5rem; height: 1.5rem; padding: .125rem; border: 1px solid var(--line); border-radius: .375rem; }
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
@@ -48,7 +51,7 @@ label { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight:
 input:not([type=hidden]) {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);
-  border: 1px solid var(--edge); border-radius: .625rem;
+  border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }
 input[aria-invalid] { border-color: var(--danger); }
 h2 + .problem, .lead + .problem { margin-top: .75rem; }
@@ -72,7 +75,7 @@ button, .button {
   display: block; width: 100%; min-height: 3rem; padding: .625rem 1.25rem;
   font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; cursor: pointer;
   color: var(--text); background: var(--surface);
-  border: 1px solid var(--edge); border-radius: .625rem;
+  border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }
 button:hover, .button:hover { background: var(--ground); }
 .primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
@@ -82,7 +85,7 @@ button:hover, .button:hover { background: var(--ground); }
 .danger:hover { background: var(--danger-ground); }
 .ways { margin-top: .75rem; }
 .providers :is(.note, .problem, .question) + * { margin-top: 1rem; }
-.question { display: grid; gap: .75rem; padding: 1rem; border: 1px solid var(--line); border-radius: .625rem; }
+.question { display: grid; gap: .75rem; padding: 1rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }
 .choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
 form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .75rem; }
@@ -90,23 +93,23 @@ form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .
 #problem p + p { margin-top: .75rem; }
 #problem:focus-visible { outline: none; }
 
-.problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: .625rem; }
+.problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: var(--radius, .625rem); }
 .problem .icon, .notice .icon { margin-top: .125rem; }
-.caution { display: flex; gap: .625rem; padding: .75rem .875rem; font-size: .875rem; background: var(--ground); border: 1px solid var(--edge); border-radius: .625rem; }
+.caution { display: flex; gap: .625rem; padding: .75rem .875rem; font-size: .875rem; background: var(--ground); border: 1px solid var(--edge); border-radius: var(--radius, .625rem); }
 .caution .icon { margin-top: .05rem; }
 .problem { color: var(--danger); background: var(--danger-ground); }
 .notice { color: var(--success); background: var(--success-ground); }
 
 .person {
   display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .25rem 1rem;
-  padding: .625rem .875rem; border: 1px solid var(--line); border-radius: .625rem;
+  padding: .625rem .875rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem);
 }
 .person p > * { display: block; }
 .person a { padding: .625rem 0; }
 .person .label { font-size: .8125rem; color: var(--muted); }
 
 .tabs ul { display: flex; flex-wrap: wrap; gap: .25rem; }
-.tabs a { display: block; padding: .625rem .875rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: .625rem; }
+.tabs a { display: block; padding: .625rem .875rem; color: inherit; text-decoration: none; border: 1px solid transparent; border-radius: var(--radius, .625rem); }
 .tabs a:hover { background: var(--ground); }
 .tabs a[aria-current] { font-weight: 600; background: var(--ground); border-color: var(--edge); }
 .profile { margin-top: .5rem; }
@@ -121,7 +124,7 @@ form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .
 .scopes .detail { grid-column: 2; }
 .scopes.brief li { gap: .5rem; font-size: .875rem; }
 .scopes.brief .icon { width: 1rem; height: 1rem; margin-top: .15rem; }
-.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border: 1px solid transparent; border-radius: .625rem; }
+.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border: 1px solid transparent; border-radius: var(--radius, .625rem); }
 .bullets { display: grid; gap: .25rem; margin-top: .5rem; padding-left: 1.125rem; list-style: disc; }
 .bullets .name { font-weight: inherit; }
 .bullets + .note { margin-top: .5rem; }
@@ -158,9 +161,9 @@ form > .note + button { margin-top: .75rem; }
 .entry > details { margin-top: -.25rem; }
 .entries details button { grid-column: 1; }
 .entry > details > form, section > details > form { display: grid; gap: .75rem; }
-.qr { display: block; width: 100%; max-width: 16rem; margin-bottom: 1rem; border: 1px solid var(--line); border-radius: .625rem; }
+.qr { display: block; width: 100%; max-width: 16rem; margin-bottom: 1rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 #totp-secret { font-size: 1rem; }
-.recovery-codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: .5rem 1.5rem; padding: 1rem; list-style: none; border: 1px solid var(--line); border-radius: .625rem; }
+.recovery-codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: .5rem 1.5rem; padding: 1rem; list-style: none; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .recovery-codes code { font-size: 1rem; }
 
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
@@ -177,7 +180,7 @@ form > .note + button { margin-top: .75rem; }
   body::after { content: ''; flex: 1.4; }
   main {
     flex: none; padding: 2.5rem; background: var(--surface);
-    border: 1px solid var(--line); border-radius: 1.25rem;
+    border: 1px solid var(--line); border-radius: calc(2 * var(--radius, .625rem));
     box-shadow: 0 1px 2px rgb(0 0 0 / 4%), 0 12px 32px -12px rgb(0 0 0 / 10%);
   }
 }

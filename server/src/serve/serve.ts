@@ -21,11 +21,13 @@ import type { MailService } from '../mail/mail.ts';
 import type { History } from '../monitoring/history.ts';
 import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
+import { readCatalogues } from '../pages/languages.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { AccessEnding } from '../people/groups.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
+import { useCatalogues } from '../texts/texts.ts';
 import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
 import {
   createHttpServer,
@@ -208,6 +210,7 @@ export async function serveDatabase(
             ...(files?.changed ?? []),
             ...changed('providers', previous.providers.map(comparable), opened.providers.map(comparable)),
             ...changed('operatorLogo', previous.operator.logo?.bytes, opened.operator.logo?.bytes),
+            ...changed('theme', previous.operator.theme, opened.operator.theme),
             ...changed('secret', previous.instance.secretTexts(), secret),
           ],
         };
@@ -297,7 +300,8 @@ export async function openService(
   { log, monitor, history, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
 ): Promise<Service> {
   const { settings } = configuration;
-  const operator = readOperator(configuration, environment);
+  const operator = await readOperator(configuration, environment);
+  const catalogues = await readCatalogues(configuration, environment, operator.theme);
   const providers = readProviders(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
   const backupPlan = await planOfBackups(configuration, environment);
@@ -317,6 +321,7 @@ export async function openService(
       ...{ secretOfStart, traced, claimsOf: users?.claimsOf },
     });
     await refuseKnownPasswords(configuration, instance);
+    useCatalogues(catalogues);
     const requestLog = new RequestLog(log);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
     const mail = await mailService(instance, settings, operator, log);

@@ -1,6 +1,6 @@
 import { html } from 'hono/html';
 import type { Texts } from './en.ts';
-import { Formats } from './formats.ts';
+import { counted, Formats } from './formats.ts';
 
 const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
 
@@ -10,6 +10,9 @@ export const DE: Texts = {
 
   problemTitle: (title) => `Problem: ${title}`,
   newTab: '(öffnet sich in einem neuen Tab)',
+
+  /** Below every page. */
+  footer: { label: 'Hilfe und Sprache', help: 'Hilfe', privacy: 'Datenschutz' },
 
   signIn: {
     title: 'Anmelden',
@@ -166,8 +169,10 @@ export const DE: Texts = {
     firstCode: 'Code, den die App zeigt',
     confirmTotp: 'App hinzufügen',
     recoveryCodes: 'Wiederherstellungscodes',
-    recoveryText: (count) =>
-      `Für den Tag, an dem Sie Ihr Gerät verlieren: Jeder Code ersetzt einmal den zweiten Schritt. Sie haben ${formats.number(count)} ${formats.plural(count, { one: 'unbenutzten Code', other: 'unbenutzte Codes' })}.`,
+    recoveryText: counted(
+      (count) =>
+        `Für den Tag, an dem Sie Ihr Gerät verlieren: Jeder Code ersetzt einmal den zweiten Schritt. Sie haben ${formats.number(count)} ${formats.plural(count, { one: 'unbenutzten Code', other: 'unbenutzte Codes' })}.`,
+    ),
     newCodes: 'Neue Wiederherstellungscodes erstellen',
     saveCodes:
       'Drucken Sie diese Codes aus, oder bewahren Sie sie in einem Passwortmanager auf. Sie werden nur jetzt gezeigt und ersetzen alle früheren.',
@@ -193,12 +198,16 @@ export const DE: Texts = {
     currentPassword: 'Bisheriges Passwort',
     newPassword: 'Neues Passwort',
     reveal: 'Zeigen',
-    hint: (minLength) =>
-      `Mindestens ${formats.number(minLength)} Zeichen. Mehrere Wörter lassen sich gut merken.`,
+    hint: counted(
+      (minLength) =>
+        `Mindestens ${formats.number(minLength)} Zeichen. Mehrere Wörter lassen sich gut merken.`,
+    ),
     currentWrong: 'Das bisherige Passwort ist falsch.',
     problems: {
-      password_short: (minLength) =>
-        `Das neue Passwort ist zu kurz. Verwenden Sie mindestens ${formats.number(minLength)} Zeichen.`,
+      password_short: counted(
+        (minLength) =>
+          `Das neue Passwort ist zu kurz. Verwenden Sie mindestens ${formats.number(minLength)} Zeichen.`,
+      ),
       password_long: () => 'Das neue Passwort ist zu lang. Verwenden Sie höchstens 1.024 Zeichen.',
       password_common: () =>
         'Dieses Passwort verwenden viele, deshalb probieren Angreifer es als eines der ersten. Wählen Sie ein anderes.',
@@ -299,10 +308,9 @@ export const DE: Texts = {
     services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
     leadsTo: (host) => html`Wenn Sie das erlauben, geht es weiter zu ${host}.`,
-    endIt: (account) =>
-      account === undefined
-        ? html`Sie können diesen Zugriff jederzeit beenden.`
-        : html`Sie können diesen Zugriff jederzeit in <a href="${account}">Ihrem Konto</a> beenden.`,
+    endIt: 'Sie können diesen Zugriff jederzeit beenden.',
+    endItIn: (account) => html`Sie können diesen Zugriff jederzeit in ${account} beenden.`,
+    yourAccount: 'Ihrem Konto',
     allow: 'Erlauben',
     deny: 'Ablehnen',
     policy: 'Datenschutzerklärung',
@@ -411,8 +419,10 @@ export const DE: Texts = {
     at: (api) => html`Bei ${api}`,
     claims: (names) => html`Einzelne Angaben: ${names}`,
     usedAt: (services) => html`Zu verwenden bei ${services}`,
-    more: (count) =>
-      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })} mit Namen der Anwendung`,
+    more: counted(
+      (count) =>
+        `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })} mit Namen der Anwendung`,
+    ),
     endAccess: (application) => html`Zugriff <span class="unseen">von ${application} </span>beenden`,
     endAccessTitle: (application) => html`Zugriff von ${application} beenden?`,
     endAccessText:
@@ -432,8 +442,10 @@ export const DE: Texts = {
     notices: {
       access_ended: (application) => `${application} hat keinen Zugriff mehr.`,
       session_ended: 'Der andere Browser ist abgemeldet.',
-      other_sessions_ended: (count) =>
-        `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
+      other_sessions_ended: counted(
+        (count) =>
+          `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
+      ),
       nothing_to_end: 'Das war schon beendet.',
       password_changed: 'Ihr Passwort ist geändert. Alle anderen Browser sind abgemeldet.',
       link_sent: 'Ein Link ist unterwegs. Öffnen Sie ihn in diesem Browser, um die Adresse zu verwenden.',

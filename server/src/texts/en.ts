@@ -1,6 +1,6 @@
 import type { RefusalReason } from '@grantd/core';
 import { html } from 'hono/html';
-import { Formats } from './formats.ts';
+import { counted, Formats } from './formats.ts';
 import type { Html } from './html.ts';
 
 const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
@@ -18,6 +18,9 @@ export const EN = {
 
   problemTitle: (title: string) => `Problem: ${title}`,
   newTab: '(opens in a new tab)',
+
+  /** Below every page. */
+  footer: { label: 'Help and language', help: 'Help', privacy: 'Privacy' },
 
   signIn: {
     title: 'Sign in',
@@ -173,8 +176,10 @@ export const EN = {
     firstCode: 'Code that the app shows',
     confirmTotp: 'Add the app',
     recoveryCodes: 'Recovery codes',
-    recoveryText: (count: number) =>
-      `For the day on which you lose your device: each code replaces the second step once. You have ${formats.number(count)} ${formats.plural(count, { one: 'unused code', other: 'unused codes' })}.`,
+    recoveryText: counted(
+      (count: number) =>
+        `For the day on which you lose your device: each code replaces the second step once. You have ${formats.number(count)} ${formats.plural(count, { one: 'unused code', other: 'unused codes' })}.`,
+    ),
     newCodes: 'Make new recovery codes',
     saveCodes:
       'Print these codes, or keep them in a password manager. They are shown only now, and replace all earlier ones.',
@@ -201,12 +206,16 @@ export const EN = {
     currentPassword: 'Current password',
     newPassword: 'New password',
     reveal: 'Show',
-    hint: (minLength: number) =>
-      `At least ${formats.number(minLength)} characters. Several words are easy to remember.`,
+    hint: counted(
+      (minLength: number) =>
+        `At least ${formats.number(minLength)} characters. Several words are easy to remember.`,
+    ),
     currentWrong: 'The current password is wrong.',
     problems: {
-      password_short: (minLength: number) =>
-        `The new password is too short. Use at least ${formats.number(minLength)} characters.`,
+      password_short: counted(
+        (minLength: number) =>
+          `The new password is too short. Use at least ${formats.number(minLength)} characters.`,
+      ),
       password_long: (_: number) => 'The new password is too long. Use at most 1,024 characters.',
       password_common: (_: number) =>
         'Many people use this password, so it is among the first that an attacker tries. Choose another one.',
@@ -309,10 +318,10 @@ export const EN = {
     services: 'Where it can use this access',
     returnsTo: (host: Name) => html`Either way, you return to ${host}.`,
     leadsTo: (host: Name) => html`If you allow this, you continue to ${host}.`,
-    endIt: (account: string | undefined) =>
-      account === undefined
-        ? html`You can end this access at any time.`
-        : html`You can end this access at any time in <a href="${account}">your account</a>.`,
+    endIt: 'You can end this access at any time.',
+    endItIn: (account: Html) => html`You can end this access at any time in ${account}.`,
+    /** The link in `endItIn`. */
+    yourAccount: 'your account',
     allow: 'Allow',
     deny: 'Deny',
     policy: 'Privacy policy',
@@ -425,8 +434,10 @@ export const EN = {
     at: (api: Name) => html`At ${api}`,
     claims: (names: Html) => html`Individual details: ${names}`,
     usedAt: (services: Html) => html`For use at ${services}`,
-    more: (count: number) =>
-      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })} named by the application`,
+    more: counted(
+      (count: number) =>
+        `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })} named by the application`,
+    ),
     endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
     /** @param application in the document title, which has no markup, a text */
     endAccessTitle: (application: Name | string) => html`End the access of ${application}?`,
@@ -447,8 +458,10 @@ export const EN = {
     notices: {
       access_ended: (application: string) => `${application} no longer has access.`,
       session_ended: 'That browser is signed out.',
-      other_sessions_ended: (count: number) =>
-        `${formats.number(count)} ${formats.plural(count, { one: 'other browser is', other: 'other browsers are' })} signed out.`,
+      other_sessions_ended: counted(
+        (count: number) =>
+          `${formats.number(count)} ${formats.plural(count, { one: 'other browser is', other: 'other browsers are' })} signed out.`,
+      ),
       nothing_to_end: 'That had already ended.',
       password_changed: 'Your password has changed. All other browsers are signed out.',
       link_sent: 'A link is on its way. Open it in this browser to use the address.',

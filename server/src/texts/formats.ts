@@ -13,17 +13,29 @@ interface TimeWords {
   readonly on: (date: string) => string;
 }
 
+const COUNTED = new WeakSet<object>();
+
+/** Marks a text that depends on a number, so that a language can have words for each plural category. */
+export function counted(text: (count: number) => string): (count: number) => string {
+  COUNTED.add(text);
+  return text;
+}
+
+export function isCounted(text: object): boolean {
+  return COUNTED.has(text);
+}
+
 /**
  * Formats numbers, times and plurals in one language. Dates are in UTC, because the server does not know the user’s
  * time zone.
  */
 export class Formats {
+  readonly words: TimeWords;
   readonly #language: string;
-  readonly #words: TimeWords;
 
   constructor(language: string, words: TimeWords) {
+    this.words = words;
     this.#language = language;
-    this.#words = words;
   }
 
   /** Picks the word for a number (CLDR plural categories). */
@@ -59,8 +71,8 @@ export class Formats {
   /** `2 hours ago` during the first week, then `on 12 March 2026`. */
   past(atMs: number, nowMs: number): string {
     const passedMs = Math.max(0, nowMs - atMs);
-    if (passedMs < MINUTE_MS) return this.#words.justNow;
-    if (passedMs >= RELATIVE_MS) return this.#words.on(this.date(atMs));
+    if (passedMs < MINUTE_MS) return this.words.justNow;
+    if (passedMs >= RELATIVE_MS) return this.words.on(this.date(atMs));
     const ago = new Intl.RelativeTimeFormat(this.#language, { numeric: 'auto' });
     if (passedMs >= DAY_MS) return ago.format(-Math.floor(passedMs / DAY_MS), 'day');
     if (passedMs >= HOUR_MS) return ago.format(-Math.floor(passedMs / HOUR_MS), 'hour');

@@ -18,3 +18,8 @@ const LINES = {
 export function icon(name: keyof typeof LINES): Html {
   return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${raw(LINES[name])}</svg>`;
 }
+
+/** A text for screen readers alone. */
+export function unseen(text: Html): Html {
+  return html`<span class="unseen">${text}</span>`;
+}

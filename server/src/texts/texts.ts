@@ -2,40 +2,78 @@ import { type LocalizedMember, preferencesOf } from '@grantd/core';
 import { DE } from './de.ts';
 import { EN, type Texts } from './en.ts';
 
-/** Every catalogue by its language tag (BCP 47). The first is the default. */
-const CATALOGUES = { en: EN, de: DE } as const satisfies Record<string, Texts>;
+/** The language tag (BCP 47) of a catalogue. */
+export type Language = string;
 
-export type Language = keyof typeof CATALOGUES;
+/** Form of a language tag that names a file. */
+export const LANGUAGE_FORM = /^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$/;
 
-export const LANGUAGES = Object.keys(CATALOGUES) as readonly Language[];
+export type Catalogues = ReadonlyMap<Language, Texts>;
+
+/** The catalogues of the program, the default first. */
+export const OWN_CATALOGUES: Catalogues = new Map([
+  ['en', EN],
+  ['de', DE],
+]);
 
 export const DEFAULT_LANGUAGE: Language = 'en';
 
+let catalogues = OWN_CATALOGUES;
+
+/** Sets the catalogues of this process, once it has read the operator’s files. They include the default. */
+export function useCatalogues(wanted: Catalogues): void {
+  catalogues = wanted;
+}
+
+/** Every language that has a catalogue. */
+export function languages(): readonly Language[] {
+  return [...catalogues.keys()];
+}
+
+/** The texts in a language, or else in the default one. */
 export function textsIn(language: Language): Texts {
-  return CATALOGUES[language];
+  return catalogues.get(language) ?? EN;
+}
+
+/** The catalogue that a tag names, also with another region: `de` serves `de-AT`. */
+export function languageOf(tag: string): Language | undefined {
+  const [wanted, primary] = [tag.toLowerCase(), tag.toLowerCase().split('-', 1)[0]];
+  const known = languages();
+  return known.find((one) => one.toLowerCase() === wanted) ?? known.find((one) => one === primary);
+}
+
+/** The language that a user has chosen on a page. */
+export interface ChosenLanguage {
+  readonly language?: Language | undefined;
+  /** Whether the choice is so recent that it is about the present request. */
+  readonly isRecent?: boolean;
 }
 
 /** No person prefers more languages than this. */
 const MAX_UI_LOCALES = 50;
 
 /**
- * The language of a page: the first language with a catalogue among the application’s preferences, then the browser’s
- * (RFC 4647 §3.4, lookup).
+ * The language of a page: the first language with a catalogue among the application’s preferences, the user’s choice and
+ * the browser’s preferences (RFC 4647 §3.4, lookup). A recent choice comes first.
  * @param uiLocales language tags, most preferred first (OpenID Connect Core §3.1.2.1)
  * @param acceptLanguage the header (RFC 9110 §12.5.4)
  */
-export function languageFor(uiLocales: readonly string[], acceptLanguage: string | undefined): Language {
-  for (const tag of [...uiLocales.slice(0, MAX_UI_LOCALES), ...preferred(acceptLanguage)]) {
-    const language = lookUp(tag);
+export function languageFor(
+  uiLocales: readonly string[],
+  acceptLanguage: string | undefined,
+  chosen: ChosenLanguage = {},
+): Language {
+  const { isRecent, language: choice } = chosen;
+  const choices = choice === undefined ? [] : [choice];
+  const wanted = uiLocales.slice(0, MAX_UI_LOCALES);
+  for (const tag of [
+    ...(isRecent === true ? [...choices, ...wanted] : [...wanted, ...choices]),
+    ...preferred(acceptLanguage),
+  ]) {
+    const language = languageOf(tag);
     if (language !== undefined) return language;
   }
   return DEFAULT_LANGUAGE;
-}
-
-/** `de` serves `de-AT`. */
-function lookUp(tag: string): Language | undefined {
-  const [primary = ''] = tag.toLowerCase().split('-', 1);
-  return LANGUAGES.find((language) => language === primary);
 }
 
 /** The header’s tags, most preferred first, without `*` and tags of weight 0. */
@@ -56,11 +94,11 @@ export function localizedMember(
   member: LocalizedMember | 'name' | 'description',
   language: Language,
 ): string | undefined {
+  const wanted = language.toLowerCase();
   const tags = Object.keys(metadata)
     .filter((name) => name.startsWith(`${member}#`))
     .map((name) => ({ name, tag: name.slice(member.length + 1).toLowerCase() }));
-  const best =
-    tags.find(({ tag }) => tag === language) ?? tags.find(({ tag }) => tag.startsWith(`${language}-`));
+  const best = tags.find(({ tag }) => tag === wanted) ?? tags.find(({ tag }) => tag.startsWith(`${wanted}-`));
   const value = metadata[best?.name ?? member];
   return typeof value === 'string' ? value : undefined;
 }

@@ -16,7 +16,7 @@ import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/a
 import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
 import { securityPage } from '../../src/pages/account_security.ts';
 import { sessionsPage } from '../../src/pages/account_sessions.ts';
-import type { Brand } from '../../src/pages/brand.ts';
+import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/brand.ts';
 import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
 import { deniedPage } from '../../src/pages/denied_page.ts';
@@ -55,11 +55,16 @@ function sample<V>(
   name: string,
   page: (view: V, setting: PageSetting) => Page,
   view: V,
-  operator: Brand = PLAIN,
+  operator: OperatorShown = PLAIN,
 ): Sample {
   return {
     name,
-    draw: (language, write) => page(written(view, write), { language, operator: written(operator, write) }),
+    draw: (language, write) =>
+      page(written(view, write), {
+        language,
+        operator: written(operator, write),
+        languages: LANGUAGES_SHOWN.filter(({ tag }) => tag !== language),
+      }),
   };
 }
 
@@ -97,6 +102,11 @@ function written<V>(value: V, write: Write): V {
   };
   return change(value) as V;
 }
+
+const LANGUAGES_SHOWN = [
+  { tag: 'en', name: 'English', url: '?ui_language=en' },
+  { tag: 'de', name: 'Deutsch', url: '?ui_language=de' },
+];
 
 const PROBLEMS: readonly Problem[] = [
   'form_foreign',
@@ -141,6 +151,20 @@ const PROVIDERS = [
 ];
 
 const PLAIN: Brand = { name: 'login.example.com' };
+
+/** The theme of docs/branding.md. */
+const THEMED: OperatorShown = {
+  ...{ name: 'Acme', color: '#6d28d9', logo: ARMS },
+  look: {
+    schemes: {
+      light: { ...SCHEMES.light, brand: '#6d28d9', ground: '#f6f3fb', text: '#1e1b2e' },
+      dark: { ...SCHEMES.dark, brand: '#b79cff', ground: '#15121f', surface: '#1f1b2d' },
+    },
+    radius: 4,
+    fontStack: "ui-serif, Charter, 'Bitstream Charter', Cambria, Georgia, serif",
+    links: { help: 'https://acme.example/help', privacy: 'https://acme.example/privacy' },
+  },
+};
 
 const OPERATOR: Brand = { name: 'Musterstadt', color: '#7a1f5c', logo: ARMS };
 
@@ -456,6 +480,8 @@ const EXPLAINED_DEAD: ExplainedView = {
 
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
+  sample('theme', signInPage, SIGN_IN, THEMED),
+  sample('theme_account', overviewPage, ACCOUNT, THEMED),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
   sample('sign_in_expired', signInPage, { ...SIGN_IN, username: 'alice', problem: 'password_expired' }),
   sample('sign_in_wait', signInPage, {

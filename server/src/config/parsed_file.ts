@@ -1,0 +1,18 @@
+// Loaded only for files in YAML, because the parser takes time to load.
+import { parse } from 'yaml';
+import { bytesOf } from './picture.ts';
+import { ConfigurationRefused } from './refused.ts';
+
+/**
+ * Reads a file in YAML or JSON.
+ * @param source where the operator named it, for messages
+ * @throws {ConfigurationRefused} the file is unreadable, too large, or neither
+ */
+export function parsedFile(path: string, source: string, mostBytes: number): unknown {
+  const text = bytesOf(path, source, mostBytes).toString('utf8');
+  try {
+    return parse(text, { maxAliasCount: 0 });
+  } catch (error) {
+    throw new ConfigurationRefused(`${source}: expected YAML or JSON`, { cause: error });
+  }
+}
