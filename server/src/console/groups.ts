@@ -63,7 +63,7 @@ export async function submitGroups(visit: Visit): Promise<Response> {
   const name = form.get('name') ?? '';
   if (form.get('do') === 'add') {
     const typed = { name: name.trim(), description: (form.get('description') ?? '').trim() };
-    const problem = await problemOf(() => addGroup(parts, typed.name, typed.description));
+    const problem = await problemOf(() => addGroup(parts, typed));
     if (problem !== undefined)
       return renderPage(c, groupsPage({ ...(await listOf(visit)), typed, problem }, setting));
     return perform(visit, { add: async () => 'group_added' }, thingUrl(view.base, 'groups', typed.name));
