@@ -28,6 +28,7 @@ class World {
       ...{ sessions, ending, people, storage, clock },
       cookies: new Cookies('http://localhost'),
       lifetimes: LIFETIMES,
+      networkOf: () => '203.0.113.0/24',
     });
     this.#app = new Hono()
       .post('/in/:subject', async (c) => {

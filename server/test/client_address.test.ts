@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressUnit } from '@grantd/core/node';
-import { clientAddress } from '../src/pages/page_parts.ts';
+import { clientAddress, networkOf } from '../src/pages/page_parts.ts';
 
 const PROXIES = ['10.0.0.0/8', '2001:db8:ffff::/48'];
 
@@ -72,4 +72,17 @@ test('findings A3: the unit of an address is the IPv4 address or the IPv6 /64, h
     ['', ''],
   ] as const)
     assert.equal(addressUnit(address), unit, address);
+});
+
+test('the network of an address is an IPv4 /24 or an IPv6 /48, and names no single device', () => {
+  for (const [address, network] of [
+    ['203.0.113.77', '203.0.113.0/24'],
+    ['::ffff:203.0.113.77', '203.0.113.0/24'],
+    ['2001:db8:42:7::9', '2001:db8:42::/48'],
+    ['2001:db8::9', '2001:db8:0::/48'],
+    ['::1', '0:0:0::/48'],
+    ['', undefined],
+    ['example', undefined],
+  ] as const)
+    assert.equal(networkOf(address), network, address);
 });

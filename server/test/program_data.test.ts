@@ -10,6 +10,7 @@ const SESSION: Omit<StoredSession, 'subject'> = {
   id: 'sid-1',
   amr: ['pwd'],
   userAgent: 'Browser on System',
+  network: '203.0.113.0/24',
   signedInAtMs: 1000,
   lastSeenAtMs: 1000,
 };
@@ -50,7 +51,7 @@ for (const database of DATABASES) {
       assert.ok(one && other);
       const alice = await addPerson(one, 'alice');
       await one.sessions.add(sessionOf(alice), 'old', 9000, alice);
-      const signIn = { amr: ['pwd'], userAgent: 'another', signedInAtMs: 2000 };
+      const signIn = { amr: ['pwd'], userAgent: 'another', network: '2001:db8:42::/48', signedInAtMs: 2000 };
       const outcomes = await Promise.all(
         [one, other, one, other].map(({ sessions }, index) =>
           sessions.renew('sid-1', { from: 'old', to: `new-${index}` }, signIn, 9000, alice),
@@ -58,6 +59,7 @@ for (const database of DATABASES) {
       );
       assert.equal(outcomes.filter((renewed) => renewed).length, 1);
       assert.equal(await one.sessions.bySecret('old'), undefined);
+      assert.equal((await one.sessions.byId('sid-1'))?.network, '2001:db8:42::/48');
       assert.deepEqual(await other.sessions.bySecret(`new-${outcomes.indexOf(true)}`), {
         ...sessionOf(alice),
         ...signIn,

@@ -319,5 +319,10 @@ export const PROGRAM_TABLES: PostgresTables = {
     `,
     // What a sign-in of a member needs. An earlier program would not ask for it.
     'ALTER TABLE grantd.groups ADD COLUMN sign_in_policy text COLLATE "C"',
+    // Where a sign-in came from, for the user.
+    {
+      expand: 'ALTER TABLE grantd.sessions ADD COLUMN network text COLLATE "C"',
+      down: 'ALTER TABLE grantd.sessions DROP COLUMN network',
+    },
   ],
 };

@@ -10,13 +10,15 @@ export interface StoredSession {
   readonly amr: readonly string[];
   /** The `User-Agent` header, shortened. */
   readonly userAgent: string;
+  /** The network that the sign-in came from, such as `203.0.113.0/24`. Absent in sessions of earlier versions. */
+  readonly network?: string | undefined;
   readonly signedInAtMs: number;
   /** Accurate to about a minute. */
   readonly lastSeenAtMs: number;
 }
 
 /** What changes when the user signs in again. */
-type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'> & {
+type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'network' | 'signedInAtMs'> & {
   /** Default: the time of the sign-in. */
   readonly lastSeenAtMs?: number;
 };
@@ -112,7 +114,7 @@ export interface SessionsOfPerson {
   readonly except?: string;
 }
 
-const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms';
+const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms, network';
 
 const OPEN = 'ended_at_ms IS NULL';
 
@@ -123,7 +125,7 @@ const SESSIONS_SQL = {
     WHERE issuer = $1 AND subject = $2 AND password_hash = $3`,
   add: `
     INSERT INTO grantd.sessions (issuer, ${COLUMNS}, secret_digest, expires_at_ms)
-    SELECT issuer, $2, subject, $4, $5, $6, $7, $8, $9 FROM grantd.people
+    SELECT issuer, $2, subject, $4, $5, $6, $7, $11, $8, $9 FROM grantd.people
     WHERE issuer = $1 AND subject = $3 AND password_hash = $10 RETURNING id`,
 
   bySecret: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND secret_digest = $2 AND ${OPEN}`,
@@ -134,7 +136,8 @@ const SESSIONS_SQL = {
 
   renew: `
     UPDATE grantd.sessions
-    SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $11, expires_at_ms = $8
+    SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $11, expires_at_ms = $8,
+      network = $12
     WHERE issuer = $1 AND id = $2 AND secret_digest = $3 AND ${OPEN}
       AND subject IN (SELECT subject FROM grantd.people WHERE issuer = $1 AND subject = $9 AND password_hash = $10)
     RETURNING id`,
@@ -185,11 +188,11 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
 
   return {
     async add(session, secretDigest, expiresAtMs, { subject, passwordHash }) {
-      const { id, amr, userAgent, signedInAtMs, lastSeenAtMs } = session;
+      const { id, amr, userAgent, network = null, signedInAtMs, lastSeenAtMs } = session;
       const values = [id, subject, amr.join(' '), userAgent, signedInAtMs, lastSeenAtMs];
       const [, added] = await tables.write(
         [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
-        [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash],
+        [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash, network],
       );
       return added?.length === 1;
     },
@@ -199,11 +202,11 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
     },
     ofSubject: async (subject) => (await tables.read(SESSIONS_SQL.ofSubject, issuer, subject)).map(sessionOf),
     async renew(id, { from, to }, signIn, expiresAtMs, { subject, passwordHash }) {
-      const { amr, userAgent, signedInAtMs, lastSeenAtMs = signedInAtMs } = signIn;
+      const { amr, userAgent, network = null, signedInAtMs, lastSeenAtMs = signedInAtMs } = signIn;
       const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];
       const [, renewed] = await tables.write(
         [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
-        [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs],
+        [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs, network],
       );
       return renewed?.length === 1;
     },
@@ -250,6 +253,7 @@ function sessionOf(row: TableRow): StoredSession {
     subject: String(row.subject),
     amr: String(row.amr).split(' '),
     userAgent: String(row.user_agent),
+    ...(row.network !== null && { network: String(row.network) }),
     signedInAtMs: Number(row.signed_in_at_ms),
     lastSeenAtMs: Number(row.last_seen_at_ms),
   };

@@ -336,6 +336,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   `,
   // What a sign-in of a member needs. An earlier program would not ask for it.
   'ALTER TABLE groups ADD COLUMN sign_in_policy TEXT',
+  // Where a sign-in came from, for the user.
+  {
+    expand: 'ALTER TABLE sessions ADD COLUMN network TEXT',
+    down: 'ALTER TABLE sessions DROP COLUMN network',
+  },
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */

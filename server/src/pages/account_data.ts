@@ -123,8 +123,9 @@ async function exportData(c: PageContext, parts: PageParts, session: BrowserSess
       })),
     }),
     ...(totp !== undefined && { authenticatorAppSince: time(totp.createdAtMs) }),
-    sessions: sessions.map(({ userAgent, signedInAtMs, lastSeenAtMs }) => ({
+    sessions: sessions.map(({ userAgent, network, signedInAtMs, lastSeenAtMs }) => ({
       userAgent,
+      ...(network !== undefined && { network }),
       signedInAt: time(signedInAtMs),
       lastSeenAt: time(lastSeenAtMs),
     })),

@@ -13,7 +13,7 @@ import {
   factorsView,
 } from './account_factors.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
-import { endOtherSessions } from './account_sessions.ts';
+import { endOtherSessions, recentSignIns, type SessionShown, sessionsOf } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
@@ -79,6 +79,8 @@ async function securityOf(
     isOfDirectory: session.person.directoryId !== undefined,
     ...(providers !== undefined && { providers }),
     factors: await factorsView(c, parts, session),
+    sessions: await sessionsOf(parts, session),
+    nowMs: parts.clock(),
     ...refused,
   };
   return securityPage(view, pageSetting(c, parts));
@@ -123,11 +125,13 @@ export interface SecurityView extends AccountView {
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
   readonly providers?: ProvidersOfAccount;
+  readonly sessions: readonly SessionShown[];
+  readonly nowMs: number;
 }
 
 /**
  * `/account/security`: fields `current_password` and `new_password`, button `change-password`; the sections of
- * `factorsSections`.
+ * `factorsSections` and `recentSignIns`.
  */
 export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
@@ -160,6 +164,7 @@ ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.new
       body: html`${factorsHead(factors, texts)}
 ${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
 ${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
+${recentSignIns(view, texts)}
 ${view.isOfDirectory === true ? '' : revealScript()}`,
     }),
     scripts: [...FACTORS_SCRIPTS, ...(view.isOfDirectory === true ? [] : [REVEAL_SCRIPT])],

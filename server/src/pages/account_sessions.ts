@@ -94,10 +94,11 @@ export async function sessionsOf(
 ): Promise<readonly SessionShown[]> {
   const sessions = await browserSessions.ofPerson(person);
   return sessions
-    .map(({ userAgent, signedInAtMs, lastSeenAtMs, ...session }) => ({
+    .map(({ userAgent, network, signedInAtMs, lastSeenAtMs, ...session }) => ({
       id: session.id,
       isCurrent: session.id === id,
       userAgent,
+      network,
       signedInAtMs,
       lastSeenAtMs,
     }))
@@ -115,6 +116,8 @@ export interface SessionShown {
   readonly id: string;
   readonly isCurrent: boolean;
   readonly userAgent?: string;
+  /** Such as `203.0.113.0/24`. */
+  readonly network?: string | undefined;
   readonly signedInAtMs: number;
   readonly lastSeenAtMs?: number;
 }
@@ -156,8 +159,41 @@ export function endOthers(sessions: readonly SessionShown[], texts: Texts): Html
 }
 
 export function sessionEntry(session: SessionShown, nowMs: number, texts: Texts): Html {
-  const { id, isCurrent, userAgent, signedInAtMs, lastSeenAtMs } = session;
+  const browser = browserText(session.userAgent, texts);
+  const { id } = session;
+  return entry(
+    session,
+    nowMs,
+    texts,
+    html`<button id="${idOf('end-session', id)}" type="submit" name="end_session" value="${id}">${texts.account.endSession(named(browser))}</button>`,
+  );
+}
+
+/** Sign-ins that a page shows besides the sessions. */
+const MAX_RECENT = 5;
+
+/** The newest sign-ins, each with its browser, time and network: link `all-sessions`. */
+export function recentSignIns(
+  { sessions, nowMs, base }: Pick<SessionsView, 'sessions' | 'nowMs' | 'base'>,
+  texts: Texts,
+): Html {
+  const { account } = texts;
+  const newest = sessions
+    .toSorted((one, other) => other.signedInAtMs - one.signedInAtMs)
+    .slice(0, MAX_RECENT);
+  return html`<section aria-labelledby="recent-sign-ins">
+<h2 id="recent-sign-ins">${account.recentSignIns}</h2>
+<p class="note">${account.recentSignInsText}</p>
+<ul class="entries" role="list">
+${newest.map((one) => entry(one, nowMs, texts, html``))}</ul>
+<a id="all-sessions" href="${base}/sessions">${account.allSessions}</a>
+</section>`;
+}
+
+function entry(session: SessionShown, nowMs: number, texts: Texts, action: Html): Html {
+  const { isCurrent, userAgent, network, signedInAtMs, lastSeenAtMs } = session;
   const browser = browserText(userAgent, texts);
+  const place = network === undefined ? '' : html` ${texts.account.fromNetwork(html`<bdi>${network}</bdi>`)}`;
   const lastSeen =
     isCurrent || lastSeenAtMs === undefined
       ? ''
@@ -166,9 +202,9 @@ export function sessionEntry(session: SessionShown, nowMs: number, texts: Texts)
 <span class="mark device">${icon(isPhone(userAgent) ? 'phone' : 'computer')}</span>
 <div class="entry">
 <h3>${browser}${isCurrent ? html` <span class="badge">${texts.account.thisBrowser}</span>` : ''}</h3>
-<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${lastSeen}</p>
+<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${place}${lastSeen}</p>
 </div>
-<button id="${idOf('end-session', id)}" type="submit" name="end_session" value="${id}">${texts.account.endSession(named(browser))}</button>
+${action}
 </li>
 `;
 }

@@ -63,6 +63,8 @@ interface Parts {
   readonly people: People;
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly lifetimes: SessionLifetimes;
+  /** The network that a request comes from; `undefined` if that is unknown. */
+  readonly networkOf: (c: Context) => string | undefined;
   readonly clock: () => number;
 }
 
@@ -89,12 +91,13 @@ export class BrowserSessions {
     person: Person,
     how: HowSignedIn = { amr: METHODS.password },
   ): Promise<BegunSession | undefined> {
-    const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
+    const { cookies, sessions, ending, lifetimes, networkOf, clock } = this.#parts;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
       amr: how.amr,
       userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
+      network: networkOf(c),
       signedInAtMs: how.signedInAtMs ?? how.provedAtMs ?? nowMs,
       lastSeenAtMs: nowMs,
     };

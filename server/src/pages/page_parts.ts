@@ -200,6 +200,18 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
   };
 }
 
+/**
+ * The network of an address, which says where a sign-in came from without naming one device.
+ * @returns an IPv4 /24 or an IPv6 /48; `undefined` if the text is no address
+ */
+export function networkOf(address: string): string | undefined {
+  const unit = addressUnit(address);
+  const [ipv4] = /^(?:\d+\.){3}(?=\d+$)/.exec(unit) ?? [];
+  if (ipv4 !== undefined) return `${ipv4}0/24`;
+  const [, groups] = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64$/.exec(unit) ?? [];
+  return groups && `${groups}::/48`;
+}
+
 function forwardedFor(headers: IncomingHttpHeaders): string[] {
   const lines = headers['x-forwarded-for'] ?? [];
   return [lines].flat().flatMap((line) => line.split(','));

@@ -54,8 +54,8 @@ import { Logos } from './logos.ts';
 import { showLogout, submitLogout } from './logout_page.ts';
 import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
-import type { PageEnvironment, PageParts } from './page_parts.ts';
-import { clientAddress, readRequest } from './page_parts.ts';
+import type { PageContext, PageEnvironment, PageParts } from './page_parts.ts';
+import { clientAddress, networkOf, readRequest } from './page_parts.ts';
 import { showSecond, submitSecond } from './second_page.ts';
 import {
   receiveAnswer,
@@ -135,6 +135,7 @@ export function openPages(
   const hasher = new PasswordHasher();
   const { ownPeople, ownFactors: factors } = instance;
   const rpId = rpIdOf(settings, issuer);
+  const addressOf = clientAddress(settings.trustedProxies ?? []);
   const partsOfPages: PageParts = {
     server,
     requestLog,
@@ -157,6 +158,7 @@ export function openPages(
     withdrawal: new ConsentWithdrawal({ consents, storage: instance.storage, clock }),
     browserSessions: new BrowserSessions({
       ...{ cookies, sessions, people, storage, lifetimes, clock },
+      networkOf: (c) => networkOf(addressOf((c as PageContext).env.incoming)),
       ending: sessionEnding,
     }),
     formTokens: new FormTokens(cookies, secret),
@@ -187,7 +189,7 @@ export function openPages(
     signInPolicy: settings.signInPolicy,
     consoleSignInPolicy: settings.consoleSignInPolicy,
     groups: instance.groups,
-    clientAddress: clientAddress(settings.trustedProxies ?? []),
+    clientAddress: addressOf,
     ownPeople,
     selfService: new SelfService({
       ...{ people: ownPeople, storage: instance.storage, ending: sessionEnding, hasher },

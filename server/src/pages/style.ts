@@ -153,7 +153,7 @@ main > .links { margin: .25rem 0 -.75rem; }
 .empty { padding: 1.25rem 0; color: var(--muted); }
 summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 .wide h2 { font-size: 1.125rem; }
-.wide section + section { margin-top: 2.5rem; }
+.wide section ~ section { margin-top: 2.5rem; }
 .fields { max-width: 27rem; margin-top: 1rem; }
 #end-other-sessions { margin-top: .5rem; }
 .note + form, .lead + form, .note + .entries { margin-top: 1rem; }

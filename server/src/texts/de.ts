@@ -437,6 +437,11 @@ export const DE: Texts = {
     thisBrowser: 'Dieser Browser',
     signedIn: (when) => html`Angemeldet ${when}`,
     lastSeen: (when) => html`zuletzt aktiv ${when}`,
+    fromNetwork: (network) => html`aus dem Netz ${network}`,
+    recentSignIns: 'Letzte Anmeldungen',
+    recentSignInsText:
+      'In den Browsern, die angemeldet sind. Wenn Sie einen nicht kennen, melden Sie ihn ab, und ändern Sie Ihr Passwort.',
+    allSessions: 'Alle Sitzungen anzeigen',
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
     notices: {

@@ -453,6 +453,11 @@ export const EN = {
     thisBrowser: 'This browser',
     signedIn: (when: Html) => html`Signed in ${when}`,
     lastSeen: (when: Html) => html`last active ${when}`,
+    fromNetwork: (network: Html) => html`from the network ${network}`,
+    recentSignIns: 'Recent sign-ins',
+    recentSignInsText:
+      'Of the browsers that are signed in. If you do not know one, sign it out and change your password.',
+    allSessions: 'Show all sessions',
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
     notices: {

@@ -293,6 +293,7 @@ const ACCOUNT: OverviewView = {
       id: 's1',
       isCurrent: true,
       userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0',
+      network: '203.0.113.0/24',
       signedInAtMs: NOW_MS - 2 * HOUR_MS,
       lastSeenAtMs: NOW_MS - 1000,
     },
@@ -301,6 +302,7 @@ const ACCOUNT: OverviewView = {
       isCurrent: false,
       userAgent:
         'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
+      network: '2001:db8:42::/48',
       signedInAtMs: NOW_MS - 80 * HOUR_MS,
       lastSeenAtMs: NOW_MS - 26 * HOUR_MS,
     },

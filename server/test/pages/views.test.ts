@@ -221,6 +221,7 @@ describe('ids by which users’ tools and tests find elements', () => {
       'passkey-name',
       'add-passkey',
       'add-totp',
+      'all-sessions',
     ],
     account_security_factors: [
       'sign-out',
@@ -235,6 +236,7 @@ describe('ids by which users’ tools and tests find elements', () => {
       'add-passkey',
       'remove-totp',
       'new-recovery-codes',
+      'all-sessions',
     ],
     account_totp: ['sign-out', 'code', 'confirm-totp'],
     account_recovery_codes: ['sign-out', 'continue'],
