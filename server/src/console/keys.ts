@@ -4,7 +4,7 @@ import { listKeys, rotateKeys, type ShownKey, secondsUntilRotation } from '../op
 import { OperationRefused } from '../operations/operation.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
-import type { Html } from '../texts/html.ts';
+import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
 import {
@@ -126,9 +126,9 @@ export function rotatePage(view: RotateView, setting: PageSetting): Page {
   return consoleFrame(view, setting, {
     title: rotated === 'all' ? words.rotateAllTitle : words.rotateOneTitle(rotated),
     body: html`<p>${words.rotateText}</p>
-${isEarly ? html`<p class="caution" id="early"><span>${words.rotateEarly(texts.formats.duration(waitSeconds))}</span></p>\n` : ''}<ul class="rows" role="list">
+<ul class="rows" role="list">
 ${keys.map(({ kid, algorithm }) => html`<li>${algorithm}<p class="detail"><code>${kid}</code></p></li>\n`)}</ul>
-${question(
+${isEarly ? html`<p class="caution" id="early">${icon('alert')}<span>${words.rotateEarly(texts.formats.duration(waitSeconds))}</span></p>\n` : ''}${question(
   view,
   {
     ...{ action: urlOf(base, 'keys'), does: 'rotate', back: urlOf(base, 'keys') },

@@ -44,6 +44,10 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .badge.good { color: var(--success); }
 .badge.bad { color: var(--danger); }
 .search { max-width: 27rem; }
+.search .field { display: flex; gap: .75rem; }
+.search .field > input:not([type=hidden]) { flex: 1; min-width: 0; margin: 0; }
+.search .field > button { flex: none; width: auto; }
+.choices { max-width: 34rem; }
 h2 + form { margin-top: .75rem; }
 .row { display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .75rem 1rem; }
 .row > div { flex: 1 1 12rem; }
