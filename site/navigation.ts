@@ -51,7 +51,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/application_claims.md', to: 'add roles, groups or a tenant to tokens' },
       { path: 'docs/admin_api.md', to: 'manage grantd over HTTP' },
       { path: 'docs/console.md', to: 'explain tokens and end access in a browser' },
-      { path: 'docs/apply.md', to: 'keep clients and APIs in a file' },
+      { path: 'docs/apply.md', to: 'keep groups, clients and APIs in a file' },
       { path: 'docs/registration.md', to: 'let clients register themselves, as MCP clients do' },
       { path: 'docs/dpop.md', to: 'bind tokens to a client’s key' },
       { path: 'docs/mtls.md', to: 'authenticate clients by certificates' },

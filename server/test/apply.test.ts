@@ -165,6 +165,70 @@ for (const database of DATABASES) {
       assert.deepEqual(asked(await applied(folder, '--prune')), []);
     });
 
+    test('groups come with their members; members and groups leave only with --prune', async () => {
+      const folder = await newHome('groups: {}\n');
+      await applied(folder);
+      for (const name of ['bob', 'carol', 'dan'])
+        await grantdPrints(folder, ['user', 'add', name, '--password-stdin'], 'correct horse battery');
+      const write = (text: string) => writeFileSync(join(folder, 'grantd.yaml'), text);
+      const clients = `clients:
+  payroll:
+    redirect_uris: [https://payroll.example/cb]
+    token_endpoint_auth_method: none
+    allowed_groups: [staff]
+`;
+      write(`groups:
+  staff: {description: Everyone on the payroll, members: [bob, carol]}
+  guests:
+${clients}`);
+      assert.deepEqual(asked(await applied(folder)), [
+        'add group staff',
+        'add group guests',
+        'add client payroll',
+      ]);
+      assert.deepEqual(asked(await applied(folder)), []);
+      const exported = await grantdPrints(folder, ['export']);
+      assert.ok(exported.includes('staff:\n    description: Everyone on the payroll\n'), exported);
+      assert.ok(!exported.includes('bob'));
+
+      // Members that others added stay, and are exported where the file lists members.
+      await grantdPrints(folder, ['group', 'add-member', 'staff', 'dan']);
+      assert.deepEqual(asked(await applied(folder)), []);
+      const kept = readFileSync(join(folder, 'grantd.yaml'), 'utf8');
+      await grantdPrints(folder, ['export', 'grantd.yaml']);
+      assert.deepEqual(parse(readFileSync(join(folder, 'grantd.yaml'), 'utf8')).groups, {
+        staff: { description: 'Everyone on the payroll', members: ['bob', 'carol', 'dan'] },
+        guests: {},
+      });
+      write(kept);
+      const { changes } = await applied(folder, '--prune');
+      assert.deepEqual(changes, [
+        {
+          ...{ action: 'change', kind: 'group', name: 'staff' },
+          members: [{ name: 'members removed', after: ['dan'] }],
+        },
+      ]);
+      const members = async () =>
+        JSON.parse(await grantdPrints(folder, ['user', 'list', '--group', 'staff', '--json'])).map(
+          ({ name }: { name: string }) => name,
+        );
+      assert.deepEqual(await members(), ['bob', 'carol']);
+
+      write(`groups:\n  guests: {description: Visitors}\n${clients}`);
+      const refused = await run(folder, '--yes', '--prune');
+      assert.equal(refused.code, 2);
+      assert.match(
+        refused.stderr,
+        /^grantd: grantd\.yaml:4:5: clients\.payroll\.allowed_groups: there is no group staff$|^grantd: grantd\.yaml:1:1: groups: the client payroll is for the group staff$/m,
+      );
+      write(`groups:\n  guests: {description: Visitors}\n${clients.replace('staff', 'guests')}`);
+      assert.deepEqual(asked(await applied(folder, '--prune')), [
+        'change group guests',
+        'change client payroll',
+        'remove group staff',
+      ]);
+    });
+
     test('an export leads to the same database, and to a like one elsewhere', async () => {
       const folder = await newHome();
       await applied(folder);
@@ -236,6 +300,46 @@ describe('a file of grantd apply', () => {
     assert.equal(
       lines[1],
       'grantd: grantd.yaml:13:5: clients.reports.apis: no enabled client has the resource URI https://order.example',
+    );
+  });
+
+  test('is refused with the place of groups and members that cannot be', async () => {
+    assert.equal(
+      await refusal(`groups:
+  staff: {member: [bob]}
+  guests: {members: bob, description: 7}
+  " ": {}
+`),
+      [
+        'grantd: grantd.yaml:2:11: groups.staff.member: unknown name. Did you mean members?',
+        'grantd: grantd.yaml:3:26: groups.guests.description: expected a text, in quotes if it is a number or true or false',
+        'grantd: grantd.yaml:3:12: groups.guests.members: expected a list of at most 1000 usernames',
+        'grantd: grantd.yaml:4:3: groups. : expected visible characters, at most 128, without space around them, got " "',
+        '',
+      ].join('\n'),
+    );
+    assert.equal(
+      await refusal(`groups: {staff: {members: [bob]}}
+clients:
+  app: {redirect_uris: ["https://a.example/cb"], token_endpoint_auth_method: none, allowed_groups: [stuff]}
+`),
+      [
+        'grantd: grantd.yaml:1:18: groups.staff.members: there is no user bob',
+        'grantd: grantd.yaml:3:84: clients.app.allowed_groups: there is no group stuff',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('is refused with one sentence about what belongs to the configuration', async () => {
+    assert.equal(
+      await refusal('providers: {google: {kind: google}}\nsign_in_policy: second_factor\nusers: {}\n'),
+      [
+        'grantd: grantd.yaml:1:1: providers: identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
+        'grantd: grantd.yaml:2:1: sign_in_policy: the sign-in policy belongs to the configuration of the server: set it with --sign-in-policy',
+        'grantd: grantd.yaml:3:1: users: users are not part of this file: add them with grantd user import',
+        '',
+      ].join('\n'),
     );
   });
 
@@ -312,6 +416,9 @@ describe('a file of grantd apply', () => {
     const schema = JSON.parse(await grantdPrints(workbench.folder(), ['apply', '--schema']));
     const validator = new Validator(schema, '2020-12');
     assert.deepEqual(validator.validate(parse(FILE)).errors, []);
+    const groups = (text: string) => validator.validate(parse(`groups: {staff: ${text}}`)).valid;
+    assert.equal(groups('{description: All, members: [bob]}'), true);
+    assert.equal(groups('{member: [bob]}'), false);
     for (const wrong of ['redirect_uri: [a]', 'scope: [a]', 'secret: text', 'access_token_format: xml'])
       assert.equal(validator.validate(parse(`clients:\n  shop: {${wrong}}\n`)).valid, false, wrong);
   });

@@ -10,10 +10,10 @@ import {
   type CommandParts,
   databaseFlags,
   endProgress,
-  type Output,
   printOne,
   readStandardInput,
   showProgress,
+  warn,
   withInstance,
 } from './command.ts';
 import {
@@ -40,7 +40,7 @@ interface ApplyFlags extends GivenFlags {
 
 export function applyCommand(): Command {
   return databaseFlags(
-    new Command('apply').description('set up clients, APIs and scope texts from a YAML or JSON file'),
+    new Command('apply').description('set up groups, clients, APIs and scope texts from a YAML or JSON file'),
     ['create'],
   )
     .option('-f, --file <FILE>', 'the file; - reads standard input')
@@ -52,8 +52,11 @@ export function applyCommand(): Command {
       'after',
       `
 The command compares the file with the database, prints the changes, and makes them. A second run changes nothing.
-What the file leaves out stays as it is. Clients have the members of docs/client_metadata.md. Secrets stay outside:
+What the file leaves out stays as it is. Clients have the members of docs/client_metadata.md. Secrets stay outside.
+Identity providers are not part of it: their file is named by --providers of grantd serve.
 
+  groups:
+    staff: { description: Everyone on the payroll }
   clients:
     orders-api:
       resource: https://orders.example
@@ -174,7 +177,7 @@ async function apply(
   { state, secrets, report }: ReadFile,
   { mode, prune }: ApplyOptions,
 ): Promise<void> {
-  const planned = await planFor(parts, state, { prune, secrets });
+  const planned = await planFor(parts, state, { prune, secrets, warn: (warning) => warn([warning]) });
   if ('problems' in planned) throw report(planned.problems);
   const { changes, unchanged } = planned.plan;
   const isSure = mode === 'apply' || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
@@ -283,45 +286,61 @@ function secretIn(path: string): string | undefined {
 export function exportCommand(): Command {
   return databaseFlags(
     new Command('export')
-      .description('write clients, APIs and scope texts in the form that grantd apply reads')
+      .description('write groups, clients, APIs and scope texts in the form that grantd apply reads')
       .argument('[FILE]', 'the YAML file to write or to update; default: standard output'),
   )
     .addHelpText(
       'after',
       `
 An existing file keeps its comments, its order and its references to secrets. Secrets are never written, and clients
-that registered themselves are left out.
+that registered themselves are left out. Members of a group are listed only if the file already lists members of it.
 
   grantd export > grantd.yaml
   grantd export grantd.yaml`,
     )
     .action((path: string | undefined, flags: GivenFlags) =>
       withInstance(flags, 'needs_database', async (parts) => {
-        const exported = await exportedState(parts);
-        if (path !== undefined) return writeExport(parts, exported, path);
-        const { clients, scope_texts } = exported;
-        console.log(parts.isJson ? JSON.stringify({ clients, scope_texts }) : newFile(exported).trimEnd());
+        if (path !== undefined) return writeExport(parts, path);
+        const { groups, clients, scope_texts, ...rest } = await exportedState(parts);
+        const exported = { groups, clients, scope_texts };
+        console.log(parts.isJson ? JSON.stringify(exported) : newFile({ ...exported, ...rest }).trimEnd());
       }),
     );
 }
 
 const YAML_FORM = { lineWidth: 0, flowCollectionPadding: false } as const;
 
-function writeExport(output: Output, exported: ExportedState, path: string): void {
+async function writeExport(parts: CommandParts, path: string): Promise<void> {
   const at = typedPath(process.env, path);
-  const text = existsSync(at) ? updatedFile(exported, parse(path, contentOf(path, at))) : newFile(exported);
+  const document = existsSync(at) ? parse(path, contentOf(path, at)) : undefined;
+  const exported = await exportedState(parts, document && groupsWithMembers(document));
+  const text = document === undefined ? newFile(exported) : updatedFile(exported, document);
   try {
     writeFileSync(at, text);
   } catch {
     throw new Refused(`${path} cannot be written.`);
   }
   const count = Object.keys(exported.clients).length;
-  printOne(output, { file: path, clients: count }, [`wrote ${counted(count, 'client')} to ${path}`]);
+  printOne(parts, { file: path, clients: count }, [`wrote ${counted(count, 'client')} to ${path}`]);
+}
+
+function groupsWithMembers(document: Document): ReadonlySet<string> {
+  const groups = document.getIn(['groups'], true);
+  const items = isMap(groups) ? groups.items : [];
+  return new Set(
+    items
+      .filter(({ value }) => isMap(value) && value.has('members'))
+      .map(({ key }) => (isScalar(key) ? String(key.value) : String(key))),
+  );
 }
 
 /** A new file. It shows where to add references to secrets. */
-function newFile({ clients, scope_texts, withSecret }: ExportedState): string {
-  const document = new Document({ clients, scope_texts });
+function newFile({ groups, clients, scope_texts, withSecret }: ExportedState): string {
+  const document = new Document({
+    ...(Object.keys(groups).length > 0 && { groups }),
+    clients,
+    scope_texts,
+  });
   for (const id of withSecret) {
     const client = document.getIn(['clients', id], true);
     if (isMap(client)) client.comment = ' secret: { env: VARIABLE } or { file: PATH }, for a new database';
@@ -330,9 +349,10 @@ function newFile({ clients, scope_texts, withSecret }: ExportedState): string {
 }
 
 /** Updates a file that was written before, and keeps what a person added to it. */
-function updatedFile({ clients, scope_texts }: ExportedState, document: Document): string {
+function updatedFile({ groups, clients, scope_texts }: ExportedState, document: Document): string {
   if (document.contents !== null && !isMap(document.contents))
     throw new Refused('the file is not one of grantd apply: choose another.');
+  if (Object.keys(groups).length > 0 || document.has('groups')) update(document, ['groups'], groups);
   update(document, ['clients'], clients, ['secret']);
   update(document, ['scope_texts'], scope_texts);
   return document.toString(YAML_FORM);

@@ -13,6 +13,8 @@ import {
 import { isJsonObject, similarName } from '@grantd/core/options';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
+import type { Group } from '../data/groups.ts';
+import { nameKey, type Person } from '../data/people.ts';
 import { adminAudience, adminProblem } from '../instance/admin_access.ts';
 import {
   DEFAULT_OVERLAP,
@@ -20,9 +22,19 @@ import {
   isPublicByDefault,
   isSettable,
   type Members,
+  revokeForOthers,
   schemaOfKind,
   unfetchable,
 } from '../operations/clients.ts';
+import {
+  joinGroup,
+  leaveGroup,
+  MAX_DESCRIPTION,
+  requireDescription,
+  requireGroupName,
+} from '../operations/groups.ts';
+import { InvalidInput } from '../operations/operation.ts';
+import { pagesOf } from '../operations/people.ts';
 import { textsProblem } from '../operations/scopes.ts';
 import type { CommandParts } from './command.ts';
 
@@ -51,8 +63,16 @@ interface DesiredClient {
   readonly scopeTexts: ReadonlyMap<string, Texts> | undefined;
 }
 
+interface DesiredGroup {
+  readonly name: string;
+  readonly description: string;
+  /** Usernames; `undefined` to leave the memberships alone. */
+  readonly members: readonly string[] | undefined;
+}
+
 /** The content of a file. What it leaves out stays as it is. */
 export interface DesiredState {
+  readonly groups: readonly DesiredGroup[] | undefined;
   readonly clients: readonly DesiredClient[] | undefined;
   /** Texts of the server’s own scopes. */
   readonly scopeTexts: ReadonlyMap<string, Texts> | undefined;
@@ -65,10 +85,29 @@ const OWN_MEMBERS = {
   scope_texts: 'what the scopes of this API allow, as users see it',
 } as const;
 
+/** Members of a group in the file. */
+const GROUP_MEMBERS = {
+  description: { about: 'what the group is for', schema: { type: 'string', maxLength: MAX_DESCRIPTION } },
+  members: {
+    about: 'usernames of users who belong to the group. Without it, the memberships stay as they are',
+    schema: { type: 'array', items: { type: 'string' }, maxItems: 1000 },
+  },
+} as const;
+
 const SECTIONS = {
+  groups: 'groups of users, by name',
   clients: 'applications and APIs, by client ID',
   scope_texts: 'what the scopes of this server allow, as users see it',
 } as const;
+
+/** What the file cannot contain, by the name that people try. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  providers:
+    'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
+  sign_in_policy:
+    'the sign-in policy belongs to the configuration of the server: set it with --sign-in-policy',
+  users: 'users are not part of this file: add them with grantd user import',
+};
 
 const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 
@@ -130,11 +169,41 @@ export function readDesiredState(
     };
   };
 
+  const group = (name: string, value: unknown): DesiredGroup => {
+    const path = ['groups', name];
+    const given = Object.fromEntries(entriesOf(path, value));
+    for (const member of Object.keys(given))
+      if (!Object.hasOwn(GROUP_MEMBERS, member))
+        wrong([...path, member], unknownName(member, Object.keys(GROUP_MEMBERS)));
+    const { description = '', members } = given;
+    const problem = problemOf(() => requireGroupName(name));
+    if (problem !== undefined) wrong(path, problem);
+    const unfit =
+      typeof description === 'string'
+        ? problemOf(() => requireDescription(description))
+        : 'expected a text, in quotes if it is a number or true or false';
+    if (unfit !== undefined) wrong([...path, 'description'], unfit);
+    const { maxItems } = GROUP_MEMBERS.members.schema;
+    const areNames = Array.isArray(members) && members.every((one) => typeof one === 'string');
+    if (members !== undefined && !(areNames && members.length <= maxItems))
+      wrong([...path, 'members'], `expected a list of at most ${maxItems} usernames`);
+    return {
+      name,
+      description: String(description),
+      members: areNames ? [...new Set(members as readonly string[])] : undefined,
+    };
+  };
+
   const sections = Object.fromEntries(entriesOf([], content));
   for (const name of Object.keys(sections))
-    if (!Object.hasOwn(SECTIONS, name)) wrong([name], unknownName(name, Object.keys(SECTIONS)));
-  const { clients, scope_texts: scopeTexts } = sections;
+    if (!Object.hasOwn(SECTIONS, name))
+      wrong([name], ELSEWHERE[name] ?? unknownName(name, Object.keys(SECTIONS)));
+  const { groups, clients, scope_texts: scopeTexts } = sections;
   const state: DesiredState = {
+    groups:
+      groups === undefined
+        ? undefined
+        : entriesOf(['groups'], groups).map(([name, value]) => group(name, value)),
     clients:
       clients === undefined
         ? undefined
@@ -142,6 +211,17 @@ export function readDesiredState(
     scopeTexts: scopeTexts === undefined ? undefined : texts(['scope_texts'], scopeTexts),
   };
   return problems.length > 0 ? { problems } : { state };
+}
+
+/** Why a check refuses a value. @returns `undefined` if it does not */
+function problemOf(check: () => void): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof InvalidInput) return error.problem;
+    throw error;
+  }
 }
 
 function unknownMember(name: string): string {
@@ -153,7 +233,7 @@ function unknownName(name: string, names: readonly string[]): string {
   return similar === undefined ? 'unknown name' : `unknown name. Did you mean ${similar}?`;
 }
 
-/** JSON Schema of the file, from the table of client metadata. */
+/** JSON Schema of the file, from the tables of its members and of client metadata. */
 export function schemaOfFile(): object {
   const textsOfScopes = {
     type: 'object',
@@ -180,9 +260,23 @@ export function schemaOfFile(): object {
   const members = MEMBER_NAMES.filter(isSettable).map((name) => [name, memberOf(name)] as const);
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'Clients, APIs and scope texts of a grantd server',
+    title: 'Groups, clients, APIs and scope texts of a grantd server',
     type: 'object',
     properties: {
+      groups: {
+        description: SECTIONS.groups,
+        type: 'object',
+        additionalProperties: {
+          type: ['object', 'null'],
+          properties: Object.fromEntries(
+            Object.entries(GROUP_MEMBERS).map(([name, { about, schema }]) => [
+              name,
+              { description: about, ...schema },
+            ]),
+          ),
+          additionalProperties: false,
+        },
+      },
       clients: {
         description: SECTIONS.clients,
         type: 'object',
@@ -224,7 +318,7 @@ interface MemberChange {
 
 export interface Change {
   readonly action: 'add' | 'change' | 'remove';
-  readonly kind: 'client' | 'scope';
+  readonly kind: 'group' | 'client' | 'scope';
   readonly name: string;
   readonly members: readonly MemberChange[];
   /** @throws {Refused} it was changed in the meantime */
@@ -238,8 +332,10 @@ interface Plan {
 }
 
 interface Planning {
-  /** Whether to remove clients and scope texts that the file’s sections leave out. */
+  /** Whether to remove what the file’s sections leave out. */
   readonly prune: boolean;
+  /** Receives what the operator should look at, while changes are made. */
+  readonly warn: (warning: string) => void;
   /** The secrets to which the file refers. */
   readonly secrets: ReadonlyMap<SecretReference, string>;
 }
@@ -251,8 +347,9 @@ interface Planning {
 export async function planFor(
   parts: CommandParts,
   state: DesiredState,
-  { prune, secrets }: Planning,
+  planning: Planning,
 ): Promise<{ readonly plan: Plan } | { readonly problems: readonly FileProblem[] }> {
+  const { prune } = planning;
   const problems: FileProblem[] = [];
   const changes: (Change | undefined)[] = [];
   const desired = state.clients ?? [];
@@ -271,10 +368,25 @@ export async function planFor(
       .map(({ resource }) => resource),
   ]);
 
+  const storedGroups = await parts.groups.list();
+  const isPrunedGroup = ({ name }: Group) =>
+    prune && state.groups !== undefined && !state.groups.some((one) => one.name === name);
+  const groupNames = new Set([
+    ...(state.groups ?? []).map(({ name }) => name),
+    ...storedGroups.filter((group) => !isPrunedGroup(group)).map(({ name }) => name),
+  ]);
+  // A group comes before the clients that are for it, and is removed after them.
+  for (const group of state.groups ?? []) {
+    const planned = await planGroup(parts, group, storedGroups, planning);
+    if (Array.isArray(planned)) problems.push(...planned);
+    else changes.push(...planned.changes);
+  }
+
   // An API comes first, so that no client is allowed an API that does not exist yet.
   const apisFirst = desired.toSorted((one, other) => Number(isApi(other)) - Number(isApi(one)));
   for (const client of apisFirst) {
-    const planned = await planClient(parts, client, registered.get(client.id), { resources, secrets });
+    const before = registered.get(client.id);
+    const planned = await planClient(parts, client, before, { ...planning, resources, groupNames });
     if (Array.isArray(planned)) problems.push(...planned);
     else changes.push(...planned.changes);
   }
@@ -282,6 +394,15 @@ export async function planFor(
   for (const { id, scopeTexts } of desired) changes.push(...planTexts(parts, id, scopeTexts, stored, prune));
   changes.push(...planTexts(parts, undefined, state.scopeTexts, stored, prune));
   for (const client of registered.values()) if (isPruned(client)) changes.push(removal(parts, client));
+  const kept = [...registered.values()].filter((client) => !isPruned(client));
+  for (const group of storedGroups.filter(isPrunedGroup)) {
+    const user = kept.find(({ id, metadata }) => {
+      const { allowed_groups: allowed } = desired.find((one) => one.id === id)?.members ?? { ...metadata };
+      return Array.isArray(allowed) && allowed.includes(group.name);
+    });
+    if (user === undefined) changes.push(groupRemoval(parts, group));
+    else problems.push({ path: ['groups'], problem: `the client ${user.id} is for the group ${group.name}` });
+  }
   if (problems.length > 0) return { problems };
   const planned = changes.filter((change) => change !== undefined);
   return { plan: { changes: planned, unchanged: changes.length - planned.length } };
@@ -291,7 +412,81 @@ function isApi({ members }: DesiredClient): boolean {
   return members.resource !== undefined;
 }
 
-interface ClientPlanning extends Pick<Planning, 'secrets'> {
+/**
+ * Members are added. They are removed only with `prune`, because a list in a file says less about a person than whoever
+ * added them elsewhere.
+ */
+async function planGroup(
+  parts: CommandParts,
+  { name, description, members }: DesiredGroup,
+  stored: readonly Group[],
+  { prune, warn }: Planning,
+): Promise<PlannedClient | FileProblem[]> {
+  const path = ['groups', name];
+  const before = stored.find((one) => nameKey(one.name) === nameKey(name));
+  if (before !== undefined && before.name !== name)
+    return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
+  const wanted: Person[] = [];
+  const unknown: FileProblem[] = [];
+  for (const username of members ?? []) {
+    const person = await parts.people.byName(username);
+    if (person !== undefined) wanted.push(person);
+    else unknown.push({ path: [...path, 'members'], problem: `there is no user ${username}` });
+  }
+  if (unknown.length > 0) return unknown;
+  const joining = wanted.filter(({ groups = [] }) => !groups.includes(name));
+  const leaving =
+    prune && members !== undefined && before !== undefined ? await others(parts, name, wanted) : [];
+  const namesOf = (people: readonly Person[]) => people.map((one) => one.name);
+  const differences: MemberChange[] = [
+    ...differencesOf(
+      { description: before?.description || undefined },
+      { description: description || undefined },
+    ),
+    ...(joining.length > 0 ? [{ name: 'members added', after: namesOf(joining) }] : []),
+    ...(leaving.length > 0 ? [{ name: 'members removed', after: namesOf(leaving) }] : []),
+  ];
+  if (before !== undefined && differences.length === 0) return { changes: [undefined] };
+  const perform = async () => {
+    const isDone = await (before === undefined
+      ? parts.groups.add({ name, description }, Date.now())
+      : parts.groups.describe(name, description, before.description));
+    if (!isDone) throw changedMeanwhile(`the group ${name}`);
+    const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, description };
+    for (const person of joining) await joinGroup(parts, group, person, warn);
+    for (const person of leaving) await leaveGroup(parts, group, person);
+  };
+  const action = before === undefined ? 'add' : 'change';
+  return { changes: [{ action, kind: 'group', name, members: differences, perform }] };
+}
+
+/** Members of a group other than these users. */
+async function others(
+  parts: CommandParts,
+  group: string,
+  wanted: readonly Person[],
+): Promise<readonly Person[]> {
+  const found: Person[] = [];
+  for await (const page of pagesOf(parts, { group }))
+    found.push(...page.filter(({ subject }) => !wanted.some((one) => one.subject === subject)));
+  return found;
+}
+
+function groupRemoval({ groups }: CommandParts, { name }: Group): Change {
+  return {
+    action: 'remove',
+    kind: 'group',
+    name,
+    members: [],
+    async perform() {
+      if (!(await groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
+    },
+  };
+}
+
+interface ClientPlanning extends Planning {
+  /** Names of the groups that exist once the file is applied. */
+  readonly groupNames: ReadonlySet<string>;
   /** Resource URIs of the APIs that exist once the file is applied. */
   readonly resources: ReadonlySet<unknown>;
 }
@@ -302,7 +497,7 @@ async function planClient(
   parts: CommandParts,
   { id, members, secret, isDisabled }: DesiredClient,
   before: ClientRecord | undefined,
-  { resources, secrets }: ClientPlanning,
+  { resources, groupNames, secrets, warn }: ClientPlanning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['clients', id];
   if (before?.registrationTokenDigest !== undefined)
@@ -324,6 +519,13 @@ async function planClient(
   const unknownApi = after.metadata?.apis?.find((uri) => !resources.has(uri));
   if (unknownApi !== undefined)
     return [{ path: [...path, 'apis'], problem: `no enabled client has the resource URI ${unknownApi}` }];
+
+  const groupsBefore = before?.metadata?.allowed_groups ?? [];
+  const unknownGroup = after.metadata?.allowed_groups?.find(
+    (name) => !groupNames.has(name) && !groupsBefore.includes(name),
+  );
+  if (unknownGroup !== undefined)
+    return [{ path: [...path, 'allowed_groups'], problem: `there is no group ${unknownGroup}` }];
 
   const needsSecret = hasSecret(after.metadata);
   if (!needsSecret && secret !== undefined)
@@ -378,6 +580,9 @@ async function planClient(
           if (!isDone) throw changedMeanwhile(`client ${id}`);
           if (isDisabled !== (before?.disabledAtMs !== undefined))
             await parts.storage.setDisabled('client', id, isDisabled);
+          const isForOthers = differences.some(({ name }) => name === 'allowed_groups');
+          if (before !== undefined && isForOthers)
+            for (const warning of await revokeForOthers(parts, record)) warn(warning);
         },
       },
     ],
@@ -472,15 +677,34 @@ interface ExportedClient extends Members {
   readonly scope_texts?: Readonly<Record<string, Texts>>;
 }
 
+interface ExportedGroup {
+  readonly description?: string;
+  readonly members?: readonly string[];
+}
+
 /** The database in the form of a file, without the clients that registered themselves. */
 export interface ExportedState {
+  readonly groups: Readonly<Record<string, ExportedGroup>>;
   readonly clients: Readonly<Record<string, ExportedClient>>;
   readonly scope_texts: Readonly<Record<string, Texts>>;
   /** IDs of the clients that have a secret. */
   readonly withSecret: ReadonlySet<string>;
 }
 
-export async function exportedState({ storage, scopeTexts }: CommandParts): Promise<ExportedState> {
+/** @param withMembers names of the groups whose members are listed, because the file already lists some */
+export async function exportedState(
+  parts: CommandParts,
+  withMembers: ReadonlySet<string> = new Set(),
+): Promise<ExportedState> {
+  const { storage, scopeTexts } = parts;
+  const groups: Record<string, ExportedGroup> = {};
+  for (const { name, description } of await parts.groups.list()) {
+    const members = withMembers.has(name) ? await others(parts, name, []) : undefined;
+    groups[name] = {
+      ...(description !== '' && { description }),
+      ...(members !== undefined && { members: members.map((one) => one.name) }),
+    };
+  }
   const stored = await scopeTexts.list();
   const textsOf = (api: string | undefined) =>
     Object.fromEntries(stored.filter((text) => text.api === api).map(({ scope, texts }) => [scope, texts]));
@@ -488,6 +712,7 @@ export async function exportedState({ storage, scopeTexts }: CommandParts): Prom
     ({ registrationTokenDigest }) => registrationTokenDigest === undefined,
   );
   return {
+    groups,
     clients: Object.fromEntries(
       clients.map((client) => {
         const texts = textsOf(client.id);

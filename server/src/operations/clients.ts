@@ -433,7 +433,7 @@ async function requireKnownGroups(
 }
 
 /** Revokes the tokens of users who may no longer use a client. @returns a sentence if there were any */
-async function revokeForOthers(
+export async function revokeForOthers(
   parts: OperationParts,
   client: NewClient,
   onUsers: (users: number) => void = () => {},
