@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { carrySources, filesOf } from './packaging/carried_sources.ts';
 import { commonjsDoor } from './packaging/commonjs_door.ts';
+import { helpModule } from './packaging/help_module.ts';
 import {
   carriedImports,
   entryModules,
@@ -42,6 +43,8 @@ async function build(folder: string, target: string): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   cpSync(join(folder, 'src'), sources, { recursive: true });
+  const help = join(sources, 'cli', 'help_pages.ts');
+  if (existsSync(help)) writeFileSync(help, await helpModule());
   const demo = join(folder, 'demo');
   if (existsSync(demo)) cpSync(demo, join(target, 'demo'), { recursive: true });
   if (folder !== core)

@@ -7,6 +7,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { settingsOf } from './first_line.mjs';
 import { embeddedChartLibrary } from './packaging/embedded_chart_library.ts';
+import { packedHelp } from './packaging/help_module.ts';
 
 const [file] = process.argv.slice(2);
 if (file === undefined) {
@@ -63,7 +64,7 @@ try {
     stdin: { contents: MAIN, resolveDir: SERVER, loader: 'ts' },
     outfile: main,
     format: 'cjs',
-    plugins: [threadAsAsset, embeddedChartLibrary],
+    plugins: [threadAsAsset, embeddedChartLibrary, packedHelp],
     define: {
       'import.meta.url': '"file:///main.js"',
       'import.meta.dirname': '"/"',

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { PROGRAM_VARIABLE } from '../server/test/harness/program.ts';
 import { embeddedChartLibrary } from './packaging/embedded_chart_library.ts';
+import { packedHelp } from './packaging/help_module.ts';
 
 const SERVER = join(dirname(import.meta.dirname), 'server');
 
@@ -52,7 +53,7 @@ export async function bundleProgram(folder: string, server = SERVER): Promise<st
     platform: 'node',
     target: 'node26',
     external: ['pg-native'],
-    plugins: [embeddedChartLibrary],
+    plugins: [embeddedChartLibrary, packedHelp],
     // Some dependencies are CommonJS.
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",

@@ -35,6 +35,12 @@ describe('the single executable', { skip }, () => {
     assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: `${version}\n`, stderr: '' });
   });
 
+  test('has the documentation', () => {
+    const { status, stdout } = spawnSync(file, ['help', 'production'], { encoding: 'utf8', env: {} });
+    assert.equal(status, 0);
+    assert.match(stdout, /^Put grantd into production\n=+\n/);
+  });
+
   for (const workers of ['1', '2'])
     test(`serves pages, sweeps and ends, with --workers ${workers}`, async () => {
       const path = join(workbench.folder(), 'grantd.db');

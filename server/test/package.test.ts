@@ -48,6 +48,12 @@ for (const [name, node] of [
     assert.deepEqual({ status, stdout }, { status: 0, stdout: `${version}\n` });
   });
 
+  test(`on Node ${name} the installed program has the documentation`, () => {
+    const { status, stdout } = run(node, [main, 'help', 'production'], folder);
+    assert.equal(status, 0);
+    assert.match(stdout, /^Put grantd into production\n=+\n/);
+  });
+
   test(`on Node ${name} the installed program serves with workers, and sweeps`, async () => {
     const path = join(workbench.folder(), 'grantd.db');
     // Its clock is two years behind, so its event has expired.

@@ -37,7 +37,14 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['backup', async () => (await import('./backup.ts')).backupCommand()],
   ['restore', async () => (await import('./restore.ts')).restoreCommand()],
   ['migrate', async () => (await import('./migrate.ts')).migrateCommands()],
+  ['help', async () => (await import('./help.ts')).helpCommand(commandNamed)],
 ]);
+
+/** For `grantd help`. @returns `undefined` if there is no such command */
+async function commandNamed(name: string): Promise<Command | undefined> {
+  if (!COMMANDS.has(name)) return undefined;
+  return (await createProgram(name)).commands.find((command) => command.name() === name);
+}
 
 /**
  * Creates the command line with its commands and help. Errors throw instead of exiting.
