@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Validator } from '@cfworker/json-schema';
 import fc from 'fast-check';
-import { API_OPERATIONS } from '../src/admin/api_operations.ts';
+import { SMTPServer } from 'smtp-server';
+import { API_OPERATIONS, API_STREAMS } from '../src/admin/api_operations.ts';
 import { type AdminServer, type Answered, startAdmin } from './harness/admin.ts';
 
 interface Described {
@@ -17,16 +18,34 @@ type Document = Readonly<Record<string, unknown>> & {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
 };
 
+/** Accepts every email. */
+const smtp = new SMTPServer({
+  ...{ authOptional: true, disabledCommands: ['STARTTLS', 'AUTH'] },
+  onData: (stream, _, done) => void stream.resume().once('end', () => done()),
+});
+
 let admin: AdminServer;
 let api: Document;
 
 before(async () => {
-  admin = await startAdmin({ GRANTD_ADMIN_REQUEST_LIMIT: '1000000' });
+  await new Promise<void>((listening) => smtp.listen(0, '127.0.0.1', listening));
+  const address = smtp.server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  admin = await startAdmin({
+    GRANTD_ADMIN_REQUEST_LIMIT: '1000000',
+    GRANTD_SMTP_URL: `smtp://127.0.0.1:${port}`,
+    GRANTD_MAIL_FROM: 'login@example.com',
+    // A second one can be dropped.
+    GRANTD_SECRET: JSON.stringify(['s'.repeat(32), 't'.repeat(32)]),
+  });
   const answered = await admin.send('GET', '/admin/openapi.json', { token: '' });
   assert.equal(answered.status, 200);
   api = answered.body;
 });
-after(() => admin.close());
+after(async () => {
+  await admin.close();
+  await new Promise<void>((closed) => smtp.close(closed));
+});
 
 function resolved(described: { readonly $ref?: string }): Readonly<Record<string, unknown>> {
   const { $ref } = described;
@@ -79,6 +98,33 @@ interface Valid {
   readonly body?: unknown;
 }
 
+const IMPORTED = [
+  { username: 'contract-imported', claims: { name: 'I' }, groups: ['contract-imported'] },
+  { username: 'contract-refused', password_hash: 'none' },
+]
+  .map((line) => JSON.stringify(line))
+  .join('\n');
+
+async function newLink(subject: string): Promise<string> {
+  const name = { provider: 'google', upstreamIssuer: 'https://accounts.google.com', upstreamSub: 'x' };
+  const link = await admin.instance.upstreamIdentities.link({ ...name, label: 'x' }, subject, Date.now());
+  return link?.id ?? '';
+}
+
+async function failedMail(): Promise<string> {
+  const { mails } = admin.instance;
+  const mail = {
+    recipient: 'a@example.com',
+    template: 'test',
+    language: 'en',
+    sealed: '',
+    subject: undefined,
+  };
+  const id = await mails.add(mail, Date.now());
+  await mails.fail(id, Date.now(), 'refused');
+  return id;
+}
+
 /** A valid request of each operation, in an order in which all succeed. */
 async function validRequests(): Promise<readonly (readonly [id: string, request: Valid])[]> {
   const person = await admin.addUser('contract-user');
@@ -128,6 +174,19 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['listEvents', { query: '?limit=200' }],
     ['showConfiguration', {}],
     ['showHealth', {}],
+    ['getFactors', { path: user }],
+    ['resetFactors', { path: user }],
+    ['listLinks', { path: user }],
+    ['removeLink', { path: { ...user, link: await newLink(person.subject) } }],
+    ['listMails', { query: '?failed=true' }],
+    ['retryMail', { path: { mail: await failedMail() } }],
+    ['testMail', { body: { address: 'bob@example.com' } }],
+    ['listSecrets', {}],
+    ['rotateSecrets', { body: { generate: true } }],
+    ['dropSecrets', { body: {} }],
+    ['newRegistrationToken', { body: { lifetime: 60, once: true } }],
+    ['importUsers', { query: '?create_groups=true', body: IMPORTED }],
+    ['exportUsers', { query: '?group=contract-imported' }],
   ];
 }
 
@@ -138,17 +197,24 @@ async function send(
 ) {
   const operation = operationOf(id);
   const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''));
+  const lines = operation.described.requestBody?.content['application/x-ndjson'] !== undefined;
   const needsVersion = operation.described.parameters.some(({ $ref = '' }) => $ref.endsWith('/IfMatch'));
   const answered = await admin.send(operation.method, `/admin${filled}${query}`, {
     ...(body !== undefined && { body }),
-    headers: { ...(needsVersion && { 'if-match': '*' }), ...headers },
+    headers: {
+      ...(needsVersion && { 'if-match': '*' }),
+      ...(lines && { 'content-type': 'application/x-ndjson' }),
+      ...headers,
+    },
   });
   return { operation, answered };
 }
 
+const ALL_IDS = [...API_OPERATIONS, ...API_STREAMS].map(({ id }) => id);
+
 test('every operation succeeds with a valid request, and its response has the described form', async () => {
   const requests = await validRequests();
-  assert.deepEqual(requests.map(([id]) => id).sort(), API_OPERATIONS.map(({ id }) => id).sort());
+  assert.deepEqual(requests.map(([id]) => id).sort(), ALL_IDS.toSorted());
   for (const [id, request] of requests) {
     const { operation, answered } = await send(id, request);
     requireDescribed(operation, answered, id);
@@ -212,12 +278,19 @@ function fits(form: Readonly<Record<string, unknown>>, depth: number): fc.Arbitr
   });
 }
 
+/** Lines of JSON, some of them broken. */
+function linesOf(line: fc.Arbitrary<unknown>): fc.Arbitrary<string> {
+  const text = fc.oneof({ arbitrary: line.map((one) => JSON.stringify(one) ?? ''), weight: 4 }, nasty);
+  return fc.array(text, { maxLength: 4 }).map((texts) => texts.join('\n').toWellFormed());
+}
+
 const RUNS = 25;
 
-for (const { id } of API_OPERATIONS) {
+for (const id of ALL_IDS) {
   test(`${id}: a generated request gets a described response, never a failure`, async () => {
     const { path, described } = operationOf(id);
-    const [{ schema = {} } = {}] = Object.values(described.requestBody?.content ?? {});
+    const [[type = '', { schema = {} } = {}] = []] = Object.entries(described.requestBody?.content ?? {});
+    const isLines = type === 'application/x-ndjson';
     const known = path.includes('{sub}')
       ? [(await admin.addUser(`generated-${id}`)).subject]
       : ['ops', 'admins'];
@@ -233,7 +306,9 @@ for (const { id } of API_OPERATIONS) {
       body:
         described.requestBody === undefined
           ? fc.constant(undefined)
-          : nearly(schema as Record<string, unknown>),
+          : isLines
+            ? linesOf(nearly(Object(Reflect.get(schema, 'x-line'))))
+            : nearly(schema as Record<string, unknown>),
     });
     await fc.assert(
       fc.asyncProperty(generated, async (request) => {

@@ -346,6 +346,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
   // Most other tests run commands in a process that goes on.
   const ends: Readonly<Record<string, readonly [number, ...string[]]>> = {
     health: [1, '--port', '1'],
+    help: [0],
     client: [0, 'list'],
     scope: [0, 'list'],
     user: [0, 'list'],

@@ -1,5 +1,6 @@
 // The admin API: what the command line does, over HTTP, for clients with tokens of this server.
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Validator } from '@cfworker/json-schema';
 import {
@@ -26,17 +27,20 @@ import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { requireAdminGroup } from '../operations/groups.ts';
-import { InvalidInput, OperationRefused } from '../operations/operation.ts';
+import type { SentTest } from '../operations/mails.ts';
+import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { clientAddress } from '../pages/page_parts.ts';
 import {
-  API_OPERATIONS,
   type ApiAnswer,
   type ApiCall,
   type ApiOperation,
   type ApiParts,
+  type ApiStream,
+  MAX_LINE_LENGTH,
   readCursor,
-} from './api_operations.ts';
-import { mediaTypesOf, openApiDocument } from './openapi.ts';
+} from './api_operation.ts';
+import { API_OPERATIONS, API_STREAMS } from './api_operations.ts';
+import { LINES_TYPE, mediaTypesOf, openApiDocument } from './openapi.ts';
 import { PROBLEMS, Problem, type ProblemCode } from './problems.ts';
 import { RepeatedRequests, type StoredAnswer } from './repeated_requests.ts';
 import { RequestLimit } from './request_limit.ts';
@@ -47,6 +51,7 @@ interface Surroundings {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
   readonly isReady: () => Promise<boolean>;
+  readonly testMail: (parts: OperationParts, address: string) => Promise<SentTest>;
   /** Returns the certificate of a request’s client. */
   readonly clientCertificate: ((request: NodeRequest) => PresentedCertificate | undefined) | undefined;
 }
@@ -84,12 +89,13 @@ const SUBJECT = 'grantd:subject';
  */
 export async function openAdminApi(
   instance: Instance,
-  { configuration, server, requestLog, isReady, clientCertificate }: Surroundings,
+  { requestLog, ...surroundings }: Surroundings,
 ): Promise<AdminListener> {
+  const { configuration } = surroundings;
   const { settings } = configuration;
   const { issuer, apiRequests } = instance;
   await requireAdminGroup(instance, configuration);
-  const api = new AdminApi(instance, { configuration, server, isReady, clientCertificate });
+  const api = new AdminApi(instance, surroundings);
   const base = adminAudience(issuer);
   const basePath = new URL(base).pathname;
   const isAdmitted = networkCheck(settings.adminFrom);
@@ -122,6 +128,15 @@ export async function openAdminApi(
       const caller = await api.admit(operation, request, response);
       requestLog.about({ ...about, clientId: caller.clientId });
       limit.count(`client ${caller.clientId}`);
+      if ('stream' in operation) {
+        await streamed(
+          operation,
+          api.streamCallOf(operation, request, parameters, caller),
+          request,
+          response,
+        );
+        return true;
+      }
       const { call, body } = await api.callOf(operation, request, parameters, caller);
       const perform = async () => answerOf(operation, base, await operation.perform(call));
       const key = operation.method === 'POST' ? headerOf(request, 'idempotency-key') : undefined;
@@ -134,13 +149,15 @@ export async function openAdminApi(
       send(request, response, { ...answer, headers: { ...answer.headers, ...replayed } });
     } catch (error) {
       // The caller disconnected during its request.
-      if (request.destroyed && !request.complete) return true;
+      if ((request.destroyed && !request.complete) || error instanceof CallerLeft) return true;
       const problem = problemOf(error);
       requestLog.about({ ...about, reason: problem.code });
       if (problem.code === 'internal') requestLog.failure(requestId, 'unexpected', error);
       if (problem.code === 'unavailable') requestLog.failure(requestId, 'storage_unavailable', error);
       if (problem.code === 'invalid_token') limit.note(place);
-      sendProblem(request, response, problem, base);
+      // The caller sees that the response has no end.
+      if (response.headersSent) response.destroy();
+      else sendProblem(request, response, problem, base);
     }
     return true;
   };
@@ -192,7 +209,11 @@ class AdminApi {
    * @throws {OAuthError} the token is missing, invalid or lacks the scope
    * @throws {Problem} the client or user may not use the API
    */
-  async admit({ scope }: ApiOperation, request: NodeRequest, response: ServerResponse): Promise<Caller> {
+  async admit(
+    { scope }: Pick<ApiOperation, 'scope'>,
+    request: NodeRequest,
+    response: ServerResponse,
+  ): Promise<Caller> {
     const { claims, scopes, clientId = '' } = await this.#verified(scope, request, response);
     const { people } = this.#instance;
     const { clients } = askedStorage(this.#instance.storage);
@@ -236,6 +257,45 @@ class AdminApi {
         detail: `expected at most ${MAX_BODY_BYTES} bytes`,
         headers: { connection: 'close' },
       });
+    const call = this.#callOf(
+      operation,
+      request,
+      { path, query, body: bodyIn(operation, request, body) },
+      caller,
+    );
+    return { call, body };
+  }
+
+  /**
+   * The call of an operation that reads and writes lines.
+   * @throws {Problem} a parameter or a header is not as expected
+   */
+  streamCallOf(
+    operation: ApiStream,
+    request: IncomingMessage,
+    path: ApiCall['path'],
+    caller: Caller,
+  ): ApiCall {
+    const [type = ''] = (headerOf(request, 'content-type') ?? '').split(';');
+    if (operation.bodyLine !== undefined && type.trim().toLowerCase() !== LINES_TYPE)
+      throw new Problem('unsupported_media_type', {
+        detail: `expected ${LINES_TYPE}`,
+        headers: { accept: LINES_TYPE },
+      });
+    if (headerOf(request, 'idempotency-key') !== undefined)
+      throw new Problem('invalid_request', {
+        errors: [{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }],
+      });
+    const query = queryIn(operation, request);
+    return this.#callOf(operation, request, { path, query, body: undefined }, caller);
+  }
+
+  #callOf(
+    operation: Pick<ApiOperation, 'needsVersion'>,
+    request: IncomingMessage,
+    read: Pick<ApiCall, 'path' | 'query' | 'body'>,
+    caller: Caller,
+  ): ApiCall {
     const wanted = headerOf(request, 'if-match');
     if (!operation.needsVersion && wanted !== undefined)
       throw new Problem('invalid_request', {
@@ -245,11 +305,12 @@ class AdminApi {
       throw new Problem('version_required', {
         detail: 'send the ETag of the version that the change is for',
       });
-    const call: ApiCall = {
+    const hasScopes = (scopes: readonly AdminScope[]) =>
+      scopes.every((scope) => caller.scopes.includes(scope));
+    return {
+      ...read,
       parts: this.#partsFor(caller),
-      path,
-      query,
-      body: bodyIn(operation, request, body),
+      hasScopes,
       requireVersion(version) {
         if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
           return;
@@ -263,24 +324,25 @@ class AdminApi {
           });
       },
     };
-    return { call, body };
   }
 
   /** The parts of operations, whose changes are recorded with the caller as actor. */
   #partsFor({ clientId, subject }: Caller): ApiParts {
-    const { configuration, server, isReady } = this.#surroundings;
+    const { configuration, server, isReady, testMail } = this.#surroundings;
     // Encoded, because a client ID can contain what follows it: another subject.
     const client = encodeURIComponent(clientId);
     const actor = `api:${subject === undefined ? client : `${client}/${subject}`}` as const;
     const acting = this.#instance.actingAs(actor);
-    return {
+    const parts = {
       ...acting,
       storage: askedStorage(acting.storage),
       configuration,
       server: async () => server,
       ownServer: () => acting.server(),
       isReady,
+      actor,
     };
+    return { ...parts, testMail: (address) => testMail(parts, address) };
   }
 }
 
@@ -288,8 +350,8 @@ class AdminApi {
 function routed(
   request: IncomingMessage,
   path: string,
-): { readonly operation: ApiOperation; readonly parameters: ApiCall['path'] } {
-  const matching = API_OPERATIONS.flatMap((operation) => {
+): { readonly operation: ApiOperation | ApiStream; readonly parameters: ApiCall['path'] } {
+  const matching = [...API_OPERATIONS, ...API_STREAMS].flatMap((operation) => {
     const parameters = parametersIn(operation.path, path);
     return parameters === undefined ? [] : [{ operation, parameters }];
   });
@@ -343,7 +405,10 @@ function headerOf({ headers }: IncomingMessage, name: string): string | undefine
 }
 
 /** @throws {Problem} a parameter is unknown, repeated or invalid */
-function queryIn({ query: parameters = {} }: ApiOperation, { url = '' }: IncomingMessage): ApiCall['query'] {
+function queryIn(
+  { query: parameters = {} }: Pick<ApiOperation, 'query'>,
+  { url = '' }: IncomingMessage,
+): ApiCall['query'] {
   const read: Record<string, unknown> = { limit: parameters.limit?.schema.default ?? 0 };
   const given = new URLSearchParams(queryOf({ url }));
   for (const name of new Set(given.keys())) {
@@ -456,6 +521,60 @@ function answerOf(
     },
     body: body === undefined ? '' : JSON.stringify(body),
   };
+}
+
+// ── Lines ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The caller disconnected before the end of the response. */
+class CallerLeft extends Error {
+  override readonly name = 'CallerLeft';
+}
+
+/** Performs an operation on lines. The status is sent with the first line, so that earlier problems have their own. */
+async function streamed(
+  operation: ApiStream,
+  call: ApiCall,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const begin = () => {
+    if (!response.headersSent)
+      response.writeHead(operation.status, {
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'content-type': LINES_TYPE,
+      });
+  };
+  const write = async (line: object) => {
+    if (response.destroyed) throw new CallerLeft();
+    begin();
+    if (response.write(`${JSON.stringify(line)}\n`)) return;
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+    waiting.abort();
+  };
+  const isHead = request.method === 'HEAD';
+  if (!isHead) await operation.stream(call, linesIn(request), write);
+  begin();
+  response.end();
+  // What is left of a body that is too long is not read.
+  if (!request.complete) response.once('finish', () => request.destroy());
+}
+
+/** The lines of a body. A line that is too long is cut, so that it is too long for the operation as well. */
+async function* linesIn(request: IncomingMessage): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of request) {
+    const [first = '', ...lines] = decoder.decode(chunk, { stream: true }).split('\n');
+    rest = (rest + first).slice(0, MAX_LINE_LENGTH + 1);
+    for (const line of lines) {
+      yield rest;
+      rest = line.slice(0, MAX_LINE_LENGTH + 1);
+    }
+  }
+  if (rest !== '') yield rest;
 }
 
 const PROBLEM_OF_REFUSAL = {

@@ -5,7 +5,7 @@ import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
-import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
+import { isAdminScope } from '../instance/admin_access.ts';
 import {
   addClient,
   DEFAULT_OVERLAP,
@@ -27,7 +27,7 @@ import {
   requireGroup,
 } from '../operations/groups.ts';
 import { listKeys, rotateKeys } from '../operations/keys.ts';
-import { InvalidInput, type OperationParts } from '../operations/operation.ts';
+import { InvalidInput } from '../operations/operation.ts';
 import {
   addPerson,
   claimsAfter,
@@ -41,7 +41,6 @@ import {
   requireClaims,
   requireSubject,
   requireUsername,
-  type State,
   setPassword,
   setPersonDisabled,
   updatePerson,
@@ -56,6 +55,20 @@ import {
 import { explainToken, type MassRevocation, revokeAll, revokeToken } from '../operations/tokens.ts';
 import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
 import {
+  API,
+  type ApiCall,
+  type ApiOperation,
+  type ApiParts,
+  type ApiStream,
+  MAX_EVENTS_READ,
+  PAGING,
+  paged,
+  pageOf,
+  requireIfAdministrator,
+  requireNoGroups,
+  SEARCH,
+} from './api_operation.ts';
+import {
   clientVersion,
   shownClient,
   shownConsent,
@@ -67,140 +80,9 @@ import {
   shownSession,
   shownUser,
 } from './representations.ts';
-import type { Schema } from './schemas.ts';
 import * as schemas from './schemas.ts';
-
-/** What an operation needs besides the parts that all operations need. */
-export interface ApiParts extends OperationParts {
-  readonly database: { readonly name: string };
-  /** Whether the server can answer requests. */
-  readonly isReady: () => Promise<boolean>;
-  /** A server whose changes are recorded with the caller as actor. */
-  readonly ownServer: OperationParts['server'];
-}
-
-/** A request that has passed all checks of form and of access. */
-export interface ApiCall {
-  readonly parts: ApiParts;
-  /** Parameters of the path. */
-  readonly path: Readonly<Record<string, string>>;
-  readonly query: Query;
-  /** Fits the schema of the body. */
-  readonly body: unknown;
-  /** Requires that the version in If-Match is this one. @throws {Problem} */
-  requireVersion(version: object): void;
-  /** Requires that the token of the caller also has these scopes. @throws {Problem} */
-  requireScopes(scopes: readonly AdminScope[]): void;
-}
-
-interface Query {
-  readonly limit: number;
-  /** Where the page begins; checked. */
-  readonly cursor?: string | number;
-  readonly search?: string;
-  readonly group?: string;
-  readonly state?: State;
-  readonly username?: string;
-  readonly type?: string;
-  readonly target?: string;
-  readonly api?: string;
-}
-
-/** The response of an operation. */
-export interface ApiAnswer {
-  readonly body?: object;
-  /** What the ETag is made of. */
-  readonly version?: object;
-  /** Path of a new thing, below the API. */
-  readonly location?: string;
-}
-
-export interface Parameter {
-  readonly schema: Schema;
-  readonly about: string;
-}
-
-export interface ApiOperation {
-  readonly id: string;
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the API, with parameters in braces. */
-  readonly path: string;
-  readonly scope: AdminScope;
-  readonly summary: string;
-  /** Parameters of the query. */
-  readonly query?: Readonly<Record<string, Parameter>>;
-  readonly body?: Schema;
-  /** Whether the body may be missing. */
-  readonly isBodyOptional?: true;
-  readonly status: 200 | 201 | 204;
-  readonly response?: Schema;
-  /** Whether the response has an ETag. */
-  readonly hasVersion?: true;
-  /** Whether the request needs If-Match. */
-  readonly needsVersion?: true;
-  perform(call: ApiCall): Promise<ApiAnswer>;
-}
-
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 200;
-
-/** Maximum events that one request reads. */
-const MAX_EVENTS_READ = 20_000;
-
-const LIMIT: Parameter = {
-  schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-  about: 'Maximum items of the page.',
-};
-const CURSOR: Parameter = {
-  schema: { type: 'string', minLength: 1, maxLength: 500 },
-  about: 'next_cursor of the previous page.',
-};
-const PAGING = { limit: LIMIT, cursor: CURSOR };
-const SEARCH: Parameter = {
-  schema: { type: 'string', minLength: 1, maxLength: 200 },
-  about: 'A part of the username, email address, name or phone number.',
-};
-const API: Parameter = {
-  schema: { type: 'string', minLength: 1, maxLength: 200 },
-  about: 'Client ID of the API that the scope belongs to. Default: this server.',
-};
-
-// ── Paging ────────────────────────────────────────────────────────────────────────────────────────────────
-
-function cursorOf(value: string | number): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
-
-/** @returns `undefined` if it is no cursor of this server */
-export function readCursor(cursor: string): string | number | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    const isPlace = typeof value === 'string' || Number.isSafeInteger(value);
-    return isPlace && cursorOf(value as string | number) === cursor ? (value as string | number) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** One page of a list that is read as a whole, sorted by a key. */
-function pageOf<T>(
-  all: readonly T[],
-  { limit, cursor }: Query,
-  keyOf: (one: T) => string,
-  show: (one: T) => object,
-): ApiAnswer {
-  const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
-  const after = cursor === undefined ? undefined : String(cursor);
-  const sorted = all.toSorted((one, other) => compare(keyOf(one), keyOf(other)));
-  const rest = after === undefined ? sorted : sorted.filter((one) => keyOf(one) > after);
-  const items = rest.slice(0, limit);
-  const last = items.at(-1);
-  return paged(items.map(show), rest.length > limit && last ? keyOf(last) : undefined);
-}
-
-function paged(items: readonly object[], next: string | number | undefined): ApiAnswer {
-  return { body: { items, ...(next !== undefined && { next_cursor: cursorOf(next) }) } };
-}
+import { UPKEEP_OPERATIONS } from './upkeep_operations.ts';
+import { USER_STREAMS } from './user_streams.ts';
 
 // ── Clients ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -209,13 +91,6 @@ type Members = Readonly<Record<string, unknown>>;
 /** A caller who can change a client can act as it, so the caller must have the client’s scopes of this API. */
 function requireScopesOf({ requireScopes }: ApiCall, { scopes }: Pick<NewClient, 'scopes'>): void {
   requireScopes(scopes.filter(isAdminScope));
-}
-
-/** A caller who can change an administrator can act as one, so the caller must have every scope. */
-function requireIfAdministrator({ parts, requireScopes }: ApiCall, groups: readonly string[] = []): void {
-  const { adminGroup } = parts.configuration.settings;
-  if (adminGroup !== undefined && groups.includes(adminGroup))
-    requireScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]);
 }
 
 const CLIENT_OPERATIONS: readonly ApiOperation[] = [
@@ -392,15 +267,6 @@ interface NewUser {
   readonly invitation?: { readonly email: string; readonly language?: string };
   readonly claims?: Members;
   readonly groups?: readonly string[];
-}
-
-/** Applications see a stored claim `groups` instead of the memberships, so it would forge them. */
-function requireNoGroups(claims: Members): void {
-  if (Object.hasOwn(claims, 'groups'))
-    throw new InvalidInput(
-      'claims.groups',
-      'applications would see it instead of the user’s groups: add the user to groups with PUT /groups/{group}/members/{sub}',
-    );
 }
 
 async function addUser(call: ApiCall, user: NewUser) {
@@ -1013,4 +879,7 @@ export const API_OPERATIONS: readonly ApiOperation[] = [
   ...GROUP_OPERATIONS,
   ...SCOPE_OPERATIONS,
   ...OTHER_OPERATIONS,
+  ...UPKEEP_OPERATIONS,
 ];
+
+export const API_STREAMS: readonly ApiStream[] = USER_STREAMS;

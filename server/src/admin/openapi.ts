@@ -1,9 +1,13 @@
 // The description of the admin API (OpenAPI 3.1), from the table of its operations.
 import packageJson from '../../package.json' with { type: 'json' };
 import { ADMIN_SCOPES, adminAudience } from '../instance/admin_access.ts';
-import { API_OPERATIONS, type ApiOperation } from './api_operations.ts';
+import type { ApiOperation, ApiStream } from './api_operation.ts';
+import { API_OPERATIONS, API_STREAMS } from './api_operations.ts';
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 import { nameOf, PROBLEM, type Schema } from './schemas.ts';
+
+/** A JSON object per line. */
+export const LINES_TYPE = 'application/x-ndjson';
 
 const PROBLEM_TYPE = 'application/problem+json';
 
@@ -31,6 +35,8 @@ const PATH_PARAMETERS: Readonly<Record<string, string>> = {
   sub: 'The subject identifier of the user.',
   group: 'The name of the group.',
   scope: 'The scope.',
+  link: 'The ID of the link.',
+  mail: 'The ID of the email.',
 };
 
 /** @param issuer of the server */
@@ -44,7 +50,7 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
     return { $ref: `#/components/schemas/${name}` };
   };
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const operation of API_OPERATIONS) {
+  for (const operation of [...API_OPERATIONS, ...API_STREAMS]) {
     paths[operation.path] = {
       ...paths[operation.path],
       [operation.method.toLowerCase()]: described(operation, refer),
@@ -60,7 +66,7 @@ export function openApiDocument(issuer: string): Readonly<Record<string, unknown
     },
     servers: [{ url: base }],
     security: [{ oauth2: [] }],
-    tags: [...new Set(API_OPERATIONS.map(tagOf))].map((name) => ({ name })),
+    tags: [...new Set([...API_OPERATIONS, ...API_STREAMS].map(tagOf))].map((name) => ({ name })),
     paths,
     components: {
       schemas,
@@ -111,12 +117,14 @@ function inlined(value: unknown, refer: (schema: Schema) => unknown): unknown {
   );
 }
 
-function tagOf({ path }: ApiOperation): string {
+function tagOf({ path }: Pick<ApiOperation, 'path'>): string {
   return path.split('/')[1] ?? '';
 }
 
 /** Problems by which an operation can be refused. */
-function problemsOf({ method, path, body, query, needsVersion }: ApiOperation): readonly ProblemCode[] {
+function problemsOf(operation: ApiOperation | ApiStream): readonly ProblemCode[] {
+  const { method, path, query, needsVersion } = operation;
+  const body = 'stream' in operation ? operation.bodyLine : operation.body;
   const isWrite = method !== 'GET';
   return [
     'invalid_request',
@@ -137,13 +145,34 @@ function problemsOf({ method, path, body, query, needsVersion }: ApiOperation): 
   ];
 }
 
-function described(operation: ApiOperation, refer: (schema: Schema) => unknown) {
-  const { id, method, path, scope, summary, query = {}, body, isBodyOptional } = operation;
-  const { status, response, hasVersion, needsVersion } = operation;
+/** A text with a JSON object per line. OpenAPI 3.1 has no word for the lines. */
+function lines(line: Schema, refer: (schema: Schema) => unknown) {
+  const schema = { type: 'string', description: 'A JSON object per line.', 'x-line': refer(line) };
+  return { [LINES_TYPE]: { schema } };
+}
+
+/** Content by media type. @returns `undefined` for none */
+function contentsOf(operation: ApiOperation | ApiStream, refer: (schema: Schema) => unknown) {
+  if ('stream' in operation) {
+    const { bodyLine, line } = operation;
+    return { body: bodyLine && lines(bodyLine, refer), response: lines(line, refer) };
+  }
+  const { body, response } = operation;
+  return {
+    body: body && Object.fromEntries(mediaTypesOf(operation).map((type) => [type, { schema: refer(body) }])),
+    response: response && { 'application/json': { schema: refer(response) } },
+  };
+}
+
+function described(operation: ApiOperation | ApiStream, refer: (schema: Schema) => unknown) {
+  const { id, method, path, scope, summary, query = {}, isBodyOptional } = operation;
+  const { status, hasVersion, needsVersion } = operation;
+  const isRepeatable = method === 'POST' && !('stream' in operation);
+  const contents = contentsOf(operation, refer);
   const headers = {
     ...(hasVersion && { ETag: { $ref: '#/components/headers/ETag' } }),
     ...(status === 201 && { Location: { $ref: '#/components/headers/Location' } }),
-    ...(method === 'POST' && {
+    ...(isRepeatable && {
       'Idempotency-Replayed': { $ref: '#/components/headers/IdempotencyReplayed' },
     }),
   };
@@ -162,19 +191,16 @@ function described(operation: ApiOperation, refer: (schema: Schema) => unknown) 
         ...{ name, in: 'query', required: false, description: about, schema },
       })),
       ...(needsVersion ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
-      ...(method === 'POST' ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+      ...(isRepeatable ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
     ],
-    ...(body !== undefined && {
-      requestBody: {
-        required: isBodyOptional !== true,
-        content: Object.fromEntries(mediaTypesOf(operation).map((type) => [type, { schema: refer(body) }])),
-      },
+    ...(contents.body !== undefined && {
+      requestBody: { required: isBodyOptional !== true, content: contents.body },
     }),
     responses: {
       [status]: {
         description: 'Done.',
         ...(Object.keys(headers).length > 0 && { headers }),
-        ...(response !== undefined && { content: { 'application/json': { schema: refer(response) } } }),
+        ...(contents.response !== undefined && { content: contents.response }),
       },
       ...Object.fromEntries(
         [...byStatus].map(([code, [first]]) => [code, { $ref: `#/components/responses/${first}` }]),

@@ -11,9 +11,13 @@ import type { Consent, ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
 import type { StoredSession } from '../data/sessions.ts';
+import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { stateOf } from '../operations/clients.ts';
+import type { ListedFactors } from '../operations/factors.ts';
 import type { ShownKey } from '../operations/keys.ts';
+import type { ListedMail } from '../operations/mails.ts';
 import type { Listed } from '../operations/people.ts';
+import type { SecretStatus } from '../operations/secrets.ts';
 
 type Shown = Readonly<Record<string, unknown>>;
 
@@ -69,6 +73,58 @@ export function shownUser({ subject, name, claims, groups = [], ...person }: Lis
 
 export function shownSession({ id, userAgent, signedInAtMs, lastSeenAtMs }: StoredSession): Shown {
   return { id, user_agent: userAgent, signed_in_at: time(signedInAtMs), last_seen_at: time(lastSeenAtMs) };
+}
+
+export function shownFactors({ passkeys, authenticatorAppAddedAtMs, recoveryCodes }: ListedFactors): Shown {
+  return {
+    passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
+      name,
+      added_at: time(createdAtMs),
+      ...optionalTime('last_used_at', lastUsedAtMs),
+      backed_up: isBackedUp,
+    })),
+    ...optionalTime('authenticator_app_added_at', authenticatorAppAddedAtMs),
+    recovery_codes: recoveryCodes,
+  };
+}
+
+export function shownLink({
+  id,
+  provider,
+  upstreamIssuer,
+  upstreamSub,
+  label,
+  linkedAtMs,
+}: UpstreamIdentity): Shown {
+  return {
+    id,
+    provider,
+    issuer: upstreamIssuer,
+    upstream_sub: upstreamSub,
+    label,
+    linked_at: time(linkedAtMs),
+  };
+}
+
+export function shownMail({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: ListedMail): Shown {
+  return {
+    ...{ id: mail.id, template: mail.template, recipient: mail.recipient },
+    ...{ state: mail.state, attempts: mail.attempts, created_at: time(createdAtMs) },
+    ...(failedAtMs === undefined ? { due_at: time(dueAtMs) } : { failed_at: time(failedAtMs) }),
+    ...optional('last_error', lastError),
+  };
+}
+
+export function shownSecret({
+  signingKeys,
+  pairwiseSecret,
+  authenticatorApps,
+  ...status
+}: SecretStatus): Shown {
+  return {
+    ...{ secret: status.secret, use: status.use, clients: status.clients },
+    ...{ signing_keys: signingKeys, pairwise_secret: pairwiseSecret, authenticator_apps: authenticatorApps },
+  };
 }
 
 export function shownConsent({ clientId, entries }: Consent): Shown {

@@ -7,7 +7,12 @@ import {
   SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
 } from '@grantd/core';
-import { isSettable, MAX_OVERLAP, schemaOfKind } from '../operations/clients.ts';
+import {
+  isSettable,
+  MAX_OVERLAP,
+  MAX_REGISTRATION_TOKEN_LIFETIME,
+  schemaOfKind,
+} from '../operations/clients.ts';
 import { MAX_DESCRIPTION } from '../operations/groups.ts';
 import { LANGUAGE_FORM } from '../texts/texts.ts';
 
@@ -238,6 +243,177 @@ export const SESSIONS = named(
         last_seen_at: TIME,
       }),
     },
+  }),
+);
+
+export const FACTORS = named(
+  'Factors',
+  object({
+    passkeys: {
+      type: 'array',
+      items: object({
+        name: text('The name that the user chose.'),
+        added_at: TIME,
+        'last_used_at?': TIME,
+        backed_up: flag('Whether the passkey is backed up, as password managers do.'),
+      }),
+    },
+    'authenticator_app_added_at?': TIME,
+    recovery_codes: count('Unused recovery codes.'),
+  }),
+);
+export const RESET_FACTORS = named(
+  'ResetFactors',
+  object({ factors_removed: flag('Whether there were any.'), sessions_ended: count('Ended sessions.') }),
+);
+
+const link = {
+  id: text('The ID of the link.'),
+  provider: text('The identity provider.'),
+  issuer: text('Its issuer.'),
+  upstream_sub: text('The user’s identifier at the provider.'),
+  label: text('The user’s name or address at the provider.'),
+  linked_at: TIME,
+};
+export const LINKS = named('Links', object({ items: { type: 'array', items: object(link) } }));
+export const REMOVED_LINK = named(
+  'RemovedLink',
+  object({ provider: link.provider, label: link.label, sessions_ended: count('Ended sessions.') }),
+);
+
+/** A line of an import is checked by itself, so that the others are imported. */
+export const IMPORT_LINE = named('ImportLine', {
+  type: 'object',
+  description: 'A user, in the format of the parameter format. This form is that of grantd.',
+  properties: {
+    username,
+    password_hash: text('A hash of argon2, bcrypt, scrypt or PBKDF2.', { maxLength: 1024 }),
+    subject: text('The subject identifier. Default: a new one.', { maxLength: 255 }),
+    claims,
+    groups: NAME_LIST,
+    disabled: flag('Whether the user may not sign in.'),
+  },
+});
+const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
+export const IMPORT_REPORT = named('ImportReport', {
+  description: 'What became of a line. The last line is the summary; without it, the import has stopped.',
+  oneOf: [
+    object({
+      line: { type: 'integer', minimum: 1 },
+      'username?': { type: 'string' },
+      outcome: { enum: OUTCOMES },
+      'subject?': { type: 'string' },
+      'reason?': text('Why the line was not imported.'),
+    }),
+    object({
+      import: text('The ID of the import in events.'),
+      dry_run: flag('Whether nothing was changed.'),
+      ...Object.fromEntries(OUTCOMES.map((name) => [name, count(`Lines with the outcome ${name}.`)])),
+    }),
+  ],
+});
+export const EXPORT_LINE = IMPORT_LINE;
+
+export const REGISTRATION_TOKEN_ORDER = named(
+  'RegistrationTokenOrder',
+  object({
+    'lifetime?': {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_REGISTRATION_TOKEN_LIFETIME,
+      description: 'Seconds. Default: one day.',
+    },
+    'once?': flag('Whether the token is for one client only.'),
+  }),
+);
+export const REGISTRATION_TOKEN = named(
+  'RegistrationToken',
+  object({
+    token: text('The token, with which clients can register themselves. It is shown only in this response.'),
+    expires_at: TIME,
+    once: flag('Whether the token is for one client only.'),
+    warnings: WARNINGS,
+  }),
+);
+
+export const MAILS = named(
+  'Mails',
+  object({
+    items: {
+      type: 'array',
+      items: object({
+        id: text('The ID.'),
+        template: text('What the email is for.'),
+        recipient: text('The address, or what was typed as one.'),
+        state: { enum: ['waiting', 'failed'] },
+        attempts: count('Attempts to send it.'),
+        created_at: TIME,
+        'due_at?': TIME,
+        'failed_at?': TIME,
+        'last_error?': text('Why the last attempt failed.'),
+      }),
+    },
+  }),
+);
+export const TEST_MAIL = named(
+  'TestMail',
+  object({ address: text('Where the test email goes.', { minLength: 3, maxLength: 320 }) }),
+);
+export const SENT_TEST = named(
+  'SentTest',
+  object({
+    server: text('Host and port of the SMTP server.'),
+    tls: text('How the connection is encrypted.'),
+    answer: text('What the SMTP server answered.'),
+  }),
+);
+
+const fingerprint = text('A fingerprint of the secret.');
+export const SECRETS = named(
+  'Secrets',
+  object({
+    items: {
+      type: 'array',
+      items: object({
+        secret: text('A fingerprint; unknown if it can be any of the secrets; lost if it is none of them.'),
+        use: { enum: ['used for new values', 'accepted', 'not known', 'missing'] },
+        clients: list({ type: 'string' }, 'Clients whose secrets depend on it.'),
+        signing_keys: list({ type: 'string' }, 'Signing keys that depend on it.'),
+        pairwise_secret: flag('Whether pairwise subject identifiers depend on it.'),
+        authenticator_apps: count('Authenticator apps whose secrets depend on it.'),
+      }),
+    },
+  }),
+);
+export const SECRETS_ROTATION = named(
+  'SecretsRotation',
+  object({ 'generate?': flag('Returns a new secret, if the present one is set by an option.') }),
+);
+export const ROTATED_SECRETS = named(
+  'RotatedSecrets',
+  object(
+    {
+      'file?': text('The file on the server’s machine, which now starts with a new secret.'),
+      'fingerprint?': fingerprint,
+      'accepted?': list({ type: 'string' }, 'Fingerprints of the secrets that are still accepted.'),
+      'source?': text('The option that sets the secret. Nothing was changed.'),
+      'secret?': text('A new secret for this option.'),
+    },
+    { description: 'Restart every process at once after file has changed.' },
+  ),
+);
+export const SECRETS_DROP = named(
+  'SecretsDrop',
+  object({ 'force?': flag('Drops them even if clients or keys depend on them, which then stop working.') }),
+);
+export const DROPPED_SECRETS = named(
+  'DroppedSecrets',
+  object({
+    fingerprint,
+    'file?': text('The file on the server’s machine, which has only this secret now.'),
+    'dropped?': list({ type: 'string' }, 'Fingerprints.'),
+    'source?': text('The option that sets the secret. Nothing was changed.'),
+    'can_be_dropped?': list({ type: 'string' }, 'Fingerprints.'),
   }),
 );
 

@@ -312,16 +312,10 @@ interface RegistrationTokenFlags extends GivenFlags {
   readonly once?: true;
 }
 
-/** Seconds (one day). */
-const DEFAULT_LIFETIME = 24 * 60 * 60;
-
-/** Seconds (90 days). A token cannot be revoked before it expires. */
-const MAX_LIFETIME = 90 * 24 * 60 * 60;
-
 /** @throws {BadUsage} the lifetime is invalid */
 function lifetimeOf({ lifetime }: RegistrationTokenFlags): number {
-  if (lifetime === undefined) return DEFAULT_LIFETIME;
-  const kind = seconds(1, MAX_LIFETIME);
+  if (lifetime === undefined) return clients.DEFAULT_REGISTRATION_TOKEN_LIFETIME;
+  const kind = seconds(1, clients.MAX_REGISTRATION_TOKEN_LIFETIME);
   const read = kind.fromText(lifetime);
   if (read === undefined) throw new BadUsage(`--lifetime: expected ${kind.expected}`);
   return read;
@@ -333,10 +327,7 @@ async function makeRegistrationToken(
   lifetime: number,
   isForOne: boolean,
 ): Promise<void> {
-  const server = await parts.server();
-  const token = await server.operator.newInitialAccessToken({ lifetime, isForOne });
-  const expiresAt = timeOf(Date.now() + lifetime * 1000);
-  if (parts.configuration.settings.registration !== 'token')
-    console.error('grantd: the server accepts this token only with --registration token');
-  printOne(parts, { token, expiresAt, isForOne }, [token]);
+  const { token, expiresAtMs, warnings } = await clients.newRegistrationToken(parts, lifetime, isForOne);
+  warn(warnings);
+  printOne(parts, { token, expiresAt: timeOf(expiresAtMs), isForOne }, [token]);
 }

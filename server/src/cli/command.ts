@@ -152,17 +152,17 @@ export function warn(warnings: readonly string[]): void {
 }
 
 /**
- * Runs a check. Names flags instead of values in what it refuses.
+ * Runs a check or an operation. Names flags instead of values in what it refuses.
  * @throws {BadUsage} a value is invalid
  */
-export function namingFlags<T>(flags: Readonly<Record<string, string>>, check: () => T): T {
+export function namingFlags<T>(flags: Readonly<Record<string, string>>, work: () => T): T {
   const named = (error: unknown): never => {
     if (!(error instanceof InvalidInput)) throw error;
     throw new BadUsage(`${flags[error.member] ?? error.member}: ${error.problem}`);
   };
   try {
-    const checked = check();
-    return checked instanceof Promise ? (checked.catch(named) as T) : checked;
+    const outcome = work();
+    return outcome instanceof Promise ? (outcome.catch(named) as T) : outcome;
   } catch (error) {
     return named(error);
   }

@@ -1,11 +1,22 @@
-import { type Act, type DependentsOfSecret, ServerSecret } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
-import { newSecret } from '../data/secrets.ts';
-import { askStorage } from '../data/tables.ts';
-import { type CommandParts, databaseFlags, printList, printOne, withInstance } from './command.ts';
-import { BadUsage } from './exit.ts';
+import {
+  dependentsInWords,
+  dependentsOfAccepted,
+  dropSecrets,
+  recordSecrets,
+  rotateSecrets,
+  secretStatus,
+} from '../operations/secrets.ts';
+import {
+  type CommandParts,
+  databaseFlags,
+  namingFlags,
+  type Output,
+  printList,
+  printOne,
+  withInstance,
+} from './command.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly generate?: true;
@@ -42,49 +53,8 @@ Restart the server immediately afterwards. Until then, it does not know the new 
   return group;
 }
 
-/** What depends on one secret, on an unknown one, or on a lost one. */
-interface StatusRow extends DependentsOfSecret {
-  /** A fingerprint, `unknown` if it could be any of the secrets, or `lost` if it is none of them. */
-  readonly secret: string;
-  readonly use: 'used for new values' | 'accepted' | 'not known' | 'missing';
-  readonly pairwiseSecret: boolean;
-  /** Number of their secrets. */
-  readonly authenticatorApps: number;
-}
-
-async function statusOf(parts: CommandParts): Promise<readonly StatusRow[]> {
-  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets } = await parts.secretDependents();
-  const ofProgram = (index: number) => ({
-    pairwiseSecret: keptPairwiseSecret === index,
-    authenticatorApps: totpSecrets.get(index) ?? 0,
-  });
-  const listed = secrets.map(({ fingerprint, clients, signingKeys }, index): StatusRow => {
-    const use = index === 0 ? 'used for new values' : 'accepted';
-    return { secret: fingerprint, use, clients, signingKeys, ...ofProgram(index) };
-  });
-  const others: readonly StatusRow[] = [
-    { secret: 'unknown', use: 'not known', ...unknown, pairwiseSecret: false, authenticatorApps: 0 },
-    { secret: 'lost', use: 'missing', ...lost, ...ofProgram(-1) },
-  ];
-  return [...listed, ...others.filter(hasDependents)];
-}
-
-function hasDependents({
-  clients,
-  signingKeys,
-  pairwiseSecret,
-  authenticatorApps,
-}: Omit<StatusRow, 'secret' | 'use'>): boolean {
-  return clients.length + signingKeys.length + authenticatorApps > 0 || pairwiseSecret;
-}
-
-/** What would stop working without the accepted secrets. */
-function dependentsOfAccepted(rows: readonly StatusRow[]): readonly StatusRow[] {
-  return rows.filter((row) => (row.use === 'accepted' || row.use === 'not known') && hasDependents(row));
-}
-
 async function showStatus(parts: CommandParts): Promise<void> {
-  const rows = await statusOf(parts);
+  const rows = await secretStatus(parts);
   printList(parts, rows, {
     SECRET: ({ secret }) => secret,
     USE: ({ use }) => use,
@@ -102,62 +72,35 @@ async function showStatus(parts: CommandParts): Promise<void> {
     console.log(
       first === undefined
         ? `nothing depends on ${names}: you can run grantd secrets drop`
-        : `${names} cannot be dropped yet: ${dependents.map(inWords).join('; ')}`,
+        : `${names} cannot be dropped yet: ${dependents.map(dependentsInWords).join('; ')}`,
     );
   }
 }
 
-const MAX_NAMED = 10;
-
-function inWords({ secret, clients, signingKeys, pairwiseSecret, authenticatorApps }: StatusRow): string {
-  const more = clients.length > MAX_NAMED ? ` and ${clients.length - MAX_NAMED} more` : '';
-  const parts = [
-    clients.length > 0 && `the secrets of ${clients.slice(0, MAX_NAMED).join(', ')}${more}`,
-    signingKeys.length > 0 && `${signingKeys.length} signing keys`,
-    pairwiseSecret && 'the secret of pairwise subject identifiers',
-    authenticatorApps > 0 &&
-      `${authenticatorApps} ${authenticatorApps === 1 ? 'authenticator app' : 'authenticator apps'}`,
-  ].filter((part) => part !== false);
-  const where = secret === 'unknown' ? 'may depend on any of them' : `depend on ${secret}`;
-  return `${parts.join(', ')} ${where}`;
-}
-
+/** @throws {BadUsage} `generate` is set although the secret is in a file */
 async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
-  const { settings, sourceOf } = parts.configuration;
-  if (settings.secret !== undefined) return explainRotation(parts, sourceOf('secret'), generate);
-  if (generate)
-    throw new BadUsage(
-      '--generate: omit it, because the secret is in a file that this command changes itself',
-    );
-  const added = newSecret();
-  let secrets: readonly string[] = [];
-  const file = parts.database.changeKeptSecret((before) => {
-    secrets = [added, ...before];
-    return secrets;
-  });
-  const [fingerprint = '', ...accepted] = await new ServerSecret(secrets).fingerprints();
+  const rotation = await namingFlags({ generate: '--generate' }, () => rotateSecrets(parts, generate));
+  if ('source' in rotation) return explainRotation(parts, rotation);
+  const { file, fingerprint, accepted } = rotation;
   printOne(parts, { file, fingerprint, accepted }, [
     `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
     'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
   ]);
-  await record(parts, 'server_secret_rotated', fingerprint);
-}
-
-/** Comes after the output: if recording fails, the file has changed all the same. */
-function record({ storage }: CommandParts, type: Act['type'], fingerprint: string): Promise<void> {
-  return askStorage(() => storage.recordAct({ type, target: fingerprint, actor: 'cli' }));
+  await recordSecrets(parts, 'server_secret_rotated', [fingerprint], 'cli');
 }
 
 /** Prints only a new secret, because the operator already knows the present ones. */
-function explainRotation(parts: CommandParts, source: string, generate: boolean): void {
-  const secret = generate ? newSecret() : undefined;
+function explainRotation(
+  output: Output,
+  { source, secret }: { readonly source: string; readonly secret?: string },
+): void {
   const isVariable = source.startsWith('GRANTD_');
   const name = secret ?? 'NEW';
   const array = (first: string, second: string) => {
     const value = `["${first}","${second}"]`;
     return isVariable ? `${source}='${value}'` : `"secret": ${value}`;
   };
-  printOne(parts, { source, ...(secret !== undefined && { secret }) }, [
+  printOne(output, { source, ...(secret !== undefined && { secret }) }, [
     `The secret is set by ${source}. PRESENT stands for its present value:`,
     '',
     `  1. ${array('PRESENT', name)}, and restart every process`,
@@ -169,33 +112,17 @@ function explainRotation(parts: CommandParts, source: string, generate: boolean)
 }
 
 async function drop(parts: CommandParts, force: boolean): Promise<void> {
-  const { settings, sourceOf } = parts.configuration;
-  const read = settings.secret ?? parts.database.keptSecret();
-  const rows = await statusOf(parts);
-  const dropped = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
-  const [first] = rows;
-  if (dropped.length === 0 || first === undefined)
-    throw new Refused('there is only one secret, and it is in use: add another with grantd secrets rotate.');
-  const dependents = dependentsOfAccepted(rows);
-  if (dependents.length > 0 && !force)
-    throw new Refused(
-      `${dependents.map(inWords).join('; ')}. Clients move to the new secret when they authenticate, keys and authenticator apps when the server starts. ` +
-        'For the others, run grantd client rotate-secret, or use --force, which stops them from working.',
-    );
-  if (settings.secret !== undefined) {
-    const source = sourceOf('secret');
-    return printOne(parts, { source, fingerprint: first.secret, canBeDropped: dropped }, [
-      `Set ${source} to only its first secret (${first.secret}), and restart every process.`,
+  const outcome = await dropSecrets(parts, force);
+  const { fingerprint } = outcome;
+  if ('source' in outcome) {
+    printOne(parts, outcome, [
+      `Set ${outcome.source} to only its first secret (${fingerprint}), and restart every process.`,
     ]);
+    return;
   }
-  const file = parts.database.changeKeptSecret((secrets) => {
-    const [kept = ''] = secrets;
-    if (secrets.join() !== read.join()) throw new Refused('the secrets have just changed: try again.');
-    return [kept];
-  });
-  printOne(parts, { file, fingerprint: first.secret, dropped }, [
-    `${file} now contains only the secret ${first.secret}; ${dropped.join(', ')} is dropped.`,
+  printOne(parts, outcome, [
+    `${outcome.file} now contains only the secret ${fingerprint}; ${outcome.dropped.join(', ')} is dropped.`,
     'Restart the server, so that it no longer accepts dropped secrets.',
   ]);
-  for (const secret of dropped) await record(parts, 'server_secret_dropped', secret);
+  await recordSecrets(parts, 'server_secret_dropped', outcome.dropped, 'cli');
 }

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf, type NewPerson, NO_PASSWORD } from '../data/people.ts';
+import * as factors from '../operations/factors.ts';
 import * as people from '../operations/people.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import {
@@ -383,13 +384,14 @@ async function unlink(parts: CommandParts, name: string, id: string): Promise<vo
 async function showPerson(parts: CommandParts, name: string): Promise<void> {
   const person = await people.requirePerson(parts, name);
   const { subject } = person;
-  const [state, sessions, consents, links, factors] = await Promise.all([
+  const [state, sessions, consents, links, ownFactors] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
     people.consentsOf(parts, subject),
-    parts.upstreamIdentities.ofSubject(subject),
-    factorsOf(parts, subject),
+    factors.listLinks(parts, person),
+    factors.listFactors(parts, person),
   ]);
+  const factorsInUse = shownFactors(ownFactors);
   const shown = {
     name: person.name,
     sub: subject,
@@ -405,7 +407,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
         linkedAt: timeOf(linkedAtMs),
       })),
     }),
-    ...(factors !== undefined && { factors }),
+    ...(factorsInUse !== undefined && { factors: factorsInUse }),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -431,7 +433,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
       password: person.passwordHash === NO_PASSWORD ? 'none' : undefined,
       directory: person.directoryId,
     }),
-    ...(factors === undefined ? [] : factorLines(factors)),
+    ...(factorsInUse === undefined ? [] : factorLines(factorsInUse)),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...(shown.links ?? []).map(
       ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
@@ -461,18 +463,17 @@ interface FactorsShown {
 }
 
 /** What a user signs in with besides the password; `undefined` for nothing. */
-async function factorsOf({ factors }: CommandParts, subject: string): Promise<FactorsShown | undefined> {
-  const [list, totp, { recoveryCodes }] = await Promise.all([
-    factors.passkeysOf(subject),
-    factors.totpOf(subject),
-    factors.of(subject),
-  ]);
-  if (list.length === 0 && totp === undefined) return undefined;
+function shownFactors({
+  passkeys,
+  authenticatorAppAddedAtMs,
+  recoveryCodes,
+}: factors.ListedFactors): FactorsShown | undefined {
+  if (passkeys.length === 0 && authenticatorAppAddedAtMs === undefined) return undefined;
   return {
-    passkeys: list.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
+    passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
       ...{ name, addedAt: timeOf(createdAtMs), lastUsedAt: timeOf(lastUsedAtMs), backedUp: isBackedUp },
     })),
-    authenticatorAppAddedAt: timeOf(totp?.createdAtMs),
+    authenticatorAppAddedAt: timeOf(authenticatorAppAddedAtMs),
     recoveryCodes,
   };
 }

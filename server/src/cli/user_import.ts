@@ -5,11 +5,11 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { NO_PASSWORD } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { requireGroup } from '../operations/groups.ts';
-import { type Listed, pagesOf } from '../operations/people.ts';
-import { type LineReport, type NumberedLine, type Outcome, PeopleImport } from '../people/import.ts';
+import { pagesOf } from '../operations/people.ts';
+import { exportedLine, ImportCounts, readLine } from '../operations/people_lines.ts';
+import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
 import {
   convertUser,
   IMPORT_FORMATS,
@@ -127,18 +127,11 @@ const MAX_PRINTED = 10;
 
 async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void> {
   const id = newIdentifier();
-  const counts: Record<Outcome, number> = {
-    imported: 0,
-    updated: 0,
-    unchanged: 0,
-    skipped: 0,
-    exists: 0,
-    failed: 0,
-  };
+  const counts = new ImportCounts();
   const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
   let [lines, lastLine, printed] = [0, 0, 0];
   const onLine = (one: LineReport) => {
-    counts[one.outcome] += 1;
+    counts.count(one);
     [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
     report?.write(`${JSON.stringify(one)}\n`);
     if (one.reason !== undefined && report === undefined && printed++ < MAX_PRINTED) {
@@ -162,9 +155,9 @@ async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void
     if (report !== undefined) await closed(report);
   }
   endProgress();
-  const { imported, updated, unchanged, skipped, exists, failed } = counts;
+  const { imported, updated, unchanged, skipped, exists, failed } = counts.byOutcome;
   const would = wish.isDryRun ? 'would be ' : '';
-  printOne(parts, { import: id, dryRun: wish.isDryRun, ...counts }, [
+  printOne(parts, { import: id, dryRun: wish.isDryRun, ...counts.byOutcome }, [
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
   ]);
   if (exists + failed > 0)
@@ -173,10 +166,7 @@ async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void
     );
 }
 
-/**
- * Longer lines are refused. A whole document is limited, because it is read at once.
- */
-const MAX_LINE = 64 * 1024;
+/** Characters of a whole document, which is read at once. */
 const MAX_DOCUMENT = 512 * 1024 * 1024;
 
 /** @throws {Refused} the file cannot be read, or is not a list of users */
@@ -194,21 +184,9 @@ async function* documentLines({ file, format, fromLine }: ImportWish): AsyncGene
   for await (const content of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     line += 1;
     if (line < fromLine || content.trim() === '') continue;
-    yield { line, read: lineFrom(line === 1 ? content.replace(/^\uFEFF/, '') : content, format) };
+    yield { line, read: readLine(line === 1 ? content.replace(/^\uFEFF/, '') : content, format) };
   }
   if (failure !== undefined) throw unreadable(file, failure);
-}
-
-function lineFrom(content: string, format: ImportFormat): NumberedLine['read'] {
-  if (content.length > MAX_LINE) return { reason: `expected at most ${MAX_LINE} characters` };
-  let value: unknown;
-  try {
-    value = JSON.parse(content);
-  } catch {
-    // The parser’s own message would quote the line.
-    return { reason: 'expected JSON' };
-  }
-  return convertUser(format, value);
 }
 
 async function documentUsers({ file, format, fromLine }: ImportWish): Promise<readonly NumberedLine[]> {
@@ -274,7 +252,7 @@ async function exportPeople(
   try {
     for await (const page of pagesOf(parts, group === undefined ? {} : { group })) {
       const content = page
-        .map((person) => `${JSON.stringify(exported(person, withPasswordHashes === true))}\n`)
+        .map((person) => `${JSON.stringify(exportedLine(person, withPasswordHashes === true))}\n`)
         .join('');
       await written(file ?? process.stdout, content);
       users += page.length;
@@ -296,16 +274,4 @@ function written(stream: NodeJS.WritableStream, content: string): Promise<void> 
   if (content === '') resolve();
   else stream.write(content, (error) => (error ? reject(error) : resolve()));
   return promise;
-}
-
-/** A user as a line that `user import` reads. */
-function exported({ name, subject, claims, groups, disabledAtMs, passwordHash }: Listed, withHash: boolean) {
-  return {
-    username: name,
-    subject,
-    claims,
-    ...(groups !== undefined && { groups }),
-    ...(disabledAtMs !== undefined && { disabled: true }),
-    ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),
-  };
 }

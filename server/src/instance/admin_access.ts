@@ -15,6 +15,10 @@ export const ADMIN_SCOPES = {
   'grantd:keys:write': 'Rotate signing keys.',
   'grantd:tokens:read': 'Explain tokens, and count live ones.',
   'grantd:tokens:write': 'Revoke tokens.',
+  'grantd:mail:read': 'List emails that wait.',
+  'grantd:mail:write': 'Retry emails, and send test emails.',
+  'grantd:secrets:read': 'Show what depends on the secrets of the server, without the secrets.',
+  'grantd:secrets:write': 'Rotate and drop secrets of the server.',
   'grantd:events:read': 'List events.',
   'grantd:config:read': 'Show the configuration without secrets, and the health of the server.',
 } as const;

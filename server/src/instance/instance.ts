@@ -128,7 +128,8 @@ export async function openInstance(
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     secretTexts: secrets,
     async secretDependents() {
-      const secret = secrets();
+      // Read again: a running server may have changed the file, which it uses only from its next start.
+      const secret = settings.secret ?? database.keptSecret();
       const server = new AuthorizationServer({
         ...libraryOptions(settings, loaded, claimsOf(parts.people), fetchDocument),
         ...{ issuer, secret, storage: parts.storage, pairwiseSecret: UNUSED_SECRET },

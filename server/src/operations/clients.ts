@@ -379,6 +379,39 @@ export async function setClientDisabled(
   return requireClient(parts, id);
 }
 
+/** Seconds (one day). */
+export const DEFAULT_REGISTRATION_TOKEN_LIFETIME = 24 * 60 * 60;
+
+/** Seconds (90 days). A token cannot be revoked before it expires. */
+export const MAX_REGISTRATION_TOKEN_LIFETIME = 90 * 24 * 60 * 60;
+
+interface RegistrationToken {
+  readonly token: string;
+  readonly expiresAtMs: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Makes an initial access token, with which clients can register themselves (RFC 7591 §3).
+ * @param lifetime in seconds
+ */
+export async function newRegistrationToken(
+  parts: Pick<OperationParts, 'server' | 'configuration'>,
+  lifetime: number,
+  isForOne: boolean,
+): Promise<RegistrationToken> {
+  const { operator } = await parts.server();
+  const token = await operator.newInitialAccessToken({ lifetime, isForOne });
+  return {
+    token,
+    expiresAtMs: Date.now() + lifetime * 1000,
+    warnings:
+      parts.configuration.settings.registration === 'token'
+        ? []
+        : ['the server accepts this token only with --registration token'],
+  };
+}
+
 /** What is known about a client besides its metadata. */
 export function stateOf(client: ClientRecord) {
   const { secrets, registrationTokenDigest, disabledAtMs } = client;

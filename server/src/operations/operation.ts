@@ -9,7 +9,19 @@ import type { Instance } from '../instance/instance.ts';
 export interface OperationParts
   extends Pick<
     Instance,
-    'issuer' | 'storage' | 'people' | 'groups' | 'scopeTexts' | 'sessions' | 'consents' | 'mails' | 'secret'
+    | 'issuer'
+    | 'storage'
+    | 'people'
+    | 'groups'
+    | 'scopeTexts'
+    | 'sessions'
+    | 'consents'
+    | 'mails'
+    | 'factors'
+    | 'upstreamIdentities'
+    | 'database'
+    | 'secret'
+    | 'secretDependents'
   > {
   readonly configuration: Configuration;
   server(): Promise<AuthorizationServer>;

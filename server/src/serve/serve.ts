@@ -332,6 +332,7 @@ export async function openService(
     const admin = await adminListener(instance, {
       ...{ configuration, server, requestLog, clientCertificate },
       isReady: async () => !isEnding() && isReady(),
+      testMail: async (parts, address) => (await import('../mail/test_mail.ts')).testMail(parts, address),
     });
     const addConsole = await consolePages(instance, {
       ...{ configuration, server, history },

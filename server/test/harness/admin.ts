@@ -9,6 +9,7 @@ import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../../src/instance/admin_access.ts';
 import { openInstance } from '../../src/instance/instance.ts';
 import { RequestLog } from '../../src/log/log.ts';
+import { testMail } from '../../src/mail/test_mail.ts';
 import { addClient, registrationFrom } from '../../src/operations/clients.ts';
 import { requestListener } from '../../src/serve/http_server.ts';
 import { cheapHash } from './cheap_hash.ts';
@@ -30,6 +31,12 @@ export interface Answered {
   readonly text: string;
   // biome-ignore lint/suspicious/noExplicitAny: tests compare what they read
   readonly body: any;
+}
+
+/** The value of a JSON body, or the text of lines. */
+function bodyOf(type: string, text: string): unknown {
+  if (type === 'application/x-ndjson') return text;
+  return type.includes('json') && text !== '' ? JSON.parse(text) : undefined;
 }
 
 /** A server with the admin API in this process, on a new database. */
@@ -59,6 +66,7 @@ export async function startAdmin(options: Readonly<Record<string, string>> = {})
   const admin = await openAdminApi(instance, {
     ...{ configuration, server, requestLog },
     isReady: async () => true,
+    testMail: (parts, address) => testMail(parts, address),
     clientCertificate: undefined,
   });
   const http = createServer(
@@ -105,7 +113,7 @@ export async function startAdmin(options: Readonly<Record<string, string>> = {})
       status,
       headers: received,
       text,
-      body: type.includes('json') && text !== '' ? JSON.parse(text) : undefined,
+      body: bodyOf(type, text),
     };
   };
   return {

@@ -1,0 +1,193 @@
+// Operations of the admin API on factors, links, emails, secrets of the server and tokens for registration.
+import { DEFAULT_REGISTRATION_TOKEN_LIFETIME, newRegistrationToken } from '../operations/clients.ts';
+import { listFactors, listLinks } from '../operations/factors.ts';
+import { listMails, retryMail } from '../operations/mails.ts';
+import { requireSubject, resetFactors, unlinkPerson } from '../operations/people.ts';
+import { dropSecrets, recordSecrets, rotateSecrets, secretStatus } from '../operations/secrets.ts';
+import { type ApiOperation, requireIfAdministrator } from './api_operation.ts';
+import { shownFactors, shownLink, shownMail, shownSecret } from './representations.ts';
+import * as schemas from './schemas.ts';
+
+const FACTOR_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'getFactors',
+    method: 'GET',
+    path: '/users/{sub}/factors',
+    scope: 'grantd:users:read',
+    summary: 'Show what a user signs in with besides the password',
+    status: 200,
+    response: schemas.FACTORS,
+    async perform({ parts, path: { sub = '' } }) {
+      return { body: shownFactors(await listFactors(parts, await requireSubject(parts, sub))) };
+    },
+  },
+  {
+    id: 'resetFactors',
+    method: 'DELETE',
+    path: '/users/{sub}/factors',
+    scope: 'grantd:users:write',
+    summary: 'Remove a user’s factors, end their sessions and revoke all their tokens',
+    status: 200,
+    response: schemas.RESET_FACTORS,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      const { wereThere, ended } = await resetFactors(parts, person);
+      return { body: { factors_removed: wereThere, sessions_ended: ended } };
+    },
+  },
+  {
+    id: 'listLinks',
+    method: 'GET',
+    path: '/users/{sub}/links',
+    scope: 'grantd:users:read',
+    summary: 'List the links of a user to identity providers',
+    status: 200,
+    response: schemas.LINKS,
+    async perform({ parts, path: { sub = '' } }) {
+      const links = await listLinks(parts, await requireSubject(parts, sub));
+      return { body: { items: links.map(shownLink) } };
+    },
+  },
+  {
+    id: 'removeLink',
+    method: 'DELETE',
+    path: '/users/{sub}/links/{link}',
+    scope: 'grantd:users:write',
+    summary: 'Remove a user’s link to an identity provider, and end the sessions that came through it',
+    status: 200,
+    response: schemas.REMOVED_LINK,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      const { provider, label, ended } = await unlinkPerson(parts, person, path.link ?? '');
+      return { body: { provider, label, sessions_ended: ended } };
+    },
+  },
+];
+
+const MAIL_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listMails',
+    method: 'GET',
+    path: '/mails',
+    scope: 'grantd:mail:read',
+    summary: 'List the emails that wait, newest first, at most 1000',
+    query: {
+      failed: {
+        schema: { enum: ['true', 'false'] },
+        about: 'Whether to list only emails that the server has given up.',
+      },
+    },
+    status: 200,
+    response: schemas.MAILS,
+    async perform({ parts, query }) {
+      return { body: { items: (await listMails(parts, query.failed === 'true')).map(shownMail) } };
+    },
+  },
+  {
+    id: 'retryMail',
+    method: 'POST',
+    path: '/mails/{mail}/retry',
+    scope: 'grantd:mail:write',
+    summary: 'Send an email again that the server has given up',
+    status: 204,
+    async perform({ parts, path }) {
+      await retryMail(parts, path.mail ?? '');
+      return {};
+    },
+  },
+  {
+    id: 'testMail',
+    method: 'POST',
+    path: '/mails/test',
+    scope: 'grantd:mail:write',
+    summary: 'Send a test email now, without the queue',
+    body: schemas.TEST_MAIL,
+    status: 200,
+    response: schemas.SENT_TEST,
+    async perform({ parts, body }) {
+      const { address } = body as { readonly address: string };
+      return { body: await parts.testMail(address) };
+    },
+  },
+];
+
+const SECRET_OPERATIONS: readonly ApiOperation[] = [
+  {
+    id: 'listSecrets',
+    method: 'GET',
+    path: '/secrets',
+    scope: 'grantd:secrets:read',
+    summary: 'Show what depends on each secret of the server, without the secrets',
+    status: 200,
+    response: schemas.SECRETS,
+    perform: async ({ parts }) => ({ body: { items: (await secretStatus(parts)).map(shownSecret) } }),
+  },
+  {
+    id: 'rotateSecrets',
+    method: 'POST',
+    path: '/secrets/rotate',
+    scope: 'grantd:secrets:write',
+    summary: 'Add a new first secret to the server’s file. Restart every process at once afterwards',
+    body: schemas.SECRETS_ROTATION,
+    isBodyOptional: true,
+    status: 200,
+    response: schemas.ROTATED_SECRETS,
+    async perform({ parts, body }) {
+      const { generate = false } = (body ?? {}) as { readonly generate?: boolean };
+      const rotation = await rotateSecrets(parts, generate);
+      if ('file' in rotation)
+        await recordSecrets(parts, 'server_secret_rotated', [rotation.fingerprint], parts.actor);
+      return { body: rotation };
+    },
+  },
+  {
+    id: 'dropSecrets',
+    method: 'POST',
+    path: '/secrets/drop',
+    scope: 'grantd:secrets:write',
+    summary: 'Drop all secrets of the server except the first. Restart every process afterwards',
+    body: schemas.SECRETS_DROP,
+    isBodyOptional: true,
+    status: 200,
+    response: schemas.DROPPED_SECRETS,
+    async perform({ parts, body }) {
+      const { force = false } = (body ?? {}) as { readonly force?: boolean };
+      const outcome = await dropSecrets(parts, force);
+      if ('source' in outcome) {
+        const { canBeDropped, ...others } = outcome;
+        return { body: { ...others, can_be_dropped: canBeDropped } };
+      }
+      await recordSecrets(parts, 'server_secret_dropped', outcome.dropped, parts.actor);
+      return { body: outcome };
+    },
+  },
+];
+
+export const UPKEEP_OPERATIONS: readonly ApiOperation[] = [
+  ...FACTOR_OPERATIONS,
+  ...MAIL_OPERATIONS,
+  ...SECRET_OPERATIONS,
+  {
+    id: 'newRegistrationToken',
+    method: 'POST',
+    path: '/registration-tokens',
+    scope: 'grantd:clients:write',
+    summary: 'Make a token that lets clients register themselves',
+    body: schemas.REGISTRATION_TOKEN_ORDER,
+    isBodyOptional: true,
+    status: 200,
+    response: schemas.REGISTRATION_TOKEN,
+    async perform({ parts, body }) {
+      const { lifetime = DEFAULT_REGISTRATION_TOKEN_LIFETIME, once = false } = (body ?? {}) as {
+        readonly lifetime?: number;
+        readonly once?: boolean;
+      };
+      const { token, expiresAtMs, warnings } = await newRegistrationToken(parts, lifetime, once);
+      return { body: { token, expires_at: new Date(expiresAtMs).toISOString(), once, warnings } };
+    },
+  },
+];

@@ -1,0 +1,153 @@
+// Imports and exports of users through the admin API, a JSON object per line.
+
+import { nameKey } from '../data/people.ts';
+import { newIdentifier } from '../data/tables.ts';
+import { ADMIN_SCOPES, type AdminScope } from '../instance/admin_access.ts';
+import { requireGroup } from '../operations/groups.ts';
+import { pagesOf } from '../operations/people.ts';
+import { exportedLine, ImportCounts, readLine } from '../operations/people_lines.ts';
+import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
+import { IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_lines.ts';
+import { SessionEnding } from '../people/sessions.ts';
+import { type ApiCall, type ApiStream, MAX_LINES, requireEveryScope } from './api_operation.ts';
+import * as schemas from './schemas.ts';
+
+const FLAG = { enum: ['true', 'false'] };
+
+/** Formats with a document per line. The others are one document, which does not come in lines. */
+const FORMATS = IMPORT_FORMATS.filter((format) => !isOneDocument(format));
+
+async function* numbered(
+  call: ApiCall,
+  lines: AsyncIterable<string>,
+  format: ImportFormat,
+): AsyncGenerator<NumberedLine> {
+  const { first_line: first = 1 } = call.query;
+  let line = first - 1;
+  for await (const content of lines) {
+    line += 1;
+    if (line === first + MAX_LINES) {
+      yield {
+        line,
+        read: { reason: `expected at most ${MAX_LINES} lines: send the rest in another request` },
+      };
+      return;
+    }
+    if (content.trim() === '') continue;
+    const read = readLine(content, format);
+    const reason = 'reason' in read ? undefined : await refusalOf(call, read);
+    yield {
+      line,
+      read: reason === undefined || 'reason' in read ? read : { username: read.username, reason },
+    };
+  }
+}
+
+/** Why a caller may not import a line: it would get further than its own token. */
+async function refusalOf(
+  { parts, query, hasScopes }: ApiCall,
+  { username, claims, groups }: Extract<NumberedLine['read'], { claims: unknown }>,
+): Promise<string | undefined> {
+  if (Object.hasOwn(claims, 'groups'))
+    return 'claims: groups: applications would see it instead of the user’s groups';
+  if (groups !== undefined && !hasScopes(['grantd:groups:write']))
+    return 'groups: the token needs the scope grantd:groups:write';
+  const { adminGroup } = parts.configuration.settings;
+  if (adminGroup === undefined || hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]))
+    return undefined;
+  const isAdministrators = (name: string) => nameKey(name) === nameKey(adminGroup);
+  const person = query.update === 'true' ? await parts.people.byName(username) : undefined;
+  return groups?.some(isAdministrators) || person?.groups?.some(isAdministrators)
+    ? 'the token needs every scope to change an administrator'
+    : undefined;
+}
+
+async function importUsers(
+  call: ApiCall,
+  lines: AsyncIterable<string>,
+  write: (line: object) => Promise<void>,
+): Promise<void> {
+  const { parts, query } = call;
+  const id = newIdentifier();
+  const isDryRun = query.dry_run === 'true';
+  const createsGroups = query.create_groups === 'true';
+  if (createsGroups) call.requireScopes(['grantd:groups:write']);
+  const counts = new ImportCounts();
+  const waiting: LineReport[] = [];
+  const report = (one: LineReport) => {
+    counts.count(one);
+    waiting.push(one);
+  };
+  const flush = async () => {
+    for (const one of waiting.splice(0)) await write(one);
+  };
+  const wish = { id, isDryRun, createsGroups, updates: query.update === 'true' };
+  const work = await PeopleImport.open({ ...parts, ending: new SessionEnding(parts) }, wish);
+  async function* flushing(): AsyncGenerator<NumberedLine> {
+    for await (const one of numbered(call, lines, query.format ?? 'grantd')) {
+      await flush();
+      yield one;
+    }
+  }
+  try {
+    await work.run(flushing(), report);
+  } finally {
+    // What was reported is durable, also if the import stops.
+    await flush();
+  }
+  await write({ import: id, dry_run: isDryRun, ...counts.byOutcome });
+}
+
+async function exportUsers(call: ApiCall, write: (line: object) => Promise<void>): Promise<void> {
+  const { parts, query } = call;
+  const withHashes = query.with_password_hashes === 'true';
+  // With a hash, a caller can guess the password of an administrator.
+  if (withHashes) requireEveryScope(call);
+  const group = query.group === undefined ? undefined : (await requireGroup(parts, query.group)).name;
+  for await (const page of pagesOf(parts, group === undefined ? {} : { group }))
+    for (const person of page) await write(exportedLine(person, withHashes));
+}
+
+export const USER_STREAMS: readonly ApiStream[] = [
+  {
+    id: 'importUsers',
+    method: 'POST',
+    path: '/imports/users',
+    scope: 'grantd:users:write',
+    summary: `Import users, a JSON object per line, at most ${MAX_LINES} lines. An interrupted import can be repeated`,
+    query: {
+      format: { schema: { enum: FORMATS }, about: 'The format of the lines. Default: grantd.' },
+      dry_run: { schema: FLAG, about: 'Whether to check every line and change nothing.' },
+      update: { schema: FLAG, about: 'Whether to also change users who exist.' },
+      create_groups: { schema: FLAG, about: 'Whether to add missing groups.' },
+      first_line: {
+        schema: { type: 'integer', minimum: 1 },
+        about: 'The number of the first line in the response. Default: 1.',
+      },
+    },
+    bodyLine: schemas.IMPORT_LINE,
+    status: 200,
+    line: schemas.IMPORT_REPORT,
+    stream: importUsers,
+  },
+  {
+    id: 'exportUsers',
+    method: 'GET',
+    path: '/exports/users',
+    scope: 'grantd:users:read',
+    summary: 'Export users, a JSON object per line. Users who change meanwhile can be missing',
+    query: {
+      group: {
+        schema: { type: 'string', minLength: 1, maxLength: 128 },
+        about: 'Only members of this group.',
+      },
+      with_password_hashes: {
+        schema: FLAG,
+        about: 'Whether lines have password hashes. The token then needs every scope.',
+      },
+    },
+    status: 200,
+    line: schemas.EXPORT_LINE,
+    stream: (call, _, write) => exportUsers(call, write),
+  },
+];

@@ -1,0 +1,43 @@
+import { requireAddress, type SentTest } from '../operations/mails.ts';
+import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
+import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
+
+/**
+ * Sends a test email now, without the queue.
+ * @throws {InvalidInput} the address is none, or an option for emails is missing: then it has the option’s name
+ * @throws {OperationRefused} the SMTP server did not accept it
+ */
+export async function testMail(
+  { configuration, issuer }: Pick<OperationParts, 'configuration' | 'issuer'>,
+  address: string,
+): Promise<SentTest> {
+  requireAddress(address);
+  const { smtpUrl, mailFrom, operatorName, operatorColor } = configuration.settings;
+  if (smtpUrl === undefined || mailFrom === undefined)
+    throw new InvalidInput(
+      configuration.sourceOf(smtpUrl === undefined ? 'smtpUrl' : 'mailFrom'),
+      'required to send an email, as for the server itself',
+    );
+  const [{ MailFailure, openSmtp, transportOptions }, { renderMail }] = await Promise.all([
+    import('./smtp.ts'),
+    import('./message.ts'),
+  ]);
+  const operator = {
+    name: operatorName ?? new URL(issuer).host,
+    ...(operatorColor !== undefined && { color: operatorColor }),
+  };
+  const { host, port, secure, requireTLS } = transportOptions(smtpUrl);
+  const smtp = await openSmtp(smtpUrl, mailFrom);
+  try {
+    const mail = await renderMail({ template: 'test' }, DEFAULT_LANGUAGE, operator);
+    const answer = await smtp.send(address, mail, `test-${Date.now()}`);
+    const tls = secure ? 'TLS from the start' : requireTLS ? 'STARTTLS' : 'STARTTLS if offered';
+    return { server: `${host}:${port}`, tls, answer };
+  } catch (error) {
+    if (error instanceof MailFailure)
+      throw new OperationRefused('conflict', `no email was sent. ${error.message.replace(/\.$/, '')}`);
+    throw error;
+  } finally {
+    smtp.close();
+  }
+}
