@@ -336,7 +336,7 @@ clients:
       await refusal('providers: {google: {kind: google}}\nsign_in_policy: second_factor\nusers: {}\n'),
       [
         'grantd: grantd.yaml:1:1: providers: identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
-        'grantd: grantd.yaml:2:1: sign_in_policy: the sign-in policy belongs to the configuration of the server: set it with --sign-in-policy',
+        'grantd: grantd.yaml:2:1: sign_in_policy: the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
         'grantd: grantd.yaml:3:1: users: users are not part of this file: add them with grantd user import',
         '',
       ].join('\n'),

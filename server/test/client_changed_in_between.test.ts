@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
+import { localAdministration } from '../src/cli/administration.ts';
 import { removeClient, rotateSecret, setDisabled, updateClient } from '../src/cli/client.ts';
-import type { CommandParts } from '../src/cli/command.ts';
+import type { AdministrationParts } from '../src/cli/command.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { Refused } from '../src/config/refused.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
@@ -39,7 +40,8 @@ async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading
     return read;
   };
   const storage: AdministrableStorage = { ...instance.storage, clients: { ...clients, get } };
-  const parts: CommandParts = { ...instance, storage, configuration, isJson: true };
+  const admin = localAdministration({ ...instance, storage, configuration });
+  const parts: AdministrationParts = { admin, isJson: true };
   const printed: string[] = [];
   t.mock.method(console, 'log', (line: string) => void printed.push(line));
   return { parts, printed, stored: () => clients.get('shop') };
@@ -74,7 +76,7 @@ test('client update says that it updated nothing if others change the client aga
   assert.deepEqual(printed, []);
 });
 
-const REMOVED: Readonly<Record<string, (parts: CommandParts) => Promise<void>>> = {
+const REMOVED: Readonly<Record<string, (parts: AdministrationParts) => Promise<void>>> = {
   'rotate-secret': (parts) => rotateSecret(parts, 'shop', 'generate', 0),
   remove: (parts) => removeClient(parts, 'shop'),
   disable: (parts) => setDisabled(parts, 'shop', true),

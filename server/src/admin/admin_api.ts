@@ -586,7 +586,7 @@ const PROBLEM_OF_REFUSAL = {
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof OperationRefused)
-    return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem });
+    return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem, advice: error.advice });
   if (error instanceof InvalidInput)
     return new Problem('invalid_input', {
       errors: [{ in: pointerTo(error.member), detail: error.problem }],

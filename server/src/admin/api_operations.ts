@@ -30,6 +30,7 @@ import { listKeys, rotateKeys } from '../operations/keys.ts';
 import { InvalidInput } from '../operations/operation.ts';
 import {
   addPerson,
+  type ChangedPerson,
   claimsAfter,
   consentsOf,
   endSessionsOf,
@@ -269,7 +270,10 @@ interface NewUser {
   readonly groups?: readonly string[];
 }
 
-async function addUser(call: ApiCall, user: NewUser) {
+async function addUser(
+  call: ApiCall,
+  user: NewUser,
+): Promise<ChangedPerson | Awaited<ReturnType<typeof invitePerson>>> {
   const { parts } = call;
   const { username, password, invitation, claims = {}, groups: given = [] } = user;
   requireUsername(username);
@@ -343,9 +347,14 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     hasVersion: true,
     async perform(call) {
       const { parts, body } = call;
-      const { person, warnings } = await addUser(call, body as NewUser);
+      const { person, warnings, ...invited } = await addUser(call, body as NewUser);
       const user = shownUser(await withState(parts, person));
-      return { body: { user, warnings }, version: user, location: `/users/${person.subject}` };
+      const invitation = 'mailId' in invited && { is_new: invited.isAdded, mail_id: invited.mailId };
+      return {
+        body: { user, warnings, ...(invitation && { invitation }) },
+        version: user,
+        location: `/users/${person.subject}`,
+      };
     },
   },
   {
@@ -802,8 +811,15 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
         readonly token: string;
         readonly dry_run?: boolean;
       };
-      const { revoked, before } = await revokeToken(parts, token, isDryRun);
-      return { body: { revoked, was_active: before.alive } };
+      const { revoked, before, result } = await revokeToken(parts, token, isDryRun);
+      const { tokenId, reason } = { tokenId: undefined, reason: undefined, ...result };
+      return {
+        body: {
+          ...{ revoked, was_active: before.alive },
+          ...(tokenId !== undefined && { token_id: tokenId }),
+          ...(reason !== undefined && { reason }),
+        },
+      };
     },
   },
   {

@@ -31,6 +31,8 @@ export interface ValueProblem {
 
 export interface ProblemDetails {
   readonly detail?: string;
+  /** What to do on the command line. */
+  readonly advice?: string | undefined;
   readonly errors?: readonly ValueProblem[];
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -42,11 +44,13 @@ export class Problem extends Error {
   readonly errors: readonly ValueProblem[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly detail: string | undefined;
+  readonly advice: string | undefined;
 
-  constructor(code: ProblemCode, { detail, errors, headers = {} }: ProblemDetails = {}) {
+  constructor(code: ProblemCode, { detail, advice, errors, headers = {} }: ProblemDetails = {}) {
     super(detail ?? PROBLEMS[code].title);
     this.code = code;
     this.detail = detail;
+    this.advice = advice;
     this.errors = errors;
     this.headers = headers;
   }
@@ -60,6 +64,7 @@ export class Problem extends Error {
       status,
       code: this.code,
       ...(this.detail !== undefined && { detail: this.detail }),
+      ...(this.advice !== undefined && { advice: this.advice }),
       ...(this.errors !== undefined && { errors: this.errors }),
     };
   }

@@ -44,10 +44,11 @@ export function shownClient(client: ClientRecord): Shown {
     ...optionalTime('disabled_at', disabledAtMs),
     ...optional(
       'secrets',
-      secrets?.map(({ createdAtMs, endsAtMs, lastUsedAtMs }) => ({
+      secrets?.map(({ createdAtMs, endsAtMs, lastUsedAtMs, serverSecret }) => ({
         ...optionalTime('created_at', createdAtMs),
         ...optionalTime('ends_at', endsAtMs),
         ...optionalTime('last_used_at', lastUsedAtMs),
+        ...optional('server_secret', serverSecret),
       })),
     ),
   };
@@ -67,6 +68,7 @@ export function shownUser({ subject, name, claims, groups = [], ...person }: Lis
     groups,
     created_at: time(person.createdAtMs),
     ...optionalTime('disabled_at', person.disabledAtMs),
+    ...optional('directory_id', person.directoryId),
     has_password: person.passwordHash !== NO_PASSWORD,
   };
 }
@@ -130,8 +132,8 @@ export function shownSecret({
 export function shownConsent({ clientId, entries }: Consent): Shown {
   return {
     client_id: clientId,
-    entries: entries.map(({ scopes, resources, details, givenAtMs }) => ({
-      ...{ scopes, resources },
+    entries: entries.map(({ scopes, resources, claims, details, givenAtMs }) => ({
+      ...{ scopes, resources, claims },
       authorization_details: details.map((detail): unknown => JSON.parse(detail)),
       given_at: time(givenAtMs),
     })),

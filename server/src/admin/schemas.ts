@@ -105,6 +105,7 @@ const secretState = object({
   'created_at?': TIME,
   'ends_at?': TIME,
   'last_used_at?': TIME,
+  'server_secret?': text('Fingerprint of the server’s secret that it depends on.'),
 });
 
 const clientState = {
@@ -191,11 +192,22 @@ export const USER = named(
     groups: { type: 'array', items: { type: 'string' } },
     created_at: TIME,
     'disabled_at?': TIME,
+    'directory_id?': text('Identifier of the user’s entry in the directory, which checks the password.'),
     has_password: flag('Whether the user has a password.'),
   }),
 );
 export const USERS = page('Users', USER);
-export const CHANGED_USER = named('ChangedUser', object({ user: USER, warnings: WARNINGS }));
+export const CHANGED_USER = named(
+  'ChangedUser',
+  object({
+    user: USER,
+    warnings: WARNINGS,
+    'invitation?': object({
+      is_new: flag('Whether the user is new.'),
+      mail_id: text('The ID of the email that waits.'),
+    }),
+  }),
+);
 
 export const NEW_USER = named('NewUser', {
   ...object({
@@ -429,6 +441,7 @@ export const CONSENTS = named(
           items: object({
             scopes: { type: 'array', items: { type: 'string' } },
             resources: { type: 'array', items: { type: 'string' } },
+            claims: { type: 'array', items: { type: 'string' } },
             authorization_details: { type: 'array', items: { type: 'object' } },
             given_at: TIME,
           }),
@@ -578,6 +591,8 @@ export const REVOKED_TOKEN = named(
   object({
     revoked: flag('Whether something was revoked.'),
     was_active: flag('Whether the token was active before.'),
+    'token_id?': text('The ID of the revoked token.'),
+    'reason?': text('Why nothing was revoked: a reason code.'),
   }),
 );
 
@@ -652,6 +667,7 @@ export const PROBLEM = named('Problem', {
     status: { type: 'integer' },
     code: text('The stable name of the problem.'),
     detail: { type: 'string' },
+    advice: text('What to do about it with the command line.'),
     errors: list(
       object({
         in: text('JSON Pointer in the body, or the name of a parameter.'),

@@ -1,4 +1,4 @@
-import { authenticationMethodsOf, type ClientRecord, documentOf, type NewClient } from '@grantd/core';
+import { authenticationMethodsOf, type ClientRecord, documentOf } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
@@ -9,13 +9,13 @@ import {
   type ClientAddFlags,
   type ClientUpdateFlags,
   changeOf,
+  membersOfNew,
   overlapOf,
   type RotationFlags,
-  registrationOf,
   wantedSecret,
 } from './client_registration.ts';
 import {
-  type CommandParts,
+  type AdministrationParts,
   collect,
   databaseFlags,
   endProgress,
@@ -26,7 +26,7 @@ import {
   showProgress,
   timeOf,
   warn,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -51,10 +51,10 @@ otherwise client_credentials.
   grantd client add reports --scope orders:read --api https://orders.example`,
     )
     .action(async (id: string, flags: ClientAddFlags) => {
-      const registration = await registrationOf(id, flags);
+      const members = await membersOfNew(id, flags);
       const wanted = await wantedSecret(flags);
-      await withInstance(withoutMembers(flags), 'may_create_database', (parts) =>
-        addClient(parts, registration, wanted),
+      await withAdministration(withoutMembers(flags), 'may_create_database', (parts) =>
+        addClient(parts, id, members, wanted),
       );
     });
   addClientFlags(
@@ -84,12 +84,14 @@ which is printed only once.
     )
     .action(async (id: string, flags: ClientUpdateFlags) => {
       const change = changeOf(flags);
-      await withInstance(withoutMembers(flags), 'needs_database', (parts) => updateClient(parts, id, change));
+      await withAdministration(withoutMembers(flags), 'needs_database', (parts) =>
+        updateClient(parts, id, change),
+      );
     });
   databaseFlags(
     group.command('remove <ID>').description('remove a client and revoke all its tokens at once'),
   ).action((id: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => removeClient(parts, id)),
+    withAdministration(flags, 'needs_database', (parts) => removeClient(parts, id)),
   );
   databaseFlags(
     group
@@ -100,28 +102,28 @@ which is printed only once.
     .option('--once', 'valid for one client only')
     .action(async (flags: RegistrationTokenFlags) => {
       const lifetime = lifetimeOf(flags);
-      await withInstance(flags, 'needs_database', (parts) =>
+      await withAdministration(flags, 'needs_database', (parts) =>
         makeRegistrationToken(parts, lifetime, flags.once === true),
       );
     });
   databaseFlags(group.command('list').description('list all clients')).action((flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', listClients),
+    withAdministration(flags, 'needs_database', listClients),
   );
   databaseFlags(group.command('show <ID>').description('show a client')).action(
     (id: string, flags: GivenFlags) =>
-      withInstance(flags, 'needs_database', async (parts) =>
-        showClient(parts, await clients.requireClient(parts, id)),
+      withAdministration(flags, 'needs_database', async (parts) =>
+        showClient(parts, await parts.admin.requireClient(id)),
       ),
   );
   databaseFlags(
     group.command('disable <ID>').description('disable a client and revoke all its tokens at once'),
   ).action((id: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => setDisabled(parts, id, true)),
+    withAdministration(flags, 'needs_database', (parts) => setDisabled(parts, id, true)),
   );
   databaseFlags(
     group.command('enable <ID>').description('enable a client again. Its old tokens stay revoked'),
   ).action((id: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => setDisabled(parts, id, false)),
+    withAdministration(flags, 'needs_database', (parts) => setDisabled(parts, id, false)),
   );
   databaseFlags(
     group
@@ -141,26 +143,30 @@ A client has at most two working secrets. A further rotation ends the oldest one
     .action(async (id: string, flags: RotationFlags) => {
       const overlap = overlapOf(flags);
       const wanted = await wantedSecret(flags);
-      await withInstance(flags, 'needs_database', (parts) => rotateSecret(parts, id, wanted, overlap));
+      await withAdministration(flags, 'needs_database', (parts) => rotateSecret(parts, id, wanted, overlap));
     });
   return group;
 }
 
-async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
-  const { id } = registration;
-  const { secret, warnings } = await namingFlags(() => clients.addClient(parts, registration, wanted));
+async function addClient(
+  parts: AdministrationParts,
+  id: string,
+  members: clients.Members,
+  wanted: WantedSecret,
+): Promise<void> {
+  const { secret, warnings } = await namingFlags(() => parts.admin.addClient(id, members, wanted));
   warn(warnings);
   printSecret(parts, id, secret, `added ${id}`);
 }
 
 /** @throws {Refused} the client does not exist, or concurrent changes won every attempt */
 export async function updateClient(
-  parts: CommandParts,
+  parts: AdministrationParts,
   id: string,
   change: clients.ClientChange,
 ): Promise<void> {
   const onUsers = (users: number) => showProgress(`${users} users checked`);
-  const { secret, warnings } = await namingFlags(() => clients.updateClient(parts, id, change, { onUsers }));
+  const { secret, warnings } = await namingFlags(() => parts.admin.updateClient(id, change, onUsers));
   endProgress();
   warn(warnings);
   printSecret(parts, id, secret, `updated ${id}`);
@@ -171,8 +177,8 @@ function printSecret(output: Output, id: string, secret: string | undefined, don
   printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
 }
 
-async function listClients(parts: CommandParts): Promise<void> {
-  printList(parts, (await parts.storage.clients.list()).map(described), {
+async function listClients(parts: AdministrationParts): Promise<void> {
+  printList(parts, (await parts.admin.listClients()).map(described), {
     ID: ({ id }) => id,
     NAME: ({ name }) => name ?? '',
     TYPE: ({ type }) => type,
@@ -184,25 +190,25 @@ async function listClients(parts: CommandParts): Promise<void> {
 
 /** @throws {Refused} the client has no secret, or concurrent changes won every attempt */
 export async function rotateSecret(
-  parts: CommandParts,
+  parts: AdministrationParts,
   id: string,
   wanted: WantedSecret,
   overlap: number,
 ): Promise<void> {
-  const { secret, oldEndsAtMs } = await namingFlags(() => clients.rotateSecret(parts, id, wanted, overlap));
+  const { secret, oldEndsAtMs } = await namingFlags(() => parts.admin.rotateSecret(id, wanted, overlap));
   const end = oldEndsAtMs === undefined ? 'at once' : `at ${timeOf(oldEndsAtMs)}`;
   printSecret(parts, id, secret, `${id} has a new secret; the old one ends ${end}`);
 }
 
 /** @throws {Refused} there is no such client */
-export async function removeClient(parts: CommandParts, id: string): Promise<void> {
-  await clients.removeClient(parts, id);
+export async function removeClient(parts: AdministrationParts, id: string): Promise<void> {
+  await parts.admin.removeClient(id);
   printOne(parts, { id, removed: true }, [`removed ${id} and revoked all its tokens`]);
 }
 
 /** @throws {Refused} there is no such client */
-export async function setDisabled(parts: CommandParts, id: string, disabled: boolean): Promise<void> {
-  await clients.setClientDisabled(parts, id, disabled);
+export async function setDisabled(parts: AdministrationParts, id: string, disabled: boolean): Promise<void> {
+  await parts.admin.setClientDisabled(id, disabled);
   printOne(parts, { id, disabled }, [
     disabled ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`,
   ]);
@@ -323,11 +329,11 @@ function lifetimeOf({ lifetime }: RegistrationTokenFlags): number {
 
 /** Prints a new initial access token, with which a client can register itself (RFC 7591 §3). */
 async function makeRegistrationToken(
-  parts: CommandParts,
+  parts: AdministrationParts,
   lifetime: number,
   isForOne: boolean,
 ): Promise<void> {
-  const { token, expiresAtMs, warnings } = await clients.newRegistrationToken(parts, lifetime, isForOne);
+  const { token, expiresAtMs, warnings } = await parts.admin.newRegistrationToken(lifetime, isForOne);
   warn(warnings);
   printOne(parts, { token, expiresAt: timeOf(expiresAtMs), isForOne }, [token]);
 }

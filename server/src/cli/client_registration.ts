@@ -1,4 +1,4 @@
-import { hasSecret, type NewClient } from '@grantd/core';
+import { hasSecret } from '@grantd/core';
 import { seconds } from '@grantd/core/options';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
@@ -7,6 +7,7 @@ import {
   DEFAULT_OVERLAP,
   isUsableSecret,
   MAX_OVERLAP,
+  type Members,
   registrationFrom,
   SECRET_FORM,
   type WantedSecret,
@@ -21,21 +22,23 @@ export interface ClientAddFlags extends GivenFlags {
 }
 
 /**
- * Builds a registration from flags, without its secret. Opens no database, so that an invalid client never creates one.
+ * Client metadata from flags. Checks it without a database, so that an invalid client never creates one. With `--url`, the
+ * server checks it, by its own options.
  * @throws {BadUsage} the client would not work or would not be safe
  */
-export async function registrationOf(id: string, flags: ClientAddFlags): Promise<NewClient> {
+export async function membersOfNew(id: string, flags: ClientAddFlags): Promise<Members> {
   const given = membersOf(flags);
   const method = given.token_endpoint_auth_method;
   if (flags.public && method !== undefined && method !== 'none')
     throw new BadUsage('a --public client does not authenticate: omit --auth-method');
   const members = { ...(flags.public && { token_endpoint_auth_method: 'none' }), ...given };
+  if (flags.url !== undefined) return members;
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   const server = await serverWithoutDatabase(configuration, 'cli');
   const client = await namingFlags(() => registrationFrom(server, configuration, id, members));
   if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');
-  return client;
+  return members;
 }
 
 export interface ClientUpdateFlags extends GivenFlags {

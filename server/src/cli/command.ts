@@ -8,6 +8,7 @@ import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/data
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
 import { InvalidInput } from '../operations/operation.ts';
 import { useCatalogues } from '../texts/texts.ts';
+import type { Administration } from './administration.ts';
 import { BadUsage } from './exit.ts';
 
 export interface CommandParts extends Instance, Output {
@@ -37,6 +38,35 @@ export async function withInstance(
   } finally {
     await database.close();
   }
+}
+
+/** What commands need that work both on the database and through the admin API. */
+export interface AdministrationParts extends Output {
+  readonly admin: Administration;
+}
+
+/**
+ * Runs a command’s work on the database, or with `--url` through the admin API of a server.
+ * @throws {BadUsage} `--url` is combined with an option of the database
+ */
+export async function withAdministration(
+  flags: GivenFlags,
+  need: DatabaseNeed,
+  work: (parts: AdministrationParts) => Promise<void>,
+): Promise<void> {
+  const { url, database } = flags;
+  if (typeof url !== 'string')
+    return withInstance(flags, need, async ({ isJson, ...parts }) => {
+      const { localAdministration } = await import('./administration.ts');
+      return work({ admin: localAdministration(parts), isJson });
+    });
+  if (database !== undefined) throw new BadUsage('--url and --database exclude each other');
+  const [{ remoteAdministration }, { AdminClient }] = await Promise.all([
+    import('./remote_administration.ts'),
+    import('./remote_call.ts'),
+  ]);
+  const client = await AdminClient.open(url, process.env);
+  await work({ admin: remoteAdministration(client), isJson: flags.json === true });
 }
 
 async function issuerOf(

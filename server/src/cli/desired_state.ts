@@ -8,9 +8,11 @@ import {
   memberOf,
   type NewClient,
   rotatedSecrets,
+  SIGN_IN_POLICIES,
   usableSecrets,
 } from '@grantd/core';
 import { isJsonObject, similarName } from '@grantd/core/options';
+import type { FurtherPolicy } from '../config/acr.ts';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
@@ -33,7 +35,7 @@ import {
   requireDescription,
   requireGroupName,
 } from '../operations/groups.ts';
-import { InvalidInput } from '../operations/operation.ts';
+import { InvalidInput, requireReachable } from '../operations/operation.ts';
 import { pagesOf } from '../operations/people.ts';
 import { textsProblem } from '../operations/scopes.ts';
 import type { CommandParts } from './command.ts';
@@ -66,6 +68,7 @@ interface DesiredClient {
 interface DesiredGroup {
   readonly name: string;
   readonly description: string;
+  readonly signInPolicy: FurtherPolicy | undefined;
   /** Usernames; `undefined` to leave the memberships alone. */
   readonly members: readonly string[] | undefined;
 }
@@ -88,6 +91,10 @@ const OWN_MEMBERS = {
 /** Members of a group in the file. */
 const GROUP_MEMBERS = {
   description: { about: 'what the group is for', schema: { type: 'string', maxLength: MAX_DESCRIPTION } },
+  sign_in_policy: {
+    about: 'what a sign-in of a member needs, if the server needs less',
+    schema: { enum: SIGN_IN_POLICIES },
+  },
   members: {
     about: 'usernames of users who belong to the group. Without it, the memberships stay as they are',
     schema: { type: 'array', items: { type: 'string' }, maxItems: 1000 },
@@ -105,7 +112,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   providers:
     'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
   sign_in_policy:
-    'the sign-in policy belongs to the configuration of the server: set it with --sign-in-policy',
+    'the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
   users: 'users are not part of this file: add them with grantd user import',
 };
 
@@ -175,7 +182,10 @@ export function readDesiredState(
     for (const member of Object.keys(given))
       if (!Object.hasOwn(GROUP_MEMBERS, member))
         wrong([...path, member], unknownName(member, Object.keys(GROUP_MEMBERS)));
-    const { description = '', members } = given;
+    const { description = '', sign_in_policy: policy, members } = given;
+    const signInPolicy = SIGN_IN_POLICIES.find((one) => one === policy);
+    if (policy !== undefined && signInPolicy === undefined)
+      wrong([...path, 'sign_in_policy'], `expected ${SIGN_IN_POLICIES.join(' or ')}`);
     const problem = problemOf(() => requireGroupName(name));
     if (problem !== undefined) wrong(path, problem);
     const unfit =
@@ -190,6 +200,7 @@ export function readDesiredState(
     return {
       name,
       description: String(description),
+      signInPolicy,
       members: areNames ? [...new Set(members as readonly string[])] : undefined,
     };
   };
@@ -418,7 +429,7 @@ function isApi({ members }: DesiredClient): boolean {
  */
 async function planGroup(
   parts: CommandParts,
-  { name, description, members }: DesiredGroup,
+  { name, description, signInPolicy, members }: DesiredGroup,
   stored: readonly Group[],
   { prune, warn }: Planning,
 ): Promise<PlannedClient | FileProblem[]> {
@@ -426,6 +437,8 @@ async function planGroup(
   const before = stored.find((one) => nameKey(one.name) === nameKey(name));
   if (before !== undefined && before.name !== name)
     return [{ path, problem: `there is a group ${before.name}, which differs only by look-alike letters` }];
+  const unreachable = problemOf(() => requireReachable(parts, signInPolicy));
+  if (unreachable !== undefined) return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
   const wanted: Person[] = [];
   const unknown: FileProblem[] = [];
   for (const username of members ?? []) {
@@ -440,19 +453,20 @@ async function planGroup(
   const namesOf = (people: readonly Person[]) => people.map((one) => one.name);
   const differences: MemberChange[] = [
     ...differencesOf(
-      { description: before?.description || undefined },
-      { description: description || undefined },
+      { description: before?.description || undefined, sign_in_policy: before?.signInPolicy },
+      { description: description || undefined, sign_in_policy: signInPolicy },
     ),
     ...(joining.length > 0 ? [{ name: 'members added', after: namesOf(joining) }] : []),
     ...(leaving.length > 0 ? [{ name: 'members removed', after: namesOf(leaving) }] : []),
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   const perform = async () => {
+    const facts = { description, signInPolicy };
     const isDone = await (before === undefined
-      ? parts.groups.add({ name, description }, Date.now())
-      : parts.groups.describe(name, description, before.description));
+      ? parts.groups.add({ name, ...facts }, Date.now())
+      : parts.groups.change(name, facts, before));
     if (!isDone) throw changedMeanwhile(`the group ${name}`);
-    const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, description };
+    const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
     for (const person of joining) await joinGroup(parts, group, person, warn);
     for (const person of leaving) await leaveGroup(parts, group, person);
   };
@@ -679,6 +693,7 @@ interface ExportedClient extends Members {
 
 interface ExportedGroup {
   readonly description?: string;
+  readonly sign_in_policy?: FurtherPolicy;
   readonly members?: readonly string[];
 }
 
@@ -698,10 +713,11 @@ export async function exportedState(
 ): Promise<ExportedState> {
   const { storage, scopeTexts } = parts;
   const groups: Record<string, ExportedGroup> = {};
-  for (const { name, description } of await parts.groups.list()) {
+  for (const { name, description, signInPolicy } of await parts.groups.list()) {
     const members = withMembers.has(name) ? await others(parts, name, []) : undefined;
     groups[name] = {
       ...(description !== '' && { description }),
+      ...(signInPolicy !== undefined && { sign_in_policy: signInPolicy }),
       ...(members !== undefined && { members: members.map((one) => one.name) }),
     };
   }

@@ -2,8 +2,7 @@ import { EVENT_TYPES } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { eventsAfter } from '../operations/events.ts';
-import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
+import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface EventsFlags extends GivenFlags {
@@ -39,15 +38,15 @@ export function eventsCommands(): Command {
         ...(type !== undefined && { type }),
         ...(target !== undefined && { target }),
       };
-      return withInstance(flags, 'needs_database', (parts) => listEvents(parts, wanted));
+      return withAdministration(flags, 'needs_database', (parts) => listEvents(parts, wanted));
     });
   return group;
 }
 
 const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
-async function listEvents(parts: CommandParts, { after, ...filter }: Wanted): Promise<void> {
-  const { events } = await eventsAfter(parts, after, filter);
+async function listEvents(parts: AdministrationParts, { after, ...filter }: Wanted): Promise<void> {
+  const events = await parts.admin.listEvents(after, filter);
   const shown = events.map(({ sequence, atMs, ...event }) => ({
     number: sequence,
     at: timeOf(atMs),

@@ -5,9 +5,8 @@ import type { GivenFlags } from '../config/configuration.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
 import * as groups from '../operations/groups.ts';
-import { requirePerson } from '../operations/people.ts';
 import {
-  type CommandParts,
+  type AdministrationParts,
   databaseFlags,
   labelled,
   namingFlags,
@@ -15,7 +14,7 @@ import {
   printOne,
   timeOf,
   warn,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -45,7 +44,7 @@ export function groupCommands(): Command {
       namingFlags(FLAGS, () => groups.requireGroupName(name));
       namingFlags(FLAGS, () => groups.requireDescription(description));
       const group = { name, description, signInPolicy: policyIn(signInPolicy) ?? undefined };
-      await withInstance(flags, 'may_create_database', (parts) =>
+      await withAdministration(flags, 'may_create_database', (parts) =>
         namingFlags(FLAGS, () => addGroup(parts, group)),
       );
     });
@@ -58,17 +57,17 @@ export function groupCommands(): Command {
         throw new BadUsage('name what to change: --description, --sign-in-policy or --no-sign-in-policy');
       if (description !== undefined) namingFlags(FLAGS, () => groups.requireDescription(description));
       const change = { description, signInPolicy: policyIn(signInPolicy) };
-      return withInstance(flags, 'needs_database', (parts) =>
+      return withAdministration(flags, 'needs_database', (parts) =>
         namingFlags(FLAGS, () => changeGroup(parts, name, change)),
       );
     });
   databaseFlags(commands.command('list').description('list all groups')).action((flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', listGroups),
+    withAdministration(flags, 'needs_database', listGroups),
   );
   databaseFlags(
     commands.command('show <NAME>').description('show a group with the clients that it may use'),
   ).action((name: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => showGroup(parts, name)),
+    withAdministration(flags, 'needs_database', (parts) => showGroup(parts, name)),
   );
   databaseFlags(
     commands
@@ -78,14 +77,14 @@ export function groupCommands(): Command {
     .option('--yes', 'required, because this cannot be undone')
     .action((name: string, { yes, ...flags }: GroupRemoveFlags) => {
       if (!yes) throw new BadUsage('--yes: required, because a removal cannot be undone');
-      return withInstance(flags, 'needs_database', (parts) => removeGroup(parts, name));
+      return withAdministration(flags, 'needs_database', (parts) => removeGroup(parts, name));
     });
   databaseFlags(
     commands
       .command('add-member <GROUP> <USER...>')
       .description('add users to a group. UserInfo shows it at once, and new tokens contain it'),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, groups.joinGroup)),
+    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'joinGroup')),
   );
   databaseFlags(
     commands
@@ -94,7 +93,7 @@ export function groupCommands(): Command {
         'remove users from a group, and revoke their tokens of the clients that they may no longer use',
       ),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => changeMembers(parts, name, users, groups.leaveGroup)),
+    withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'leaveGroup')),
   );
   return commands;
 }
@@ -112,27 +111,31 @@ function policyIn(given: string | false | undefined): FurtherPolicy | null | und
   return given === false ? null : SIGN_IN_POLICIES.find((one) => one === given);
 }
 
-async function addGroup(parts: CommandParts, group: NewGroup): Promise<void> {
-  const { createdAt: _, ...added } = shown(await groups.addGroup(parts, group));
+async function addGroup(parts: AdministrationParts, group: NewGroup): Promise<void> {
+  const { createdAt: _, ...added } = shown(await parts.admin.addGroup(group));
   printOne(parts, added, [`added the group ${group.name}`]);
 }
 
-async function changeGroup(parts: CommandParts, name: string, change: groups.GroupChange): Promise<void> {
-  const group = await groups.changeGroup(parts, name, change);
+async function changeGroup(
+  parts: AdministrationParts,
+  name: string,
+  change: groups.GroupChange,
+): Promise<void> {
+  const group = await parts.admin.changeGroup(name, change);
   printOne(parts, shown(group), [`updated the group ${group.name}`]);
 }
 
-async function listGroups(parts: CommandParts): Promise<void> {
-  printList(parts, (await parts.groups.list()).map(shown), {
+async function listGroups(parts: AdministrationParts): Promise<void> {
+  printList(parts, (await parts.admin.listGroups()).map(shown), {
     NAME: ({ name }) => name,
     MEMBERS: ({ members }) => String(members),
     DESCRIPTION: ({ description }) => description,
   });
 }
 
-async function showGroup(parts: CommandParts, name: string): Promise<void> {
-  const group = await groups.requireGroup(parts, name);
-  const clients = await groups.clientsFor(parts, group.name);
+async function showGroup(parts: AdministrationParts, name: string): Promise<void> {
+  const group = await parts.admin.requireGroup(name);
+  const clients = await parts.admin.clientsFor(group.name);
   printOne(
     parts,
     { ...shown(group), clients },
@@ -147,32 +150,25 @@ async function showGroup(parts: CommandParts, name: string): Promise<void> {
   );
 }
 
-async function removeGroup(parts: CommandParts, name: string): Promise<void> {
-  const group = await groups.removeGroup(parts, name);
+async function removeGroup(parts: AdministrationParts, name: string): Promise<void> {
+  const group = await parts.admin.removeGroup(name);
   printOne(parts, { name: group.name, removed: true, members: group.members }, [
     `removed the group ${group.name}, which had ${inWords(group.members)}`,
   ]);
 }
 
-type MemberChange = (
-  parts: CommandParts,
-  group: Group,
-  person: Person,
-  warn: (warning: string) => void,
-) => Promise<groups.MemberOutcome>;
-
 /** Looks up every user before the first change. */
 async function changeMembers(
-  parts: CommandParts,
+  parts: AdministrationParts,
   name: string,
   users: readonly string[],
-  change: MemberChange,
+  change: 'joinGroup' | 'leaveGroup',
 ): Promise<void> {
-  const group = await groups.requireGroup(parts, name);
+  const group = await parts.admin.requireGroup(name);
   const people: Person[] = [];
-  for (const user of users) people.push(await requirePerson(parts, user));
+  for (const user of users) people.push(await parts.admin.requirePerson(user));
   const outcomes: groups.MemberOutcome[] = [];
-  for (const person of people) outcomes.push(await change(parts, group, person, (one) => warn([one])));
+  for (const person of people) outcomes.push(await parts.admin[change](group, person, (one) => warn([one])));
   const lines = outcomes.map(({ name: user, changed, revoked }) => {
     if (!changed) return `${user} ${revoked === undefined ? 'is already in' : 'was not in'} ${group.name}`;
     if (revoked === undefined) return `added ${user} to ${group.name}`;

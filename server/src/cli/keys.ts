@@ -1,8 +1,7 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import * as keys from '../operations/keys.ts';
-import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
+import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly algorithm?: SigningAlgorithm;
@@ -13,7 +12,7 @@ export function keysCommands(): Command {
   const group = new Command('keys').description('manage signing keys');
   databaseFlags(
     group.command('list').description('list the keys of every algorithm: next, current and retired'),
-  ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', listKeys));
+  ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(
     group.command('rotate').description('start signing with the next keys. Retired keys still verify'),
   )
@@ -26,19 +25,21 @@ Clients cache the key set for up to five minutes, so a younger next key does not
 is no longer safe.`,
     )
     .action((flags: RotateFlags) =>
-      withInstance(flags, 'needs_database', (parts) => rotateKeys(parts, flags)),
+      withAdministration(flags, 'needs_database', (parts) => rotateKeys(parts, flags)),
     );
   return group;
 }
 
-async function listKeys(parts: CommandParts): Promise<void> {
-  const listed = (await keys.listKeys(parts)).map(({ kid, algorithm, status, createdAtMs, retiredAtMs }) => ({
-    kid,
-    algorithm,
-    status,
-    createdAt: timeOf(createdAtMs),
-    ...(retiredAtMs !== undefined && { retiredAt: timeOf(retiredAtMs) }),
-  }));
+async function listKeys(parts: AdministrationParts): Promise<void> {
+  const listed = (await parts.admin.listKeys()).map(
+    ({ kid, algorithm, status, createdAtMs, retiredAtMs }) => ({
+      kid,
+      algorithm,
+      status,
+      createdAt: timeOf(createdAtMs),
+      ...(retiredAtMs !== undefined && { retiredAt: timeOf(retiredAtMs) }),
+    }),
+  );
   printList(parts, listed, {
     KID: ({ kid }) => kid,
     ALGORITHM: ({ algorithm }) => algorithm,
@@ -49,7 +50,7 @@ async function listKeys(parts: CommandParts): Promise<void> {
 }
 
 /** @throws {Refused} clients may not know a next key yet; then no key is rotated */
-async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags): Promise<void> {
-  const rotated = await keys.rotateKeys(parts, algorithm, now === true);
+async function rotateKeys(parts: AdministrationParts, { algorithm, now }: RotateFlags): Promise<void> {
+  const rotated = await parts.admin.rotateKeys(algorithm, now === true);
   printList(parts, rotated, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
 }

@@ -2,13 +2,13 @@ import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import * as mails from '../operations/mails.ts';
 import {
-  type CommandParts,
+  type AdministrationParts,
   databaseFlags,
   namingFlags,
   printList,
   printOne,
   timeOf,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 
 export function mailCommands(): Command {
@@ -21,7 +21,7 @@ export function mailCommands(): Command {
     .option('--failed', 'only emails that the server has given up')
     .addHelpText('after', '\n  grantd mail list --failed')
     .action(({ failed, ...flags }: GivenFlags) =>
-      withInstance(flags, 'needs_database', (parts) => listMails(parts, failed === true)),
+      withAdministration(flags, 'needs_database', (parts) => listMails(parts, failed === true)),
     );
   databaseFlags(
     group
@@ -30,7 +30,7 @@ export function mailCommands(): Command {
   )
     .addHelpText('after', '\n  grantd mail retry 5ZbYzQW2lC9m1zVbT0xJ0w')
     .action((id: string, flags: GivenFlags) =>
-      withInstance(flags, 'needs_database', (parts) => retry(parts, id)),
+      withAdministration(flags, 'needs_database', (parts) => retry(parts, id)),
     );
   databaseFlags(
     group
@@ -44,13 +44,13 @@ export function mailCommands(): Command {
     )
     .action(async (address: string, flags: GivenFlags) => {
       namingFlags({ address: 'ADDRESS' }, () => mails.requireAddress(address));
-      await withInstance(flags, 'needs_database', (parts) => test(parts, address));
+      await withAdministration(flags, 'needs_database', (parts) => test(parts, address));
     });
   return group;
 }
 
-async function listMails(parts: CommandParts, failed: boolean): Promise<void> {
-  const rows = (await mails.listMails(parts, failed)).map(rowOf);
+async function listMails(parts: AdministrationParts, failed: boolean): Promise<void> {
+  const rows = (await parts.admin.listMails(failed)).map(rowOf);
   printList(parts, rows, {
     ID: ({ id }) => id,
     TEMPLATE: ({ template }) => template,
@@ -70,14 +70,13 @@ function rowOf({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: mails.L
   };
 }
 
-async function retry(parts: CommandParts, id: string): Promise<void> {
-  await mails.retryMail(parts, id);
+async function retry(parts: AdministrationParts, id: string): Promise<void> {
+  await parts.admin.retryMail(id);
   printOne(parts, { id, retried: true }, [`email ${id} is due again; a running server sends it`]);
 }
 
-async function test(parts: CommandParts, address: string): Promise<void> {
-  const { testMail } = await import('../mail/test_mail.ts');
-  const { server, tls, answer } = await namingFlags({}, () => testMail(parts, address));
+async function test(parts: AdministrationParts, address: string): Promise<void> {
+  const { server, tls, answer } = await namingFlags({}, () => parts.admin.testMail(address));
   printOne(parts, { sent: true, server, tls, answer }, [
     `connected to ${server} with ${tls}`,
     `the server accepted the email to ${address}: ${answer}`,

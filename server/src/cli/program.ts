@@ -1,6 +1,7 @@
-import { Command, Help } from 'commander';
+import { Command, Help, Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { EXIT_HELP } from './exit.ts';
+import { COMMAND_OPERATIONS, NEEDS_MACHINE } from '../admin/commands.ts';
+import { BadUsage, EXIT_HELP } from './exit.ts';
 
 /** Columns for names and flags. Longer ones get a line of their own, so that the descriptions keep their width. */
 const MAX_TERM_WIDTH = 34;
@@ -58,7 +59,33 @@ export async function createProgram(command = ''): Promise<Command> {
   const only = COMMANDS.get(command);
   for (const load of only === undefined ? COMMANDS.values() : [only]) program.addCommand(await load());
   throwInsteadOfExit(program);
+  for (const one of program.commands) addUrl(one, []);
   return program;
+}
+
+/** Adds the flag `--url` to commands that work through the admin API. The others refuse it with the reason. */
+function addUrl(command: Command, above: readonly string[]): void {
+  const path = [...above, command.name()];
+  for (const subcommand of command.commands) addUrl(subcommand, path);
+  if (command.commands.length > 0) return;
+  const name = path.join(' ');
+  const reason = NEEDS_MACHINE[name] ?? NEEDS_MACHINE[path[0] ?? ''];
+  if (COMMAND_OPERATIONS[name] !== undefined) {
+    const option = new Option('--url <ISSUER>', 'work through the admin API of this server').helpGroup(
+      'Server:',
+    );
+    command.addOption(option);
+    command.addHelpText(
+      'after',
+      '\nWith --url, the command works through the admin API of a server, with the access of GRANTD_ADMIN_TOKEN_FILE, or of\nGRANTD_ADMIN_CLIENT_ID with GRANTD_ADMIN_CLIENT_KEY_FILE (grantd help admin-api).',
+    );
+  } else if (reason !== undefined) {
+    const refuse = () => {
+      throw new BadUsage(`--url: omit it, because grantd ${name} ${reason}`);
+    };
+    command.addOption(new Option('--url <ISSUER>').argParser(refuse).hideHelp());
+    command.addHelpText('after', `\nThe command has no --url: it ${reason}.`);
+  }
 }
 
 function throwInsteadOfExit(command: Command): void {

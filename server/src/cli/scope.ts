@@ -1,24 +1,15 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import type { ScopeText } from '../data/consents.ts';
+import { inWords, isText, scopeProblem, TEXT_FORM } from '../operations/scopes.ts';
 import {
-  addScopeTexts,
-  changeScopeTexts,
-  inWords,
-  isText,
-  removeScopeTexts,
-  requireScopeTexts,
-  scopeProblem,
-  TEXT_FORM,
-} from '../operations/scopes.ts';
-import {
-  type CommandParts,
+  type AdministrationParts,
   collect,
   databaseFlags,
   labelled,
   printList,
   printOne,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -52,7 +43,7 @@ Example:
     named('update', "change the texts of a scope. An empty text removes it, as in --name '#de='"),
   ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
   named('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
-    run(flags, async (parts) => show(parts, await requireScopeTexts(parts, { scope, api: flags.api }))),
+    run(flags, async (parts) => show(parts, await parts.admin.requireScopeTexts({ scope, api: flags.api }))),
   );
   named('remove', 'remove the texts of a scope. Pages then show only its name').action(
     (scope: string, flags: ScopeFlags) => run(flags, (parts) => removeScope(parts, scope, flags)),
@@ -63,33 +54,33 @@ Example:
   return group;
 }
 
-function run(flags: ScopeFlags, work: (parts: CommandParts) => Promise<void>): Promise<void> {
-  return withInstance(flags, 'needs_database', work);
+function run(flags: ScopeFlags, work: (parts: AdministrationParts) => Promise<void>): Promise<void> {
+  return withAdministration(flags, 'needs_database', work);
 }
 
-async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
+async function addScope(parts: AdministrationParts, scope: string, flags: ScopeFlags): Promise<void> {
   const texts = textsOf(flags);
   if (!texts.name) throw new BadUsage('--name: expected a text without a language tag');
   const problem = scopeProblem(scope);
   if (problem !== undefined) throw new BadUsage(`${scope}: ${problem}`);
-  show(parts, await addScopeTexts(parts, { scope, api: flags.api }, texts));
+  show(parts, await parts.admin.addScopeTexts({ scope, api: flags.api }, texts));
 }
 
-async function updateScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
+async function updateScope(parts: AdministrationParts, scope: string, flags: ScopeFlags): Promise<void> {
   const changes = textsOf(flags);
   if (Object.keys(changes).length === 0) throw new BadUsage('nothing to update: add --name or --description');
   if (changes.name === '') throw new BadUsage('--name: the text without a language tag is required');
-  show(parts, await changeScopeTexts(parts, { scope, api: flags.api }, changes));
+  show(parts, await parts.admin.changeScopeTexts({ scope, api: flags.api }, changes));
 }
 
-async function removeScope(parts: CommandParts, scope: string, { api }: ScopeFlags): Promise<void> {
+async function removeScope(parts: AdministrationParts, scope: string, { api }: ScopeFlags): Promise<void> {
   const text = { scope, api };
-  await removeScopeTexts(parts, text);
+  await parts.admin.removeScopeTexts(text);
   printOne(parts, named(text), [`removed the texts of ${inWords(text)}`]);
 }
 
-async function listScopes(parts: CommandParts): Promise<void> {
-  printList(parts, (await parts.scopeTexts.list()).map(described), {
+async function listScopes(parts: AdministrationParts): Promise<void> {
+  printList(parts, (await parts.admin.listScopeTexts()).map(described), {
     SCOPE: ({ scope }) => scope,
     API: ({ api = '' }) => api,
     NAME: ({ texts }) => texts.name ?? '',
@@ -114,7 +105,7 @@ function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
   return texts;
 }
 
-function show(parts: CommandParts, text: ScopeText): void {
+function show(parts: AdministrationParts, text: ScopeText): void {
   printOne(parts, described(text), labelled({ scope: text.scope, api: text.api, ...text.texts }));
 }
 

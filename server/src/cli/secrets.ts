@@ -1,21 +1,14 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { dependentsInWords, dependentsOfAccepted } from '../operations/secrets.ts';
 import {
-  dependentsInWords,
-  dependentsOfAccepted,
-  dropSecrets,
-  recordSecrets,
-  rotateSecrets,
-  secretStatus,
-} from '../operations/secrets.ts';
-import {
-  type CommandParts,
+  type AdministrationParts,
   databaseFlags,
   namingFlags,
   type Output,
   printList,
   printOne,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 
 interface RotateFlags extends GivenFlags {
@@ -34,7 +27,7 @@ export function secretsCommands(): Command {
     group
       .command('status')
       .description('show what depends on each secret, and whether old secrets can be dropped'),
-  ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', showStatus));
+  ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', showStatus));
   databaseFlags(group.command('rotate').description('add a new first secret. Older secrets stay accepted'))
     .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not in a file')
     .addHelpText(
@@ -43,18 +36,18 @@ export function secretsCommands(): Command {
 Restart the server immediately afterwards. Until then, it does not know the new secret. See docs/secrets.md for all steps.`,
     )
     .action((flags: RotateFlags) =>
-      withInstance(flags, 'needs_database', (parts) => rotate(parts, flags.generate === true)),
+      withAdministration(flags, 'needs_database', (parts) => rotate(parts, flags.generate === true)),
     );
   databaseFlags(group.command('drop').description('drop all secrets except the first'))
     .option('--force', 'drop them even if clients or keys depend on them, which then stop working')
     .action((flags: DropFlags) =>
-      withInstance(flags, 'needs_database', (parts) => drop(parts, flags.force === true)),
+      withAdministration(flags, 'needs_database', (parts) => drop(parts, flags.force === true)),
     );
   return group;
 }
 
-async function showStatus(parts: CommandParts): Promise<void> {
-  const rows = await secretStatus(parts);
+async function showStatus(parts: AdministrationParts): Promise<void> {
+  const rows = await parts.admin.secretStatus();
   printList(parts, rows, {
     SECRET: ({ secret }) => secret,
     USE: ({ use }) => use,
@@ -78,15 +71,17 @@ async function showStatus(parts: CommandParts): Promise<void> {
 }
 
 /** @throws {BadUsage} `generate` is set although the secret is in a file */
-async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
-  const rotation = await namingFlags({ generate: '--generate' }, () => rotateSecrets(parts, generate));
-  if ('source' in rotation) return explainRotation(parts, rotation);
-  const { file, fingerprint, accepted } = rotation;
-  printOne(parts, { file, fingerprint, accepted }, [
-    `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
-    'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
-  ]);
-  await recordSecrets(parts, 'server_secret_rotated', [fingerprint], 'cli');
+async function rotate(parts: AdministrationParts, generate: boolean): Promise<void> {
+  await namingFlags({ generate: '--generate' }, () =>
+    parts.admin.rotateSecrets(generate, (rotation) => {
+      if ('source' in rotation) return explainRotation(parts, rotation);
+      const { file, fingerprint, accepted } = rotation;
+      printOne(parts, { file, fingerprint, accepted }, [
+        `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
+        'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
+      ]);
+    }),
+  );
 }
 
 /** Prints only a new secret, because the operator already knows the present ones. */
@@ -111,18 +106,16 @@ function explainRotation(
   ]);
 }
 
-async function drop(parts: CommandParts, force: boolean): Promise<void> {
-  const outcome = await dropSecrets(parts, force);
-  const { fingerprint } = outcome;
-  if ('source' in outcome) {
+async function drop(parts: AdministrationParts, force: boolean): Promise<void> {
+  await parts.admin.dropSecrets(force, (outcome) => {
+    const { fingerprint } = outcome;
+    if ('source' in outcome)
+      return printOne(parts, outcome, [
+        `Set ${outcome.source} to only its first secret (${fingerprint}), and restart every process.`,
+      ]);
     printOne(parts, outcome, [
-      `Set ${outcome.source} to only its first secret (${fingerprint}), and restart every process.`,
+      `${outcome.file} now contains only the secret ${fingerprint}; ${outcome.dropped.join(', ')} is dropped.`,
+      'Restart the server, so that it no longer accepts dropped secrets.',
     ]);
-    return;
-  }
-  printOne(parts, outcome, [
-    `${outcome.file} now contains only the secret ${fingerprint}; ${outcome.dropped.join(', ')} is dropped.`,
-    'Restart the server, so that it no longer accepts dropped secrets.',
-  ]);
-  await recordSecrets(parts, 'server_secret_dropped', outcome.dropped, 'cli');
+  });
 }

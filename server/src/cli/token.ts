@@ -2,10 +2,11 @@ import type { Explanation, OperatorIssue, RevocationResult } from '@grantd/core'
 import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { People } from '../data/people.ts';
 import { requirePerson } from '../operations/people.ts';
-import * as tokens from '../operations/tokens.ts';
+import type * as tokens from '../operations/tokens.ts';
+import type { Administration } from './administration.ts';
 import {
+  type AdministrationParts,
   type CommandParts,
   collect,
   databaseFlags,
@@ -15,6 +16,7 @@ import {
   showProgress,
   timeOf,
   tokenFrom,
+  withAdministration,
   withInstance,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -40,13 +42,13 @@ Without TOKEN, or with -, the command reads the token from standard input. For a
     )
     .action(async (argument: string | undefined, flags: GivenFlags) => {
       const token = await tokenFrom(argument);
-      await withInstance(flags, 'needs_database', (parts) => explain(parts, token));
+      await withAdministration(flags, 'needs_database', (parts) => explain(parts, token));
     });
 }
 
-async function explain(parts: CommandParts, token: string): Promise<void> {
-  const explanation = await tokens.explainToken(parts, token);
-  printOne(parts, explanation, await linesOf(explanation, parts.people));
+async function explain(parts: AdministrationParts, token: string): Promise<void> {
+  const explanation = await parts.admin.explainToken(token);
+  printOne(parts, explanation, await linesOf(explanation, parts.admin));
 }
 
 const KINDS = {
@@ -63,11 +65,11 @@ function reasonText({ reason, explanation }: Explanation): string {
   return `${reason}: ${explanation}`;
 }
 
-async function linesOf(token: Explanation, people: People): Promise<readonly string[]> {
+async function linesOf(token: Explanation, admin: Administration): Promise<readonly string[]> {
   const { kind, alive, record, claims } = token;
   const isOther = kind === 'id_token' || kind === 'logout_token';
   const subject = record?.subject;
-  const person = subject === undefined ? undefined : await people.bySubject(subject);
+  const person = subject === undefined ? undefined : await admin.personOf(subject);
   return labelled({
     what: KINDS[kind],
     alive: alive ? 'yes' : 'no',
@@ -215,7 +217,7 @@ its whole grant. A token that is inactive or from another server is not an error
     .action(async (argument: string | undefined, flags: RevokeFlags) => {
       const isMass = requireOneChoice(argument, flags);
       const token = isMass ? undefined : await tokenFrom(argument);
-      await withInstance(flags, 'needs_database', (parts) =>
+      await withAdministration(flags, 'needs_database', (parts) =>
         token === undefined ? revokeAll(parts, flags) : revokeOne(parts, token, flags),
       );
     });
@@ -230,8 +232,12 @@ function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boo
   return choices.length === 1;
 }
 
-async function revokeOne(parts: CommandParts, token: string, { count, dryRun }: RevokeFlags): Promise<void> {
-  const { before, result } = await tokens.revokeToken(parts, token, dryRun === true);
+async function revokeOne(
+  parts: AdministrationParts,
+  token: string,
+  { count, dryRun }: RevokeFlags,
+): Promise<void> {
+  const { before, result } = await parts.admin.revokeToken(token, dryRun === true);
   const counted = count || dryRun ? { alive: before.alive ? 1 : 0 } : {};
   if (result === undefined) {
     const line = before.alive ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;
@@ -249,10 +255,10 @@ function doneTo(before: Explanation, { revoked }: RevocationResult): string {
   return `the ${what} was already inactive (${before.reason}); revoked the tokens that belong to it`;
 }
 
-async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
+async function revokeAll(parts: AdministrationParts, flags: RevokeFlags): Promise<void> {
   const { wanted, whose, otherwise } = await targetOf(parts, flags);
   const { count, dryRun, issuedBefore } = flags;
-  const { revoked, alive } = await tokens.revokeAll(parts, wanted, {
+  const { revoked, alive } = await parts.admin.revokeAll(wanted, {
     counts: count === true,
     isDryRun: dryRun === true,
   });
@@ -278,11 +284,11 @@ interface Target {
 }
 
 async function targetOf(
-  parts: CommandParts,
+  parts: AdministrationParts,
   { user, client, grantId, issuedBefore }: RevokeFlags,
 ): Promise<Target> {
   if (user !== undefined) {
-    const person = await requirePerson(parts, user);
+    const person = await parts.admin.requirePerson(user);
     const { name } = person;
     return { wanted: { person }, whose: `of ${name}`, otherwise: `${name} never had a token` };
   }

@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { claimsOf, type NewPerson, NO_PASSWORD } from '../data/people.ts';
-import * as factors from '../operations/factors.ts';
+import { claimsOf, NO_PASSWORD } from '../data/people.ts';
+import type { ListedFactors } from '../operations/factors.ts';
 import * as people from '../operations/people.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
+import type { UserToAdd } from './administration.ts';
 import {
-  type CommandParts,
+  type AdministrationParts,
   collect,
   databaseFlags,
   labelled,
@@ -14,7 +15,7 @@ import {
   readStandardInput,
   timeOf,
   warn,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 import { addImportCommands } from './user_import.ts';
@@ -49,7 +50,7 @@ export function userCommands(): Command {
     )
     .action(async (name: string, flags: UserAddFlags) => {
       const person = await personFrom(name, flags);
-      await withInstance(flags, 'may_create_database', (parts) =>
+      await withAdministration(flags, 'may_create_database', (parts) =>
         addPerson(parts, person, flags.addGroup ?? []),
       );
     });
@@ -80,7 +81,7 @@ export function userCommands(): Command {
       const { email = '', language } = flags;
       namingFlags(FLAGS, () => people.requireInvitation({ name, email, language }));
       const claims = people.claimsAfter({}, changeOf(flags));
-      await withInstance(flags, 'may_create_database', (parts) =>
+      await withAdministration(flags, 'may_create_database', (parts) =>
         invite(parts, { name, claims, email, language }),
       );
     });
@@ -107,7 +108,7 @@ export function userCommands(): Command {
     )
     .action(async (name: string, flags: UserUpdateFlags) => {
       const change = changeOf(flags);
-      await withInstance(flags, 'needs_database', (parts) => updatePerson(parts, name, change));
+      await withAdministration(flags, 'needs_database', (parts) => updatePerson(parts, name, change));
     });
   databaseFlags(
     group
@@ -118,13 +119,13 @@ export function userCommands(): Command {
     .action((name: string, { yes, ...flags }: UserRemoveFlags) => {
       if (!yes)
         throw new BadUsage('--yes: required, because a removal cannot be undone (grantd user disable can)');
-      return withInstance(flags, 'needs_database', (parts) => removePerson(parts, name));
+      return withAdministration(flags, 'needs_database', (parts) => removePerson(parts, name));
     });
   addListCommand(group);
   databaseFlags(
     group.command('show <NAME>').description('show a user with their sessions and consents'),
   ).action((name: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => showPerson(parts, name)),
+    withAdministration(flags, 'needs_database', (parts) => showPerson(parts, name)),
   );
   databaseFlags(
     group
@@ -132,7 +133,7 @@ export function userCommands(): Command {
       .description('remove a user’s link to an identity provider, and end the sessions that came through it')
       .addHelpText('after', '\ngrantd user show prints the links:\n\n  grantd user unlink alice xT2kq0…'),
   ).action((name: string, link: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => unlink(parts, name, link)),
+    withAdministration(flags, 'needs_database', (parts) => unlink(parts, name, link)),
   );
   databaseFlags(
     group
@@ -141,25 +142,25 @@ export function userCommands(): Command {
   )
     .option('--password-stdin', 'read the password from standard input; required')
     .action(async (name: string, flags: PasswordFlags) => {
-      const passwordHash = await typedPasswordHash(flags);
-      await withInstance(flags, 'needs_database', (parts) => setPassword(parts, name, passwordHash));
+      const password = await typedPassword(flags);
+      await withAdministration(flags, 'needs_database', (parts) => setPassword(parts, name, password));
     });
   databaseFlags(
     group
       .command('end-sessions <NAME>')
       .description('end all sessions of a user and revoke their tokens at once'),
   ).action((name: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => endSessions(parts, name)),
+    withAdministration(flags, 'needs_database', (parts) => endSessions(parts, name)),
   );
   databaseFlags(
     group.command('disable <NAME>').description('disable a user and revoke all their tokens at once'),
   ).action((name: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, true)),
+    withAdministration(flags, 'needs_database', (parts) => setDisabled(parts, name, true)),
   );
   databaseFlags(
     group.command('enable <NAME>').description('enable a user again. Their old tokens stay revoked'),
   ).action((name: string, flags: GivenFlags) =>
-    withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, false)),
+    withAdministration(flags, 'needs_database', (parts) => setDisabled(parts, name, false)),
   );
   databaseFlags(
     group
@@ -173,44 +174,44 @@ export function userCommands(): Command {
       '\n  grantd user reset-factors bob   # bob has lost his phone and his recovery codes',
     )
     .action((name: string, flags: GivenFlags) =>
-      withInstance(flags, 'needs_database', (parts) => resetFactors(parts, name)),
+      withAdministration(flags, 'needs_database', (parts) => resetFactors(parts, name)),
     );
   addImportCommands(group);
   return group;
 }
 
-async function personFrom(name: string, flags: UserAddFlags): Promise<NewPerson> {
+async function personFrom(name: string, flags: UserAddFlags): Promise<UserToAdd> {
   namingFlags(FLAGS, () => people.requireUsername(name));
   const claims = people.claimsAfter({}, changeOf(flags));
-  return { name, claims, passwordHash: await typedPasswordHash(flags) };
+  return { name, claims, password: await typedPassword(flags) };
 }
 
 /** Names of values of the operations, as users of the command line know them. */
 const FLAGS = { username: 'NAME', email: '--email', language: '--language' };
 
 /** Comes after the check of the name, which users forget more often than the flag. */
-async function typedPasswordHash({ passwordStdin }: PasswordFlags): Promise<string> {
+async function typedPassword({ passwordStdin }: PasswordFlags): Promise<string> {
   if (!passwordStdin) throw new BadUsage('--password-stdin: required, with the password on standard input');
   const password = await readStandardInput('the password');
   const expected = people.passwordProblem(password);
   if (expected !== undefined) throw new BadUsage(`--password-stdin: expected ${expected}`);
-  return people.passwordHashOf(password);
+  return password;
 }
 
 async function addPerson(
-  parts: CommandParts,
-  newPerson: NewPerson,
+  parts: AdministrationParts,
+  newPerson: UserToAdd,
   groupNames: readonly string[],
 ): Promise<void> {
-  const { person, warnings } = await people.addPerson(parts, newPerson, groupNames);
+  const { person, warnings } = await parts.admin.addPerson(newPerson, groupNames);
   warn(warnings);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
 }
 
 /** @throws {Refused} the user exists and has a password, or has another address */
-async function invite(parts: CommandParts, invitation: people.Invitation): Promise<void> {
-  const { person, isAdded, mailId, warnings } = await people.invitePerson(parts, invitation);
+async function invite(parts: AdministrationParts, invitation: people.Invitation): Promise<void> {
+  const { person, isAdded, mailId, warnings } = await parts.admin.invitePerson(invitation);
   warn(warnings);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject, mailId }, [
@@ -218,9 +219,9 @@ async function invite(parts: CommandParts, invitation: people.Invitation): Promi
   ]);
 }
 
-async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {
-  const person = await people.requirePerson(parts, name);
-  await people.setPersonDisabled(parts, person, disabled);
+async function setDisabled(parts: AdministrationParts, name: string, disabled: boolean): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  await parts.admin.setPersonDisabled(person, disabled);
   const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
 }
@@ -295,12 +296,16 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
 }
 
 /** @throws {Refused} the user does not exist, the new name is taken, or concurrent changes won every attempt */
-async function updatePerson(parts: CommandParts, name: string, change: people.PersonChange): Promise<void> {
+async function updatePerson(
+  parts: AdministrationParts,
+  name: string,
+  change: people.PersonChange,
+): Promise<void> {
   const { username, claims, removed, joined, left } = change;
   if (username === undefined && [...Object.keys(claims), ...removed, ...joined, ...left].length === 0)
     throw new BadUsage('nothing to update: grantd user update --help lists the settings');
-  const before = await people.requirePerson(parts, name);
-  const { person, warnings } = await people.updatePerson(parts, before, change);
+  const before = await parts.admin.requirePerson(name);
+  const { person, warnings } = await parts.admin.updatePerson(before, change);
   warn(warnings);
   const shown = {
     name: person.name,
@@ -335,28 +340,28 @@ function asJson(text: string): unknown {
   }
 }
 
-async function endSessions(parts: CommandParts, name: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
-  const ended = await people.endSessionsOf(parts, person);
+async function endSessions(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const ended = await parts.admin.endSessionsOf(person);
   const lines = [
     ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
   ];
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, lines);
 }
 
-export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
-  const ended = await people.setPassword(parts, person, passwordHash);
+export async function setPassword(parts: AdministrationParts, name: string, password: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const ended = await parts.admin.setPassword(person, password);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
   ]);
 }
 
 /** @throws {Refused} there is no such person */
-async function resetFactors(parts: CommandParts, name: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
+async function resetFactors(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
   const { name: kept, subject } = person;
-  const { wereThere, ended } = await people.resetFactors(parts, person);
+  const { wereThere, ended } = await parts.admin.resetFactors(person);
   const done = wereThere ? 'removed the passkeys, authenticator app and recovery codes' : 'found no factors';
   printOne(parts, { name: kept, sub: subject, factorsRemoved: wereThere, sessionsEnded: ended }, [
     `${done} of ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
@@ -364,33 +369,26 @@ async function resetFactors(parts: CommandParts, name: string): Promise<void> {
 }
 
 /** @throws {Refused} there is no such person */
-async function removePerson(parts: CommandParts, name: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
+async function removePerson(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
   const { name: kept, subject } = person;
-  const ended = await people.removePerson(parts, person);
+  const ended = await parts.admin.removePerson(person);
   printOne(parts, { name: kept, sub: subject, removed: true, sessionsEnded: ended }, [
     `removed ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens; sub ${subject} is never reused`,
   ]);
 }
 
-async function unlink(parts: CommandParts, name: string, id: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
-  const { provider, label, ended } = await people.unlinkPerson(parts, person, id);
+async function unlink(parts: AdministrationParts, name: string, id: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const { provider, label, ended } = await parts.admin.unlinkPerson(person, id);
   printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
     `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
   ]);
 }
 
-async function showPerson(parts: CommandParts, name: string): Promise<void> {
-  const person = await people.requirePerson(parts, name);
+async function showPerson(parts: AdministrationParts, name: string): Promise<void> {
+  const { person, sessions, consents, links, factors: ownFactors } = await parts.admin.detailsOf(name);
   const { subject } = person;
-  const [state, sessions, consents, links, ownFactors] = await Promise.all([
-    parts.storage.getPrincipalState('subject', subject),
-    parts.sessions.ofSubject(subject),
-    people.consentsOf(parts, subject),
-    factors.listLinks(parts, person),
-    factors.listFactors(parts, person),
-  ]);
   const factorsInUse = shownFactors(ownFactors);
   const shown = {
     name: person.name,
@@ -398,7 +396,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
     claims: claimsOf(person),
     ...(person.groups !== undefined && { groups: person.groups }),
     createdAt: timeOf(person.createdAtMs),
-    disabledAt: timeOf(state?.disabledAtMs),
+    disabledAt: timeOf(person.disabledAtMs),
     ...(person.passwordHash === NO_PASSWORD && { hasPassword: false }),
     ...(person.directoryId !== undefined && { directoryId: person.directoryId }),
     ...(links.length > 0 && {
@@ -467,7 +465,7 @@ function shownFactors({
   passkeys,
   authenticatorAppAddedAtMs,
   recoveryCodes,
-}: factors.ListedFactors): FactorsShown | undefined {
+}: ListedFactors): FactorsShown | undefined {
   if (passkeys.length === 0 && authenticatorAppAddedAtMs === undefined) return undefined;
   return {
     passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({

@@ -5,11 +5,8 @@ import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { newIdentifier } from '../data/tables.ts';
-import { requireGroup } from '../operations/groups.ts';
-import { pagesOf } from '../operations/people.ts';
-import { exportedLine, ImportCounts, readLine } from '../operations/people_lines.ts';
-import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
+import { ImportCounts, readLine } from '../operations/people_lines.ts';
+import type { LineReport, NumberedLine } from '../people/import.ts';
 import {
   convertUser,
   IMPORT_FORMATS,
@@ -17,14 +14,13 @@ import {
   isOneDocument,
   usersIn,
 } from '../people/import_lines.ts';
-import { SessionEnding } from '../people/sessions.ts';
 import {
-  type CommandParts,
+  type AdministrationParts,
   databaseFlags,
   endProgress,
   printOne,
   showProgress,
-  withInstance,
+  withAdministration,
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -70,7 +66,7 @@ Exit code 1 if a line was not imported.
     )
     .action(async (file: string, flags: ImportFlags) => {
       const wish = importWishOf(file, flags);
-      await withInstance(flags, 'may_create_database', (parts) => importPeople(parts, wish));
+      await withAdministration(flags, 'may_create_database', (parts) => importPeople(parts, wish));
     });
   databaseFlags(
     group
@@ -87,7 +83,7 @@ Without FILE, it writes to standard output. Users who change during the export c
   grantd user export people.jsonl --with-password-hashes`,
     )
     .action((file: string | undefined, flags: ExportFlags) =>
-      withInstance(flags, 'needs_database', (parts) => exportPeople(parts, file, flags)),
+      withAdministration(flags, 'needs_database', (parts) => exportPeople(parts, file, flags)),
     );
 }
 
@@ -125,8 +121,8 @@ function importWishOf(file: string, flags: ImportFlags): ImportWish {
 /** Problems that a command without a report prints. */
 const MAX_PRINTED = 10;
 
-async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void> {
-  const id = newIdentifier();
+async function importPeople(parts: AdministrationParts, wish: ImportWish): Promise<void> {
+  let id = '';
   const counts = new ImportCounts();
   const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
   let [lines, lastLine, printed] = [0, 0, 0];
@@ -141,9 +137,7 @@ async function importPeople(parts: CommandParts, wish: ImportWish): Promise<void
     if (lines % 500 === 0) showProgress(`${lines} users`);
   };
   try {
-    const ending = new SessionEnding(parts);
-    const work = await PeopleImport.open({ ...parts, ending }, { id, ...wish });
-    await work.run(await linesOf(wish), onLine);
+    id = await parts.admin.importPeople(wish, await linesOf(wish), onLine);
   } catch (error) {
     endProgress();
     if (lastLine > 0)
@@ -242,21 +236,21 @@ async function closed(stream: WriteStream): Promise<void> {
 }
 
 async function exportPeople(
-  parts: CommandParts,
+  parts: AdministrationParts,
   path: string | undefined,
   { withPasswordHashes, group: groupName }: ExportFlags,
 ): Promise<void> {
-  const group = groupName === undefined ? undefined : (await requireGroup(parts, groupName)).name;
+  const lines = parts.admin.exportPeople({ group: groupName, withHashes: withPasswordHashes === true });
+  const reading = lines[Symbol.asyncIterator]();
+  // The group is looked up before a file is created.
+  let next = await reading.next();
   const file = path === undefined ? undefined : await newFile('FILE', path);
   let users = 0;
   try {
-    for await (const page of pagesOf(parts, group === undefined ? {} : { group })) {
-      const content = page
-        .map((person) => `${JSON.stringify(exportedLine(person, withPasswordHashes === true))}\n`)
-        .join('');
-      await written(file ?? process.stdout, content);
-      users += page.length;
-      if (file !== undefined) showProgress(`${users} users`);
+    for (; !next.done; next = await reading.next()) {
+      await written(file ?? process.stdout, `${JSON.stringify(next.value)}\n`);
+      users += 1;
+      if (file !== undefined && users % 500 === 0) showProgress(`${users} users`);
     }
     if (file !== undefined) await closed(file);
   } catch (error) {

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf } from '../data/people.ts';
-import { requireGroup } from '../operations/groups.ts';
-import { type Listed, type ListWish, pagesOf } from '../operations/people.ts';
-import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
+import type { Listed, ListWish } from '../operations/people.ts';
+import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 /** Adds the command `list`. */
@@ -22,7 +21,7 @@ export function addListCommand(group: Command): void {
     )
     .action((flags: UserListFlags) => {
       const wish = listWishOf(flags);
-      return withInstance(flags, 'needs_database', (parts) => listPeople(parts, wish));
+      return withAdministration(flags, 'needs_database', (parts) => listPeople(parts, wish));
     });
 }
 
@@ -51,11 +50,8 @@ function listWishOf({ search, group, state, limit, after }: UserListFlags): List
   };
 }
 
-async function listPeople(parts: CommandParts, wish: ListWish): Promise<void> {
-  const group = wish.group === undefined ? undefined : await requireGroup(parts, wish.group);
-  const people: ReturnType<typeof describedPerson>[] = [];
-  for await (const page of pagesOf(parts, { ...wish, ...(group !== undefined && { group: group.name }) }))
-    people.push(...page.map(describedPerson));
+async function listPeople(parts: AdministrationParts, wish: ListWish): Promise<void> {
+  const people = (await parts.admin.listPeople(wish)).map(describedPerson);
   printList(parts, people, {
     NAME: ({ name }) => name,
     SUB: ({ sub }) => sub,

@@ -38,12 +38,14 @@ export class OperationRefused extends Refused {
   readonly kind: RefusalKind;
   /** What is wrong, without advice for users of the command line. */
   readonly problem: string;
+  readonly advice: string | undefined;
 
   /** @param advice for users of the command line, after a colon */
   constructor(kind: RefusalKind, problem: string, advice?: string) {
     super(advice === undefined ? `${problem}.` : `${problem}: ${advice}`);
     this.kind = kind;
     this.problem = problem;
+    this.advice = advice;
   }
 }
 

@@ -1,0 +1,258 @@
+// Requests to the admin API of a server.
+import { createPrivateKey, type KeyObject, type webcrypto } from 'node:crypto';
+import * as openid from 'openid-client';
+import type { ApiOperation, ApiStream } from '../admin/api_operation.ts';
+import { API_OPERATIONS, API_STREAMS } from '../admin/api_operations.ts';
+import { typedPath } from '../config/configuration.ts';
+import { isLoopback } from '../config/options.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { Refused } from '../config/refused.ts';
+import { adminAudience } from '../instance/admin_access.ts';
+import { InvalidInput, OperationRefused } from '../operations/operation.ts';
+import { BadUsage } from './exit.ts';
+
+/** Variables with which commands get access to the admin API. No secret is on the command line. */
+export const ADMIN_VARIABLES = {
+  token: 'GRANTD_ADMIN_TOKEN_FILE',
+  clientId: 'GRANTD_ADMIN_CLIENT_ID',
+  key: 'GRANTD_ADMIN_CLIENT_KEY_FILE',
+  secret: 'GRANTD_ADMIN_CLIENT_SECRET_FILE',
+} as const;
+
+/** Seconds for a token. */
+const TOKEN_TIMEOUT = 30;
+
+/** Seconds for an operation. Imports take long. */
+const OPERATION_TIMEOUT = 600;
+
+/** A request of an operation, by the table of the admin API. */
+export interface RemoteRequest {
+  readonly path?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  /** JSON, or lines as text. */
+  readonly body?: unknown;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the schemas of the API say what it is, and tests compare it
+type Answer = any;
+
+interface Problem {
+  readonly code?: string;
+  readonly title?: string;
+  readonly detail?: string;
+  readonly advice?: string;
+  readonly errors?: readonly { readonly in: string; readonly detail: string }[];
+}
+
+/** Sends a request with the access token. */
+type Send = (url: URL, method: string, headers: Headers, body: string | undefined) => Promise<Response>;
+
+export class AdminClient {
+  readonly #base: string;
+  readonly #send: Send;
+
+  private constructor(base: string, send: Send) {
+    this.#base = base;
+    this.#send = send;
+  }
+
+  /**
+   * @param url the issuer
+   * @throws {BadUsage} the URL is no issuer, or no variable gives access
+   * @throws {Refused} the server does not give a token
+   */
+  static async open(url: string, environment: NodeJS.ProcessEnv): Promise<AdminClient> {
+    requireIssuer(url);
+    const base = adminAudience(url);
+    return new AdminClient(base, await senderOf(url, base, environment));
+  }
+
+  /**
+   * Performs an operation.
+   * @returns the body of its response; `undefined` for none
+   * @throws {InvalidInput | OperationRefused} as the operation does on the server
+   * @throws {Refused} the token does not permit it, or the server does not answer
+   */
+  async call(id: string, request: RemoteRequest = {}): Promise<Answer> {
+    const response = await this.#response(id, request);
+    const text = await response.text();
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** All items of a list with pages. */
+  async all(id: string, request: RemoteRequest = {}, most = Number.POSITIVE_INFINITY): Promise<Answer[]> {
+    const items: Answer[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const limit = String(Math.min(MAX_PAGE, most - items.length));
+      const page = await this.call(id, { ...request, query: { ...request.query, limit, cursor } });
+      items.push(...page.items);
+      cursor = page.next_cursor;
+      if (cursor === undefined || items.length >= most) return items;
+    }
+  }
+
+  /** Yields the lines of a response, as values. @throws {Refused} the response has no end */
+  async *lines(id: string, request: RemoteRequest): AsyncGenerator<Answer> {
+    const { body } = await this.#response(id, request);
+    const decoder = new TextDecoder();
+    let rest = '';
+    try {
+      for await (const chunk of body ?? []) {
+        const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+        rest = parts.pop() ?? '';
+        for (const part of parts) yield JSON.parse(part);
+      }
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+  }
+
+  async #response(id: string, { path = {}, query = {}, body }: RemoteRequest): Promise<Response> {
+    const operation = operationOf(id);
+    const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''));
+    const url = new URL(`${this.#base}${filled}`);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, value);
+    const headers = new Headers();
+    if (operation.needsVersion) headers.set('if-match', '*');
+    const isText = typeof body === 'string';
+    if (body !== undefined) headers.set('content-type', isText ? 'application/x-ndjson' : 'application/json');
+    let response: Response;
+    try {
+      const sent = body === undefined ? undefined : isText ? body : JSON.stringify(body);
+      response = await this.#send(url, operation.method, headers, sent);
+    } catch (error) {
+      throw this.#unreachable(error);
+    }
+    if (response.ok) return response;
+    throw this.#refusal(response.status, await problemIn(response));
+  }
+
+  #unreachable(error: unknown): Error {
+    if (error instanceof Refused) return error;
+    if (error instanceof openid.WWWAuthenticateChallengeError)
+      return this.#refusal(error.status, { detail: error.cause[0]?.parameters.error_description ?? '' });
+    const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
+    return new Refused(
+      `${this.#base} does not answer (${cause instanceof Error ? cause.message : message}).`,
+    );
+  }
+
+  /** The error that the operation throws on the server’s machine. */
+  #refusal(status: number, { code, title, detail, advice, errors = [] }: Problem): Error {
+    const [first, ...others] = errors;
+    if ((code === 'invalid_input' || code === 'invalid_request') && first !== undefined) {
+      const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
+      return new InvalidInput(memberOf(first.in), `${first.detail}${more}`);
+    }
+    const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
+    if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
+    const sentence =
+      title === undefined ? problem : `${title.replace(/\.$/, '')}${detail ? `: ${problem}` : ''}`;
+    return new Refused(`${this.#base} refused the request with ${status}. ${sentence}.`);
+  }
+}
+
+/** Items of a page. */
+const MAX_PAGE = 200;
+
+function operationOf(id: string): ApiOperation | ApiStream {
+  const found = [...API_OPERATIONS, ...API_STREAMS].find((one) => one.id === id);
+  if (found === undefined) throw new TypeError(`there is no operation ${id}`);
+  return found;
+}
+
+async function problemIn(response: Response): Promise<Problem> {
+  const text = await response.text();
+  const type = response.headers.get('content-type') ?? '';
+  // Without the admin API, its paths are those of a page.
+  return type.startsWith('application/problem+json')
+    ? JSON.parse(text)
+    : { detail: 'it has no admin API: start the server with --admin-api, and see --admin-from' };
+}
+
+/** `/claims/email` as `claims.email`. */
+function memberOf(pointer: string): string {
+  return pointer.replace(/^\//, '').replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function requireIssuer(url: string): void {
+  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
+  if (protocol !== 'https:' && !(protocol === 'http:' && isLoopback(hostname)))
+    throw new BadUsage(
+      `--url: expected the issuer of a server, such as https://login.example.com, got ${JSON.stringify(url)}`,
+    );
+}
+
+/** @throws {BadUsage} no variable gives access */
+async function senderOf(url: string, audience: string, environment: NodeJS.ProcessEnv): Promise<Send> {
+  const read = (variable: string, noun: string) => {
+    const path = environment[variable];
+    return path ? readPrivateText(typedPath(environment, path), variable, noun) : undefined;
+  };
+  const token = read(ADMIN_VARIABLES.token, 'token');
+  if (token !== undefined)
+    return (to, method, headers, body) => {
+      headers.set('authorization', `Bearer ${token.trim()}`);
+      return fetch(to, {
+        ...{ method, headers, redirect: 'error' as const },
+        signal: AbortSignal.timeout(OPERATION_TIMEOUT * 1000),
+        ...(body !== undefined && { body }),
+      });
+    };
+  const clientId = environment[ADMIN_VARIABLES.clientId];
+  const key = read(ADMIN_VARIABLES.key, 'key');
+  const secret = read(ADMIN_VARIABLES.secret, 'secret');
+  if (!clientId || (key === undefined) === (secret === undefined))
+    throw new BadUsage(
+      `--url: set ${ADMIN_VARIABLES.token}, or ${ADMIN_VARIABLES.clientId} with ${ADMIN_VARIABLES.key} or ${ADMIN_VARIABLES.secret}`,
+    );
+  const authentication =
+    key === undefined ? openid.ClientSecretBasic(secret) : openid.PrivateKeyJwt(privateKeyOf(key));
+  try {
+    const isPlain = url.startsWith('http:');
+    const configuration = await openid.discovery(new URL(url), clientId, undefined, authentication, {
+      timeout: TOKEN_TIMEOUT,
+      ...(isPlain && { execute: [openid.allowInsecureRequests] }),
+    });
+    // Nobody who sees the token can use it: its key exists only during the command.
+    const DPoP = openid.getDPoPHandle(configuration, await openid.randomDPoPKeyPair('ES256'));
+    const granted = await openid.clientCredentialsGrant(configuration, { resource: audience }, { DPoP });
+    configuration.timeout = OPERATION_TIMEOUT;
+    return (to, method, headers, body) =>
+      openid.fetchProtectedResource(configuration, granted.access_token, to, method, body, headers, {
+        DPoP,
+      });
+  } catch (error) {
+    const reason =
+      error instanceof openid.ResponseBodyError
+        ? `${error.error}: ${error.error_description ?? ''}`
+        : error instanceof Error
+          ? error.message
+          : String(error);
+    throw new Refused(`${url} gave no token to the client ${clientId} (${reason}).`);
+  }
+}
+
+/** @throws {BadUsage} the text is no private key in PEM that the server accepts */
+function privateKeyOf(pem: string): openid.CryptoKey {
+  const expected = new BadUsage(
+    `${ADMIN_VARIABLES.key}: expected a private key as PEM: RSA, EC with P-256, or Ed25519`,
+  );
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch {
+    // The error of Node could quote the key.
+    throw expected;
+  }
+  const algorithms: Readonly<Record<string, webcrypto.AlgorithmIdentifier>> = {
+    ed25519: { name: 'Ed25519' },
+    ec: { name: 'ECDSA', namedCurve: 'P-256' } as webcrypto.EcKeyImportParams,
+    rsa: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as webcrypto.RsaHashedImportParams,
+  };
+  const algorithm = algorithms[key.asymmetricKeyType ?? ''];
+  const isOtherCurve = (key.asymmetricKeyDetails?.namedCurve ?? 'prime256v1') !== 'prime256v1';
+  if (algorithm === undefined || isOtherCurve) throw expected;
+  return key.toCryptoKey(algorithm, false, ['sign']) as openid.CryptoKey;
+}
