@@ -122,24 +122,25 @@ export class AdminClient {
       const sent = body === undefined ? undefined : isText ? body : JSON.stringify(body);
       response = await this.#send(url, operation.method, headers, sent);
     } catch (error) {
-      throw this.#unreachable(error);
+      throw error instanceof openid.WWWAuthenticateChallengeError
+        ? this.#refusal(error.status, await problemIn(error.response), operation)
+        : this.#unreachable(error);
     }
     if (response.ok) return response;
-    throw this.#refusal(response.status, await problemIn(response));
+    throw this.#refusal(response.status, await problemIn(response), operation);
   }
 
   #unreachable(error: unknown): Error {
     if (error instanceof Refused) return error;
-    if (error instanceof openid.WWWAuthenticateChallengeError)
-      return this.#refusal(error.status, { detail: error.cause[0]?.parameters.error_description ?? '' });
-    const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
-    return new Refused(
-      `${this.#base} does not answer (${cause instanceof Error ? cause.message : message}).`,
-    );
+    return new Refused(`${this.#base} does not answer (${reasonOf(error)}).`);
   }
 
   /** The error that the operation throws on the server’s machine. */
-  #refusal(status: number, { code, title, detail, advice, errors = [] }: Problem): Error {
+  #refusal(
+    status: number,
+    { code, title, detail, advice, errors = [] }: Problem,
+    { scope }: Pick<ApiOperation, 'scope'>,
+  ): Error {
     const [first, ...others] = errors;
     if ((code === 'invalid_input' || code === 'invalid_request') && first !== undefined) {
       const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
@@ -147,9 +148,9 @@ export class AdminClient {
     }
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
     if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
-    const sentence =
-      title === undefined ? problem : `${title.replace(/\.$/, '')}${detail ? `: ${problem}` : ''}`;
-    return new Refused(`${this.#base} refused the request with ${status}. ${sentence}.`);
+    const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
+    const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';
+    return new Refused(`${this.#base} refused the request with ${status}. ${sentences || problem}.${needed}`);
   }
 }
 
@@ -224,14 +225,16 @@ async function senderOf(url: string, audience: string, environment: NodeJS.Proce
         DPoP,
       });
   } catch (error) {
-    const reason =
-      error instanceof openid.ResponseBodyError
-        ? `${error.error}: ${error.error_description ?? ''}`
-        : error instanceof Error
-          ? error.message
-          : String(error);
-    throw new Refused(`${url} gave no token to the client ${clientId} (${reason}).`);
+    throw new Refused(`${url} gave no token to the client ${clientId} (${reasonOf(error)}).`);
   }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof openid.WWWAuthenticateChallengeError) return 'it does not accept its key or secret';
+  if (error instanceof openid.ResponseBodyError)
+    return [error.error, error.error_description].filter(Boolean).join(': ');
+  const { message, cause } = error instanceof Error ? error : { message: String(error), cause: undefined };
+  return cause instanceof Error ? cause.message : message;
 }
 
 /** @throws {BadUsage} the text is no private key in PEM that the server accepts */
