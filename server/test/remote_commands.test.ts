@@ -8,7 +8,7 @@ import type { Command } from 'commander';
 import { API_OPERATIONS, API_STREAMS } from '../src/admin/api_operations.ts';
 import { COMMAND_OPERATIONS, NEEDS_MACHINE, OPERATIONS_WITHOUT_COMMAND } from '../src/admin/commands.ts';
 import { createProgram } from '../src/cli/program.ts';
-import { ADMIN_VARIABLES } from '../src/cli/remote_call.ts';
+import { ADMIN_VARIABLES } from '../src/config/configuration.ts';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';

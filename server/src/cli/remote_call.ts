@@ -3,21 +3,13 @@ import { createPrivateKey, type KeyObject, type webcrypto } from 'node:crypto';
 import * as openid from 'openid-client';
 import type { ApiOperation, ApiStream } from '../admin/api_operation.ts';
 import { API_OPERATIONS, API_STREAMS } from '../admin/api_operations.ts';
-import { typedPath } from '../config/configuration.ts';
+import { ADMIN_VARIABLES, typedPath } from '../config/configuration.ts';
 import { isLoopback } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { Refused } from '../config/refused.ts';
 import { adminAudience } from '../instance/admin_access.ts';
 import { InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { BadUsage } from './exit.ts';
-
-/** Variables with which commands get access to the admin API. No secret is on the command line. */
-export const ADMIN_VARIABLES = {
-  token: 'GRANTD_ADMIN_TOKEN_FILE',
-  clientId: 'GRANTD_ADMIN_CLIENT_ID',
-  key: 'GRANTD_ADMIN_CLIENT_KEY_FILE',
-  secret: 'GRANTD_ADMIN_CLIENT_SECRET_FILE',
-} as const;
 
 /** Seconds for a token. */
 const TOKEN_TIMEOUT = 30;

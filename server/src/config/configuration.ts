@@ -301,12 +301,20 @@ function flagFor(name: OptionName, option: Option<unknown, unknown>): Flag {
   return new Flag(`${flagOf(name)} ${value}`, about).helpGroup(`${option.group}:`);
 }
 
+/** Variables with which commands get access to the admin API (`--url`). No secret is on the command line. */
+export const ADMIN_VARIABLES = {
+  token: 'GRANTD_ADMIN_TOKEN_FILE',
+  clientId: 'GRANTD_ADMIN_CLIENT_ID',
+  key: 'GRANTD_ADMIN_CLIENT_KEY_FILE',
+  secret: 'GRANTD_ADMIN_CLIENT_SECRET_FILE',
+} as const;
+
 /**
  * Warns about variables that look like options but are not. They are not errors, because Kubernetes sets variables such
  * as `GRANTD_SERVICE_HOST` for a service of this name.
  */
 export function unknownVariableWarnings(environment: NodeJS.ProcessEnv): readonly string[] {
-  const known = [...OPTION_NAMES, 'config'].map(variableOf);
+  const known = [...[...OPTION_NAMES, 'config'].map(variableOf), ...Object.values(ADMIN_VARIABLES)];
   return Object.keys(environment)
     .filter((name) => name.startsWith(PREFIX) && !known.includes(name))
     .map((name) => {
