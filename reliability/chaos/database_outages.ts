@@ -22,6 +22,8 @@ interface OutageOrder {
   readonly recoverWithinMs: number;
   /** The cluster's `--refresh-grace`, in milliseconds. Longer than an outage. */
   readonly graceMs: number;
+  /** How long each client waits between its requests, in milliseconds. Default: not at all. */
+  readonly restMs?: number;
   readonly onOutage?: (outages: number, faults: number) => void;
 }
 
@@ -54,7 +56,7 @@ export async function databaseOutages(
   control: DatabaseControl,
   order: OutageOrder,
 ): Promise<OutageReport> {
-  const { rounds, outageMs, answerWithinMs, recoverWithinMs, graceMs, onOutage } = order;
+  const { rounds, outageMs, answerWithinMs, recoverWithinMs, graceMs, restMs = 0, onOutage } = order;
   const ledger = new Ledger();
   const seen = { answers: 0, unavailable: 0, slowestMs: 0, lost: 0 };
   const onAnswer = (answer: Answer | 'lost', durationMs: number) => {
@@ -73,10 +75,11 @@ export async function databaseOutages(
     (token, index) => new Lineage(`lineage ${index}`, token, ledger, graceMs),
   );
 
-  const lanes = [
+  const steps = [
     ...Array.from({ length: LIVES }, () => () => shortLife(ledger, anywhere)),
     ...lineages.map((lineage) => () => lineage.advance(anywhere)),
   ];
+  const lanes = restMs === 0 ? steps : steps.map((step) => () => step().then(() => pause(restMs)));
   const outages: { kind: 'kill' | 'pause'; recoveryMs: number }[] = [];
   const takeAway = async (round: number): Promise<void> => {
     await pause(LOAD_MS);

@@ -9,6 +9,8 @@ export type Fate = 'killed' | 'deposed';
 interface FailoverOrder {
   readonly fate: Fate;
   readonly processes: number;
+  /** How long each client waits between its requests, in milliseconds. Default: not at all. */
+  readonly restMs?: number;
 }
 
 const GRACE_SECONDS = 600;
@@ -19,7 +21,7 @@ const GRACE_SECONDS = 600;
  */
 export async function failover(
   workbench: Workbench,
-  { fate, processes }: FailoverOrder,
+  { fate, processes, restMs = 0 }: FailoverOrder,
 ): Promise<OutageReport> {
   const flags = [
     ...['--refresh-grace', `${GRACE_SECONDS}`],
@@ -33,6 +35,7 @@ export async function failover(
       answerWithinMs: 8000,
       recoverWithinMs: 10_000,
       graceMs: GRACE_SECONDS * 1000,
+      restMs,
     });
   } finally {
     await Promise.all(replicated.cluster.servers.map((server) => server.end('SIGTERM')));

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { grantd, grantdPrints, PROGRAM, until, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { PROGRAM, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -15,7 +16,7 @@ after(() => workbench.clear());
 
 const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 const OPEN = ['--identity-file', 'backup.key'];
-const KILLS = 8;
+const KILLS = process.env.TEST_EVERY_PAIR === 'yes' ? 8 : 4;
 
 /**
  * Runs a command and kills it at several moments of its life.
