@@ -1,10 +1,11 @@
 // Begins early: it opens every page.
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { BrowserContext, Page, Response } from 'playwright-core';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { accessibilityProblems } from './accessibility.ts';
 import { brightness } from './brightness.ts';
+import { FRAMED_NOWHERE, framingHeaders } from './framing_headers.ts';
 import { controls, tabStops } from './keyboard.ts';
 import { addAdministrator, addPageClients, PAGE_FLAGS, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
@@ -45,8 +46,15 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
         const { server, visitor } = set();
         const visit = await visitor({ ...options, ...(as === 'alice' && { storageState: alice }) });
         const seen = watch(visit.person);
+        let shown: Response | undefined;
+        visit.page.on('response', (response) => {
+          if (response.request().isNavigationRequest() && response.headers().location === undefined)
+            shown = response;
+        });
         await open(visit);
         await visit.page.waitForSelector(shows);
+        assert.ok(shown);
+        assert.deepEqual(framingHeaders(shown.headers()), FRAMED_NOWHERE);
 
         const light = await brightness(visit.page);
         assert.ok(options.colorScheme === 'light' ? light > 0.8 : light < 0.2, `brightness ${light}`);

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
 import type { CDPSession } from 'playwright-core';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { grantdPrints } from '../harness/program.ts';
+import { grantdPrints } from '../harness/commands.ts';
 import { accessibilityProblems } from './accessibility.ts';
 import { scene } from './scene.ts';
 import type { Visit } from './visit.ts';
