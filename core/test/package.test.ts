@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { publicEntries } from '../../scripts/packaging/published_manifest.ts';
 import { installedLibraries, packedPackages } from './harness/package/archives.ts';
@@ -11,6 +12,9 @@ import { consumerProgram } from './harness/package/consumer_program.ts';
 import { type Archive, ROOT } from './harness/package/packed.ts';
 import { run } from './harness/package/run.ts';
 import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
+
+/** The consumers' new RSA keys cost next to nothing. */
+const CHEAP_KEYS = pathToFileURL(join(ROOT, 'server', 'test', 'harness', 'cheap_keys.mjs')).href;
 
 const ENTRY_POINTS = ['core', 'protect'].flatMap((name) =>
   Object.keys(publicEntries(manifestOf(join(ROOT, name)).exports)).map(
@@ -99,7 +103,7 @@ describe('the package', () => {
         writeFileSync(program, consumerProgram(system));
         const { status, stdout, stderr } = run(
           node,
-          ['--disable-warning=ExperimentalWarning', program],
+          ['--import', CHEAP_KEYS, '--disable-warning=ExperimentalWarning', program],
           folder,
         );
         const answers = [

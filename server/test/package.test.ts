@@ -9,14 +9,14 @@ import { installedProgram, packedPackages } from '../../core/test/harness/packag
 import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { run } from '../../core/test/harness/package/run.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
-import { Workbench } from './harness/program.ts';
+import { CHEAP_OPTIONS, Workbench } from './harness/program.ts';
 import { introspect } from './harness/protocol.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'server', 'package.json'), 'utf8'));
 /** The oldest supported version. */
 const OLDEST_NODE = join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'bin', 'node');
 /** Node 24's own warning that SQLite is experimental. */
-const QUIET = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
+const QUIET = { NODE_OPTIONS: `${CHEAP_OPTIONS} --disable-warning=ExperimentalWarning` };
 const ISSUER = 'http://localhost:4000';
 const folder = installedProgram(packedPackages());
 const main = join(folder, 'node_modules', 'grantd', 'bin', 'grantd.mjs');

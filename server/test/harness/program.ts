@@ -28,13 +28,16 @@ export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
+/** Node's options for password hashes and RSA keys that cost next to nothing. */
+export const CHEAP_OPTIONS = ['cheap_passwords.mjs', 'cheap_keys.mjs']
+  .map((file) => `--import ${pathToFileURL(join(import.meta.dirname, file))}`)
+  .join(' ');
+
 /** Without the machine's own settings and npm's working folder. Tests do not wait for load balancers. */
 const BARE_ENVIRONMENT: Environment = {
   PATH: process.env.PATH ?? '',
   GRANTD_SHUTDOWN_DELAY: '0',
-  NODE_OPTIONS: ['cheap_passwords.mjs', 'cheap_keys.mjs']
-    .map((file) => `--import ${pathToFileURL(join(import.meta.dirname, file))}`)
-    .join(' '),
+  NODE_OPTIONS: CHEAP_OPTIONS,
 };
 
 /** For tests of what waits for password checks: each takes about as long as at full cost. */
