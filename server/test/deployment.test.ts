@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { settingsOf } from '../../scripts/first_line.mjs';
 import { OPTIONS } from '../src/config/options.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
 import { listenOnLoopback } from './harness/listening.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 import { serverCertificate } from './harness/tls.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');

@@ -3,10 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem, userInfo } from './harness/protocol.ts';
 import { serverCertificate } from './harness/tls.ts';
 

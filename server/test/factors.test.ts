@@ -12,9 +12,10 @@ import {
   type Page,
   signInAndConsent,
 } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
+import { grantd } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
 
 const workbench = new Workbench();

@@ -6,10 +6,11 @@ import { pathToFileURL } from 'node:url';
 import { Meter, merged, WorkerSnapshots } from '../src/monitoring/meter.ts';
 import { labelsOf, METRIC_NAMES, METRICS } from '../src/monitoring/metrics.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import { Line } from './harness/line.ts';
-import { grantd, type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
+import { type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 
 const MAKING = [
   ['serve', '--port', '0'],

@@ -3,7 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } fro
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { grantd, Workbench } from './harness/program.ts';
+import { grantd } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());

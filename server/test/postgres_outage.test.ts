@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { type PostgresCluster, startPostgres } from '../../core/test/harness/postgres_cluster.ts';
 import { disposableDatabase } from '../../core/test/harness/postgres_databases.ts';
+import { grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
 const CONNECT_MS = 400;

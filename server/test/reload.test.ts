@@ -4,8 +4,9 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 import { addMachine, askOverTls, serverCertificate } from './harness/tls.ts';
 

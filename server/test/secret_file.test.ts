@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Refused } from '../src/config/refused.ts';
 import { createSecretFile, readSecretFile, secretFileOf } from '../src/data/secrets.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
+import { Workbench } from './harness/program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-secret-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -4,8 +4,9 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { grantd } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 

@@ -12,10 +12,10 @@ import {
 import { acrOf, afterStep, amrShown, levelOf, METHODS, missingStep, NO_ACR } from '../src/people/acr.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isConsent, isLogin, type Page } from './harness/browser.ts';
-import { grantdPrints } from './harness/commands.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantd, type RunningServer, Workbench } from './harness/program.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {

@@ -8,8 +8,9 @@ import { after, before, describe, test } from 'node:test';
 import { type ConnectionOptions, connect, type SecureVersion, type TLSSocket } from 'node:tls';
 import { decodeJwt, exportJWK } from 'jose';
 import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { listenOnLoopback } from './harness/listening.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { type Ask, addMachine, askOverTls, serverCertificate } from './harness/tls.ts';
 import { begin } from './harness/wire.ts';
 

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { Line, sendAlone } from './harness/line.ts';
-import {
-  type Environment,
-  grantd,
-  grantdPrints,
-  type RunningServer,
-  until,
-  Workbench,
-} from './harness/program.ts';
+import { type Environment, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 
 const workbench = new Workbench();

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { Line, sendAlone } from './harness/line.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, newPkce } from './harness/protocol.ts';
 
 const workbench = new Workbench();

@@ -5,7 +5,15 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { freePort } from './harness/free_port.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import {
+  environmentIn,
+  grantd,
+  grantdPrints,
+  PROGRAM,
+  type RunningServer,
+  until,
+  Workbench,
+} from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 import { begin } from './harness/wire.ts';
 
@@ -88,10 +96,11 @@ test('a signal to a worker alone changes nothing: its supervisor decides', async
 });
 
 test('a signal during the start ends it as well', async () => {
-  const main = join(import.meta.dirname, '../bin/grantd.mjs');
-  const server = spawn(process.execPath, [main, 'serve', '--port', '0', '--workers', '8'], {
-    cwd: workbench.folder(),
-    env: { PATH: process.env.PATH },
+  const [node, main] = PROGRAM;
+  const folder = workbench.folder();
+  const server = spawn(node, [main, 'serve', '--port', '0', '--workers', '8'], {
+    cwd: folder,
+    env: environmentIn(folder),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(server, 'close');
