@@ -72,6 +72,10 @@ test('a file that replaces a global must run alone, because the next file would 
 for (const [what, content] of Object.entries({
   'leaves something open': "test('one', () => {}); setInterval(() => {}, 1000);",
   'ends its process': "test('one', () => process.exit(0));",
+  'rejects while its test goes on':
+    "test('one', async () => { Promise.reject(new Error('lost')); await new Promise((r) => setTimeout(r, 50)); });",
+  'throws in a callback while its test goes on':
+    "test('one', async () => { setTimeout(() => { throw new Error('lost'); }); await new Promise((r) => setTimeout(r, 50)); });",
   'rejects after its tests':
     "test('one', () => {}); after(() => setTimeout(() => Promise.reject(new Error('late')), 50));",
   'fails in a hook':
