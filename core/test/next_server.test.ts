@@ -1,3 +1,4 @@
+// Begins early: it builds an application.
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
