@@ -126,7 +126,7 @@ function usesProgram(file: string): boolean {
 
 function hasPairs(file: string): boolean {
   return (
-    /(?:^|\/)(?:runtimes\/[^/]+|other_runtime)\.test\.ts$/.test(file) ||
+    /(?:^|\/)runtimes\/[^/]+\.test\.ts$/.test(file) ||
     /^specification\(|\bANY_DATABASE\b|\bTEST_EVERY_PAIR\b/m.test(readFileSync(file, 'utf8'))
   );
 }
