@@ -206,6 +206,11 @@ for (const database of ANY_DATABASE) {
       assert.equal(await isActive(tokens.access_token), false);
 
       const sessions = await browser.get(`${account()}/sessions`);
+      for (const { html } of [sessions, await browser.get(`${account()}/security`)])
+        assert.match(
+          html,
+          /Signed in <time [^>]*>just now<\/time> from the network <bdi>(127\.0\.0\.0\/24|0:0:0::\/48)<\/bdi>/,
+        );
       assert.match(
         (await press(browser, sessions, 'end-other-sessions')).html,
         /1 other browser is signed out/,

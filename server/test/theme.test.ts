@@ -341,7 +341,7 @@ describe('a language in one file', () => {
       'the user has just chosen',
     );
 
-    // §3.1.2.1 Later, the wish of an application counts more.
+    // OpenID Connect Core §3.1.2.1 Later, the wish of an application counts more.
     const [choice = '', ms = ''] = browser.cookies.get('grantd_language')?.split('.') ?? [];
     browser.cookies.set('grantd_language', `${choice}.${Number(ms) - 31 * 60 * 1000}`);
     assert.equal(title(await browser.get(url({ ui_locales: 'de' }))), 'Anmelden');
