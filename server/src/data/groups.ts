@@ -9,7 +9,7 @@ export interface Group {
   readonly name: string;
   readonly description: string;
   /** What a sign-in of a member needs; `undefined` for no more than others. */
-  readonly signInPolicy: FurtherPolicy | undefined;
+  readonly signInPolicy?: FurtherPolicy | undefined;
   readonly createdAtMs: number;
   /** Number of members. */
   readonly members: number;
