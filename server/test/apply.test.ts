@@ -179,6 +179,12 @@ for (const database of DATABASES) {
 `;
       write(`groups:
   staff: {description: Everyone on the payroll, members: [bob, carol]}
+  guests: {sign_in_policy: password}
+${clients}`);
+      const unknown = await run(folder, '--yes');
+      assert.match(unknown.stderr, /^grantd: grantd\.yaml:3:12: groups\.guests\.sign_in_policy: expected /m);
+      write(`groups:
+  staff: {description: Everyone on the payroll, members: [bob, carol], sign_in_policy: second_factor}
   guests:
 ${clients}`);
       assert.deepEqual(asked(await applied(folder)), [
@@ -188,7 +194,12 @@ ${clients}`);
       ]);
       assert.deepEqual(asked(await applied(folder)), []);
       const exported = await grantdPrints(folder, ['export']);
-      assert.ok(exported.includes('staff:\n    description: Everyone on the payroll\n'), exported);
+      assert.ok(
+        exported.includes(
+          'staff:\n    description: Everyone on the payroll\n    sign_in_policy: second_factor\n',
+        ),
+        exported,
+      );
       assert.ok(!exported.includes('bob'));
 
       // Members that others added stay, and are exported where the file lists members.
@@ -197,7 +208,10 @@ ${clients}`);
       const kept = readFileSync(join(folder, 'grantd.yaml'), 'utf8');
       await grantdPrints(folder, ['export', 'grantd.yaml']);
       assert.deepEqual(parse(readFileSync(join(folder, 'grantd.yaml'), 'utf8')).groups, {
-        staff: { description: 'Everyone on the payroll', members: ['bob', 'carol', 'dan'] },
+        staff: {
+          ...{ description: 'Everyone on the payroll', sign_in_policy: 'second_factor' },
+          members: ['bob', 'carol', 'dan'],
+        },
         guests: {},
       });
       write(kept);

@@ -21,6 +21,7 @@ const WITHOUT_DATABASE: ReadonlySet<string> = new Set([
   'grantd serve',
   'grantd health',
   'grantd help',
+  'grantd texts',
   'admin openapi',
   'backup verify',
   'backup new-key',

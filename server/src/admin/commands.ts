@@ -75,5 +75,6 @@ export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   backup: 'reads the database file',
   restore: 'writes the database file',
   migrate: 'changes the tables of the database',
+  texts: 'needs no server',
   help: 'needs no server',
 };
