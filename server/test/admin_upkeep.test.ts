@@ -289,5 +289,8 @@ describe('the server’s secret in a file', () => {
     assert.equal(explained.body.source, 'GRANTD_SECRET');
     assert.ok(explained.body.secret.length >= 32);
     assert.deepEqual(Object.keys(explained.body), ['source', 'secret']);
+    const token = await admin.tokenOf(['grantd:secrets:write']);
+    const denied = await admin.send('POST', '/admin/secrets/rotate', { token, body: { generate: true } });
+    assert.deepEqual([denied.status, denied.body.code], [403, 'insufficient_scope']);
   });
 });

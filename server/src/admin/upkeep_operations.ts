@@ -4,7 +4,7 @@ import { listFactors, listLinks } from '../operations/factors.ts';
 import { listMails, retryMail } from '../operations/mails.ts';
 import { requireSubject, resetFactors, unlinkPerson } from '../operations/people.ts';
 import { dropSecrets, recordSecrets, rotateSecrets, secretStatus } from '../operations/secrets.ts';
-import { type ApiOperation, requireIfAdministrator } from './api_operation.ts';
+import { type ApiOperation, requireEveryScope, requireIfAdministrator } from './api_operation.ts';
 import { shownFactors, shownLink, shownMail, shownSecret } from './representations.ts';
 import * as schemas from './schemas.ts';
 
@@ -136,8 +136,11 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     isBodyOptional: true,
     status: 200,
     response: schemas.ROTATED_SECRETS,
-    async perform({ parts, body }) {
+    async perform(call) {
+      const { parts, body } = call;
       const { generate = false } = (body ?? {}) as { readonly generate?: boolean };
+      // Whoever knows the secret can make every token.
+      if (generate) requireEveryScope(call);
       const rotation = await rotateSecrets(parts, generate);
       if ('file' in rotation)
         await recordSecrets(parts, 'server_secret_rotated', [rotation.fingerprint], parts.actor);
