@@ -131,8 +131,7 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
     throw new ConfigurationRefused(
       'signUp: expected off with users, because a stranger could take the username of a user of the application',
     );
-  const log = logger ?? (await openLog('json'));
-  if (logger === undefined) log.level = 'warn';
+  const log = logger ?? (await ownLog());
   const service = await openService(configuration, process.env, {
     log,
     sweeps: true,
@@ -183,6 +182,14 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
       await service.end();
     },
   };
+}
+
+let openedLog: Promise<Logger> | undefined;
+
+/** Faults and warnings on standard output, through one writer in a process. */
+function ownLog(): Promise<Logger> {
+  openedLog ??= openLog('json').then((opened) => Object.assign(opened, { level: 'warn' }));
+  return openedLog;
 }
 
 /** @throws {ConfigurationRefused} the issuer has no path, or one that ends in a slash */
