@@ -347,6 +347,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
   const ends: Readonly<Record<string, readonly [number, ...string[]]>> = {
     health: [1, '--port', '1'],
     help: [0],
+    texts: [0],
     client: [0, 'list'],
     scope: [0, 'list'],
     user: [0, 'list'],
