@@ -106,11 +106,14 @@ export {
 } from './protocol/client_metadata.ts';
 export {
   type Act,
+  type ActType,
   type ApiRecord,
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
   EVENT_TYPES,
+  type EventFacts,
+  type EventOrigin,
   type EventRecord,
   type EventType,
   type GrantRecord,
@@ -139,6 +142,7 @@ export type { RevocationOptions, RevocationResult } from './revocation/revocatio
 export type {
   AdministrableStorage,
   ApiNames,
+  AuditOptions,
   AuthorizationCodeRepository,
   Awaitable,
   ClientRegistry,

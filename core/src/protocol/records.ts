@@ -257,20 +257,40 @@ export interface KeyRecord {
 /** A day in seconds. Retired keys stay published at least this long, because ID tokens have no records. */
 export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
 
-/** A revocation or disabling, written in the same transaction; or an administrative act. */
-export interface EventRecord {
+/** Where a change comes from, for the audit trail. */
+export interface EventOrigin {
+  /** Who acts: a name from the host. If it is absent, the client or the host itself acts. */
+  readonly actor?: string;
+  /** The IP address that the request came from. */
+  readonly address?: string;
+  readonly requestId?: string;
+}
+
+/** A change of state, written in the same transaction; or an act that was recorded by itself. */
+export interface EventRecord extends EventOrigin {
   /** Increases with every event of an issuer. */
   readonly sequence: number;
   readonly atMs: number;
   readonly type: EventType;
-  /** `id` of the token, code or principal. */
+  /** `id` of the token, code or principal. `token_issued` has the ids of all its tokens, separated by spaces. */
   readonly target: string;
-  /** Who acted: `cli`, `registration`, or a name from the host. Absent unless it is an administrative act. */
-  readonly actor?: string;
+  /** The client that the change is about or that asked for it. */
+  readonly clientId?: string;
+  /** The user that the change is about. */
+  readonly subject?: string;
+  /** Why or how, as a code. */
+  readonly reason?: string;
 }
 
-/** An administrative act, for the audit log. Tokens do not depend on it. */
-export interface Act extends Pick<EventRecord, 'target'> {
+/** What an event is about. */
+export interface EventFacts extends Pick<EventRecord, 'target'> {
+  readonly clientId?: string | undefined;
+  readonly subject?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** An administrative act, for the audit trail. Tokens do not depend on it. */
+export interface Act extends EventFacts {
   readonly type: ActType;
   readonly actor: string;
 }
@@ -301,9 +321,20 @@ const ACT_TYPES = [
   'person_recovery_codes_made',
   'person_recovery_code_used',
   'scope_texts_changed',
+  'signed_in',
+  'sign_in_failed',
+  'session_ended',
+  'consent_given',
+  'consent_withdrawn',
+  'mailed_link_made',
+  'mailed_link_used',
+  'mail_retried',
+  'pairwise_secret_made',
+  'configuration_loaded',
+  'audit_restarted',
 ] as const;
 
-type ActType = (typeof ACT_TYPES)[number];
+export type ActType = (typeof ACT_TYPES)[number];
 
 export const EVENT_TYPES = [
   ...ACT_TYPES,
@@ -319,6 +350,8 @@ export const EVENT_TYPES = [
   'family_revoked',
   'code_revoked',
   'issued_before_revoked',
+  'token_issued',
+  'code_issued',
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];

@@ -7,6 +7,7 @@ import type {
   AuthorizationCodeRecord,
   ClientRecord,
   ClientSecretRecord,
+  EventOrigin,
   EventRecord,
   GrantRecord,
   KeyRecord,
@@ -308,6 +309,14 @@ export interface ClientRegistry extends ClientRepository {
   remove(clientId: string): Awaitable<boolean>;
 }
 
+/** What a store records in addition to revocations. */
+export interface AuditOptions {
+  /** Called when a write begins, in the context of its caller. What it returns is recorded with the change. */
+  originOf(): EventOrigin;
+  /** Whether each issuance of tokens or codes is recorded. Default: true. */
+  readonly issuance?: boolean;
+}
+
 /** The tokens of a principal, or all tokens that were issued before a time. */
 export type RevocationTarget =
   | { readonly principal: Principal; readonly id: string }
@@ -361,7 +370,7 @@ export interface AdministrableStorage extends Storage {
    */
   disabledSubjects(subjects: readonly string[]): Awaitable<ReadonlyMap<string, number>>;
 
-  /** Records an administrator's act as an event, for audits. */
+  /** Records an act as an event, for audits. The store adds address and request of its origin, if it knows them. */
   recordAct(act: Act): Awaitable<void>;
 
   /** Events after a sequence number, in order. */

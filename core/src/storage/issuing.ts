@@ -2,6 +2,9 @@
 
 import {
   type AuthorizationCodeRecord,
+  type ClientRecord,
+  type EventFacts,
+  type EventOrigin,
   type LifeFacts,
   LONGEST_ID_TOKEN_LIFETIME,
   type NewAuthorizationCode,
@@ -165,6 +168,45 @@ export function principalsBehind(
     if (grant !== undefined) kept.set(`grant ${grant}`, { kind: 'grant', id: grant, keepUntil });
   }
   return [...kept.values()];
+}
+
+/** What tokens were issued upon: their client alone, or a code or refresh token. */
+export type TokenBasis = 'client' | 'authorization_code' | 'refresh_token';
+
+/** The event of an issuance. @returns `undefined` if there are no tokens */
+export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
+  const [first] = tokens;
+  if (first === undefined) return undefined;
+  const { clientId, subject } = first;
+  const target = tokens.length === 1 ? first.id : tokens.map(({ id }) => id).join(' ');
+  return { target, clientId, subject, reason: basis };
+}
+
+/** The event about a principal. */
+export function principalFacts(principal: Principal, id: string): EventFacts {
+  return {
+    target: id,
+    ...(principal === 'client' && { clientId: id }),
+    ...(principal === 'subject' && { subject: id }),
+  };
+}
+
+/** The event about a client. */
+export function aboutClient(id: string): EventFacts {
+  return principalFacts('client', id);
+}
+
+/** Who added a client: without another actor, itself if it has registered itself. */
+export function ofNewClient(
+  origin: EventOrigin,
+  { registrationTokenDigest }: Pick<ClientRecord, 'registrationTokenDigest'>,
+): EventOrigin {
+  return registrationTokenDigest === undefined ? origin : ofClientChange(origin);
+}
+
+/** Who changed a client: without another actor, a client that has registered itself. */
+export function ofClientChange(origin: EventOrigin): EventOrigin {
+  return { actor: 'registration', ...origin };
 }
 
 /** 30 days. */

@@ -4,6 +4,8 @@ import type {
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
+  EventRecord,
+  EventType,
   GrantRecord,
   KeyRecord,
   PushedRequest,
@@ -339,6 +341,36 @@ export const REQUESTS = {
 };
 
 export const toPushedRequest: (row: RowObject) => PushedRequest = rowReader(PUSHED_REQUESTS);
+
+export const EVENT_COLUMNS =
+  'sequence, at_ms, type, target, actor, address, client_id, subject, reason, request_id';
+
+export type EventRow = {
+  readonly sequence: number;
+  readonly at_ms: number;
+  readonly type: EventType;
+  readonly target: string;
+  readonly actor: string | null;
+  readonly address: string | null;
+  readonly client_id: string | null;
+  readonly subject: string | null;
+  readonly reason: string | null;
+  readonly request_id: string | null;
+};
+
+/** @param row as read by `EVENT_COLUMNS` */
+export function toEventRecord(row: EventRow): EventRecord {
+  const { sequence, at_ms: atMs, type, target, actor, address, client_id, subject, reason, request_id } = row;
+  return {
+    ...{ sequence, atMs, type, target },
+    ...(actor !== null && { actor }),
+    ...(address !== null && { address }),
+    ...(client_id !== null && { clientId: client_id }),
+    ...(subject !== null && { subject }),
+    ...(reason !== null && { reason }),
+    ...(request_id !== null && { requestId: request_id }),
+  };
+}
 
 /** Rows of one table that move from one database to another. Tables and columns have the same names in both. */
 export interface TableRows {

@@ -263,7 +263,7 @@ test('a file of version 3 is migrated, and the numbers of its events continue', 
   const other = openSqliteStorage({ ...options, issuer: 'https://other.example' });
   await storage.setDisabled('subject', 'next', true);
   await other.setDisabled('subject', 'next', true);
-  const disabled = { type: 'subject_disabled', target: 'next', atMs: 20, sequence: 5 };
+  const disabled = { type: 'subject_disabled', target: 'next', subject: 'next', atMs: 20, sequence: 5 };
   assert.deepEqual(await storage.eventsAfter(0, 10), [
     { type: 'subject_disabled', target: 'one', atMs: 10, sequence: 1 },
     { type: 'subject_enabled', target: 'one', atMs: 12, sequence: 3 },

@@ -3,6 +3,7 @@ import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObject } from '../columns.ts';
 import type { ClientRegistry, NewClient } from '../contract.ts';
+import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
   CLIENT_DESCRIPTION,
@@ -12,6 +13,7 @@ import {
   toClientRecord,
 } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, rowsOf } from './connections.ts';
+import { auditedEventOf, eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
@@ -52,17 +54,16 @@ export const CLIENTS_SQL = {
       SELECT $1, o.origin, added.id FROM added, json_array_elements_text($3) AS o (origin)),
     api_scopes AS (
       INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
-      SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope))
+      SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope)),
+    recorded AS (${insertEvent('$6', { each: 'added' })})
     SELECT 1 FROM added`,
 
-  replaceSecrets: forPostgres(
-    CLIENT_STATEMENTS.replaceSecrets,
-    'issuerId',
-    'id',
-    'secrets',
-    'generation',
-    'revision',
-  ),
+  replaceSecrets: `
+    WITH replaced AS (
+      ${forPostgres(CLIENT_STATEMENTS.replaceSecrets, 'issuerId', 'id', 'secrets', 'generation', 'revision')}
+      RETURNING 1),
+    recorded AS (${insertEvent('$6', { each: 'replaced' })})
+    SELECT 1 FROM replaced`,
 
   lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
 
@@ -88,7 +89,8 @@ export const CLIENTS_SQL = {
     api_scopes AS (
       INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
       SELECT $1, s.scope, replaced.id FROM replaced, json_array_elements_text($4) AS s (scope)
-      ON CONFLICT DO NOTHING)
+      ON CONFLICT DO NOTHING),
+    recorded AS (${insertEvent('$8', { each: 'replaced' })})
     SELECT 1 FROM replaced`,
 
   lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
@@ -100,9 +102,10 @@ export const CLIENTS_SQL = {
     removed AS (DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2 RETURNING generation),
     raised AS (
       UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
-      FROM removed r WHERE i.id = $1)
-    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-    SELECT $1, $3::bigint, 'client_revoked', $2 FROM removed`,
+      FROM removed r WHERE i.id = $1),
+    revoked AS (${insertEvent('$3', { each: 'removed' })}),
+    recorded AS (${insertEvent('$4', { each: 'removed' })})
+    SELECT 1 FROM removed`,
 };
 
 type ApisRow = { readonly apis: string };
@@ -118,12 +121,8 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
   ];
 }
 
-export async function postgresClients({
-  primary,
-  lookUps,
-  issuerId,
-  clock,
-}: PostgresHandle): Promise<ClientRegistry> {
+export async function postgresClients(handle: PostgresHandle): Promise<ClientRegistry> {
+  const { primary, lookUps, issuerId, originOf } = handle;
   const sql = await namedStatements(CLIENTS_SQL);
   return {
     get: (id) => lookUps.client(id),
@@ -139,10 +138,17 @@ export async function postgresClients({
     },
     async add(client, mostRegistered) {
       requireClientRecord(client);
+      const origin = originOf();
+      const added = auditedEventOf(
+        handle,
+        'client_added',
+        aboutClient(client.id),
+        origin && ofNewClient(origin, client),
+      );
       // Registrations that are counted run one after another, so that each counts those before it.
       const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
       return primary.write(
-        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null]],
+        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null, added]],
         (results) => rowsOf(results.at(-1)).length === 1,
       );
     },
@@ -151,31 +157,46 @@ export async function postgresClients({
     },
     async replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       if (!isStorable(id)) return false;
+      // Without an actor, the server records the last use of a secret, or its hash under another server secret.
+      const origin = originOf();
+      const rotator = origin?.actor === undefined ? undefined : origin;
+      const rotated = auditedEventOf(handle, 'client_secret_rotated', aboutClient(id), rotator);
       return primary.write(
-        [[sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision]],
-        ([replaced]) => changesOf(replaced) === 1,
+        [[sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision, rotated]],
+        ([replaced]) => rowsOf(replaced).length === 1,
       );
     },
     async replace(client, { generation = 0, revision = 0 }) {
       requireClientRecord(client);
       if (!isStorable(client.id)) return false;
+      const origin = originOf();
+      const changed = auditedEventOf(
+        handle,
+        'client_changed',
+        aboutClient(client.id),
+        origin && ofClientChange(origin),
+      );
       return primary.write(
         [
           [sql.lock, issuerId, client.id],
-          [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision],
+          [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision, changed],
         ],
         ([, replaced]) => rowsOf(replaced).length === 1,
       );
     },
     async remove(id) {
       if (!isStorable(id)) return false;
+      const origin = originOf();
+      const about = aboutClient(id);
+      const revoked = eventOf(handle, 'client_revoked', about, origin);
+      const recorded = auditedEventOf(handle, 'client_removed', about, origin && ofClientChange(origin));
       return primary.write(
         [
           [sql.lockIssuer, issuerId],
           [sql.lock, issuerId, id],
-          [sql.remove, issuerId, id, clock()],
+          [sql.remove, issuerId, id, revoked, recorded],
         ],
-        ([, , removed]) => changesOf(removed) === 1,
+        ([, , removed]) => rowsOf(removed).length === 1,
       );
     },
   };

@@ -1,8 +1,54 @@
 // Events and sweeping in PostgreSQL.
-import type { EventRecord, EventType } from '../../protocol/records.ts';
+import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/records.ts';
 import type { AdministrableStorage } from '../contract.ts';
+import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
 import { changesOf, ended, namedStatements, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
+
+const DESCRIPTION = 'at_ms, type, target, actor, address, client_id, subject, reason, request_id';
+
+/**
+ * Inserts the event that a parameter describes as JSON (`eventOf`), once for each row of a part of the statement. Inserts
+ * nothing for NULL.
+ * @param order.each the part; without it, the event is inserted once
+ * @param order.target SQL for the target, if it comes from that part
+ */
+export function insertEvent(
+  parameter: string,
+  { each, target = 'e.target' }: { readonly each?: string; readonly target?: string } = {},
+): string {
+  return `
+  INSERT INTO grantd.events (issuer_id, ${DESCRIPTION})
+  SELECT $1, e.at_ms, e.type, ${target}, e.actor, e.address, e.client_id, e.subject, e.reason, e.request_id
+  FROM json_to_record(${parameter}) AS e (at_ms bigint, type text, target text, actor text, address text,
+    client_id text, subject text, reason text, request_id text)${each === undefined ? '' : `, ${each}`}
+  WHERE e.type IS NOT NULL`;
+}
+
+/** An event as the parameter of `insertEvent`. */
+export function eventOf(
+  { clock }: Pick<PostgresHandle, 'clock'>,
+  type: EventType,
+  { target, clientId, subject, reason }: EventFacts,
+  { actor, address, requestId }: EventOrigin = {},
+): string {
+  const facts = { type, target, client_id: clientId, subject, reason };
+  const event = { at_ms: clock(), ...facts, actor, address, request_id: requestId };
+  // PostgreSQL stores no NUL.
+  return JSON.stringify(event, (_, value) =>
+    typeof value === 'string' ? value.replaceAll('\0', '') : value,
+  );
+}
+
+/** As `eventOf`, of an event that only audited stores record. @returns `null` without an origin */
+export function auditedEventOf(
+  handle: Pick<PostgresHandle, 'clock'>,
+  type: EventType,
+  facts: EventFacts,
+  origin: EventOrigin | undefined,
+): string | null {
+  return origin === undefined ? null : eventOf(handle, type, facts, origin);
+}
 
 export const EVENTS_SQL = {
   lockNumbering: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
@@ -21,16 +67,8 @@ export const EVENTS_SQL = {
     WHERE id = $1 AND EXISTS (SELECT 1 FROM numbered)`,
 
   after: `
-    SELECT sequence, at_ms, type, target, actor FROM grantd.events
+    SELECT ${EVENT_COLUMNS} FROM grantd.events
     WHERE issuer_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
-};
-
-type EventRow = {
-  readonly sequence: number;
-  readonly at_ms: number;
-  readonly type: EventType;
-  readonly target: string;
-  readonly actor: string | null;
 };
 
 export async function postgresEvents({
@@ -46,12 +84,7 @@ export async function postgresEvents({
           [sql.number, issuerId, limit],
           [sql.after, issuerId, sequence, limit],
         ],
-        ([, , found]) =>
-          rowsOf<EventRow>(found).map(({ at_ms: atMs, actor, ...row }) => ({
-            ...row,
-            atMs,
-            ...(actor !== null && { actor }),
-          })),
+        ([, , found]) => rowsOf<EventRow>(found).map(toEventRecord),
       );
     },
   };

@@ -15,6 +15,7 @@ import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forPostgres, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
+import { auditedEventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, msLeftOf, type Term, termFromNow, underLease } from './primary.ts';
 
@@ -52,16 +53,15 @@ export const KEYS_SQL = {
     SET status = 'retired', retired_at_ms = $3, needed_until = greatest(needed_until, $4)
     WHERE issuer_id = $1 AND kid = $2`,
 
+  record: insertEvent('$2'),
+
   promote: forPostgres(KEYS.promote, 'issuerId', 'algorithm'),
 
   reseal: forPostgres(KEYS.reseal, 'issuerId', 'kid', 'sealed', 'resealed'),
 };
 
-export async function postgresKeys({
-  primary,
-  issuerId,
-  clock,
-}: PostgresHandle): Promise<Required<KeyRepository>> {
+export async function postgresKeys(handle: PostgresHandle): Promise<Required<KeyRepository>> {
+  const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(KEYS_SQL);
   const asParameter = (keys: readonly KeyRecord[]) =>
     JSON.stringify(keys.map((key) => insertedRow(SIGNING_KEYS, key)));
@@ -100,6 +100,7 @@ export async function postgresKeys({
     },
     async rotate(currentKid, next) {
       const nowMs = clock();
+      const event = auditedEventOf(handle, 'key_rotated', { target: currentKid }, originOf());
       const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
       const rotating = primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
         const [current] = rowsOf<{ readonly algorithm: string }>(found[0]);
@@ -114,6 +115,7 @@ export async function postgresKeys({
             [sql.retire, issuerId, currentKid, nowMs, inFlightUntil],
             [sql.promote, issuerId, next.algorithm],
             [sql.add, issuerId, asParameter([next])],
+            [sql.record, issuerId, event],
           ],
           outcome([, promoted, added]) {
             if (changesOf(promoted) !== 1 || changesOf(added) !== 1) {

@@ -1,6 +1,6 @@
 // Lookups of tokens and clients in PostgreSQL, in batches.
 import { frozen } from '../../cache.ts';
-import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
+import type { ClientRecord, EventOrigin, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,
   PRINCIPAL_JOINS,
@@ -180,4 +180,8 @@ export interface PostgresHandle {
   readonly issuerId: number;
   /** Milliseconds. */
   readonly clock: () => number;
+  /** Where a change comes from; `undefined` if the store is not audited. Call it when the write begins. */
+  readonly originOf: () => EventOrigin | undefined;
+  /** Whether each issuance is recorded. */
+  readonly recordsIssuance: boolean;
 }

@@ -8,7 +8,7 @@ import {
   requireKinds,
   wholeNumber,
 } from '../../option_kinds.ts';
-import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CLIENTS_SQL, postgresClients } from './clients.ts';
@@ -90,6 +90,11 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
   readonly clock?: () => number;
   /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
+  /**
+   * Records issuance and changes to clients and keys as events, and for every event where it came from. Default: events
+   * record only what ended tokens.
+   */
+  readonly audit?: AuditOptions;
   /** Receives what a migration assumed, once, when opening brought the tables up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
@@ -102,6 +107,7 @@ const OPTIONS: KindsOf<PostgresStorageOptions> = {
   statementTimeoutMs: milliseconds(1),
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   onAssumption: anyFunction,
+  audit: anyValue,
 };
 
 const STATEMENTS: readonly string[] = [
@@ -136,7 +142,12 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await requireTables(connections, STATEMENTS);
   const issuerId = await issuerIdOf(connections, issuer);
   const primary = await Primary.of(connections, issuerId);
-  const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };
+  const { audit } = options;
+  const handle: PostgresHandle = {
+    ...{ primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock },
+    originOf: () => audit?.originOf(),
+    recordsIssuance: audit !== undefined && audit.issuance !== false,
+  };
   const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
   return { ...storage, close: async () => connections.close() };
 }

@@ -1,23 +1,20 @@
 // Generations of principals, and administration in PostgreSQL: revocation, disabling and counting.
-import type { EventType, Principal } from '../../protocol/records.ts';
+import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
-import { principalsBehind } from '../issuing.ts';
+import { principalFacts, principalsBehind } from '../issuing.ts';
 import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
+import { eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
 /** A change with its event, which is written only if something changed. */
-const withEvent = (change: string, parameters: { type: string; target: string; now: string }) => `
+const withEvent = (change: string, event: string) => `
   WITH changed AS (${change} RETURNING 1)
-  INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-  SELECT $1, ${parameters.now}::bigint, ${parameters.type}, ${parameters.target} FROM changed`;
+  ${insertEvent(event, { each: 'changed' })}`;
 
 /** Parameters of statements that change one client or subject. */
 const OF_ONE = ['issuerId', 'id', 'nowMs'];
-
-/** The event of such a change. */
-const eventOf = (type: EventType) => ({ type: `'${type}'`, target: '$2', now: '$3' });
 
 export const PRINCIPALS_SQL = {
   // A generation begins with the time of the row's creation. If a row was swept and is created again, it is ahead of
@@ -38,21 +35,12 @@ export const PRINCIPALS_SQL = {
   lockGrant: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
-  raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), {
-    type: "$2 || '_revoked'",
-    target: '$3',
-    now: '$4',
-  }),
-
-  raiseClient: withEvent(forPostgres(PRINCIPALS.raiseClient, ...OF_ONE), eventOf('client_revoked')),
-  disableClient: withEvent(forPostgres(PRINCIPALS.disableClient, ...OF_ONE), eventOf('client_disabled')),
-  disableSubject: withEvent(forPostgres(PRINCIPALS.disableSubject, ...OF_ONE), eventOf('subject_disabled')),
-  // Only the event has a time.
-  enableClient: withEvent(forPostgres(PRINCIPALS.enableClient, 'issuerId', 'id'), eventOf('client_enabled')),
-  enableSubject: withEvent(
-    forPostgres(PRINCIPALS.enableSubject, 'issuerId', 'id'),
-    eventOf('subject_enabled'),
-  ),
+  raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), '$5'),
+  raiseClient: withEvent(forPostgres(PRINCIPALS.raiseClient, ...OF_ONE), '$4'),
+  disableClient: withEvent(forPostgres(PRINCIPALS.disableClient, ...OF_ONE), '$4'),
+  disableSubject: withEvent(forPostgres(PRINCIPALS.disableSubject, ...OF_ONE), '$4'),
+  enableClient: withEvent(forPostgres(PRINCIPALS.enableClient, 'issuerId', 'id'), '$3'),
+  enableSubject: withEvent(forPostgres(PRINCIPALS.enableSubject, 'issuerId', 'id'), '$3'),
 
   stateOfClient: underLease(forPostgres(PRINCIPALS.stateOfClient, 'issuerId', 'id')),
   stateOfSubject: underLease(forPostgres(PRINCIPALS.stateOfSubject, 'issuerId', 'id')),
@@ -78,7 +66,8 @@ export interface Principals {
 }
 
 /** The generations of the principals of tokens. Clients keep theirs in their own row. */
-export async function postgresPrincipals({ primary, issuerId, clock }: PostgresHandle): Promise<Principals> {
+export async function postgresPrincipals(handle: PostgresHandle): Promise<Principals> {
+  const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(PRINCIPALS_SQL);
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
@@ -93,12 +82,18 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
       return grantId === undefined ? [] : [[sql.lockGrant, issuerId, grantId]];
     },
     raise(principal, id) {
+      const event = eventOf(handle, `${principal}_revoked`, principalFacts(principal, id), originOf());
       return principal === 'client'
-        ? [sql.raiseClient, issuerId, id, clock()]
-        : [sql.raise, issuerId, principal, id, clock()];
+        ? [sql.raiseClient, issuerId, id, clock(), event]
+        : [sql.raise, issuerId, principal, id, clock(), event];
     },
     setDisabled(principal, id, disabled) {
-      return [(disabled ? disabling : enabling)[principal], issuerId, id, clock()];
+      const type = `${principal}_${disabled ? 'disabled' : 'enabled'}` as const;
+      const event = eventOf(handle, type, principalFacts(principal, id), originOf());
+      // Only the event of enabling has a time.
+      return disabled
+        ? [disabling[principal], issuerId, id, clock(), event]
+        : [enabling[principal], issuerId, id, event];
     },
     async state(principal, id) {
       if (!isStorable(id)) return undefined;
@@ -126,15 +121,13 @@ export const ADMINISTRATION_SQL = {
     WITH raised AS (
       UPDATE grantd.issuers SET not_before_ms = $2
       WHERE id = $1 AND coalesce(not_before_ms, 0) < $2 RETURNING 1)
-    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-    SELECT $1, $3::bigint, 'issued_before_revoked', $2::bigint::text FROM raised`,
+    ${insertEvent('$3', { each: 'raised' })}`,
 
   disabledSubjects: `
     SELECT id, disabled_at_ms FROM grantd.principals
     WHERE issuer_id = $1 AND kind = 'subject' AND id = ANY ($2::text[]) AND disabled_at_ms IS NOT NULL`,
 
-  recordAct: `
-    INSERT INTO grantd.events (issuer_id, at_ms, type, target, actor) VALUES ($1, $2, $3, $4, $5)`,
+  recordAct: insertEvent('$2'),
 
   countOfClient: forPostgres(COUNTS.countOfClient, ...OF_PRINCIPAL),
   countOfSubject: forPostgres(COUNTS.countOfSubject, ...OF_PRINCIPAL),
@@ -149,9 +142,10 @@ type Administration = Pick<
 >;
 
 export async function postgresAdministration(
-  { primary, issuerId, clock }: PostgresHandle,
+  handle: PostgresHandle,
   principals: Principals,
 ): Promise<Administration> {
+  const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(ADMINISTRATION_SQL);
   const countOf = {
     client: sql.countOfClient,
@@ -160,13 +154,16 @@ export async function postgresAdministration(
     grant: sql.countOfGrant,
   } satisfies Record<Principal, unknown>;
 
+  const cutoffEvent = (issuedBeforeMs: number) =>
+    eventOf(handle, 'issued_before_revoked', { target: String(issuedBeforeMs) }, originOf());
+
   return {
     async revokeAll(target) {
       if ('id' in target && !isStorable(target.id)) return false;
       return primary.write(
         [
           'issuedBeforeMs' in target
-            ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, clock()]
+            ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, cutoffEvent(target.issuedBeforeMs)]
             : principals.raise(target.principal, target.id),
         ],
         ([raised]) => changesOf(raised) === 1,
@@ -189,8 +186,10 @@ export async function postgresAdministration(
       await primary.write([principals.setDisabled(principal, id, disabled)]);
     },
 
-    async recordAct({ type, target, actor }) {
-      await primary.write([[sql.recordAct, issuerId, clock(), type, target, actor]]);
+    async recordAct({ type, actor, ...facts }) {
+      await primary.write([
+        [sql.recordAct, issuerId, eventOf(handle, type, facts, { ...originOf(), actor })],
+      ]);
     },
 
     getPrincipalState(principal, id) {

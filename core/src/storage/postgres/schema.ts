@@ -408,12 +408,25 @@ const VERSION_6 = `
   ALTER TABLE grantd.schema_versions ADD COLUMN IF NOT EXISTS floor integer;
 `;
 
+/** Version 7. Events tell where a change came from. Events of earlier programs lack these columns. */
+const VERSION_7 = {
+  expand: `
+  ALTER TABLE grantd.events
+    ADD COLUMN address text, ADD COLUMN client_id text, ADD COLUMN subject text, ADD COLUMN reason text,
+    ADD COLUMN request_id text;
+`,
+  down: `
+  ALTER TABLE grantd.events
+    DROP COLUMN address, DROP COLUMN client_id, DROP COLUMN subject, DROP COLUMN reason, DROP COLUMN request_id;
+`,
+};
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6],
+  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7],
 };
 
 const SOUNDNESS_SQL = {

@@ -19,11 +19,13 @@ import type {
 } from '../contract.ts';
 import {
   endOfDay,
+  issuanceOf,
   keptCode,
   latest,
   outcomeUpon,
   outcomeUponCode,
   requireGrantsBehindTies,
+  type TokenBasis,
 } from '../issuing.ts';
 import {
   ALIVE_GRANTS,
@@ -47,6 +49,7 @@ import {
   type PostgresResult,
   rowsOf,
 } from './connections.ts';
+import { auditedEventOf, eventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
@@ -95,7 +98,8 @@ const STORE_UPON_CLIENT = `
     WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
       AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
   ${STORE},
-  begun AS (${beginGrants('stored')})
+  begun AS (${beginGrants('stored')}),
+  recorded AS (${insertEvent('$4', { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
   SELECT count(*) AS stored FROM stored`;
 
 /**
@@ -105,9 +109,15 @@ const STORE_UPON_CLIENT = `
  * `$5` until `$6`, in seconds, if there is one. If it was used before, nothing is stored upon what was `found`.
  * @param from the table of the basis, `t`
  * @param isUnused whether `t` may still be used
+ * @param event the parameter with the event
  * @param use sets columns of the basis; without it the basis stays as it is
  */
-function storeUpon(from: 'tokens' | 'authorization_codes', isUnused: string, use?: string): string {
+function storeUpon(
+  from: 'tokens' | 'authorization_codes',
+  isUnused: string,
+  event: string,
+  use?: string,
+): string {
   const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
     `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
   return `
@@ -127,7 +137,8 @@ function storeUpon(from: 'tokens' | 'authorization_codes', isUnused: string, use
     FROM fresh n CROSS JOIN basis b),
   kept_grant AS (${kept('grant', 'grant_id', 'keep_until')}),
   kept_session AS (${kept('session', 'session_id', 'end_of_day')}),
-  ${STORE}
+  ${STORE},
+  recorded AS (${insertEvent(event, { each: '(SELECT 1 FROM stored LIMIT 1) one' })})
   -- Sessions are locked before signing keys: what the statement reads here runs before the rest.
   SELECT count(*) AS stored, (SELECT count(*) FROM found) AS found, (SELECT count(*) FROM kept_session) AS kept
   FROM basis`;
@@ -181,24 +192,22 @@ function parametersOf(once: OneTimeUse | undefined): readonly [string | null, nu
   return [once?.id ?? null, once?.expiresAt ?? null];
 }
 
+/** One row if something was revoked or raised. */
+const CHANGED_REVOKED =
+  '(SELECT 1 WHERE EXISTS (SELECT 1 FROM revoked) OR EXISTS (SELECT 1 FROM raised)) changed';
+
 /**
  * Makes a statement that revokes the tokens whose identifiers `selected` returns, and writes the event if that, or
- * `raised`, changed something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event's target, `$6` its
+ * `raised`, changed something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event, `$6` its
  * family.
  */
-const revocationOf = (
-  selected: string,
-  type: 'token_revoked' | 'family_revoked',
-  raised = 'SELECT 1 WHERE false',
-) => `
+const revocationOf = (selected: string, raised = 'SELECT 1 WHERE false') => `
   WITH selected AS (${selected}),
   revoked AS (
     UPDATE grantd.tokens t SET revoked_at_ms = $2 FROM selected s
     WHERE t.issuer_id = $1 AND t.id = s.id AND t.revoked_at_ms IS NULL RETURNING 1),
   raised AS (${raised})
-  INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-  SELECT $1, $2::bigint, '${type}', $5::text
-  WHERE EXISTS (SELECT 1 FROM revoked) OR EXISTS (SELECT 1 FROM raised)`;
+  ${insertEvent('$5', { each: CHANGED_REVOKED })}`;
 
 const ITSELF_AND_PAIR = `
     SELECT $3::text AS id
@@ -207,9 +216,9 @@ const ITSELF_AND_PAIR = `
 export const TOKENS_SQL = {
   issue: STORE_UPON_CLIENT,
 
-  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, 'superseded_at_ms = $4, successor_id = $7'),
+  rotate: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$8', 'superseded_at_ms = $4, successor_id = $7'),
 
-  issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN),
+  issueFrom: storeUpon('tokens', IS_CURRENT_REFRESH_TOKEN, '$7'),
 
   // Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
   revokeAccessToken: revocationOf(
@@ -219,13 +228,11 @@ export const TOKENS_SQL = {
     WHERE r.issuer_id = $1 AND r.family_id = $6 AND r.kind = 'refresh_token' AND r.superseded_at_ms IS NULL
     UNION SELECT id FROM grantd.tokens
     WHERE issuer_id = $1 AND family_id = $6 AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
-    'token_revoked',
   ),
 
   // RFC 7009 §2.1: revoking a refresh token revokes all tokens of its grant, unless the grant was revoked since.
   revokeRefreshToken: revocationOf(
     ITSELF_AND_PAIR,
-    'token_revoked',
     `UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $2
      FROM grantd.tokens t
      WHERE t.issuer_id = $1 AND t.id = $3 AND p.issuer_id = $1 AND p.kind = 'grant' AND p.id = t.grant_id
@@ -235,7 +242,6 @@ export const TOKENS_SQL = {
 
   revokeFamily: revocationOf(
     `${ITSELF_AND_PAIR} UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND family_id = $6`,
-    'family_revoked',
   ),
 };
 
@@ -249,10 +255,21 @@ function reasonToRefuse<T>(outcome: T | 'issued', id: string): T {
   throw new StorageFault(new Error(`PostgreSQL refused tokens upon ${id}, which is alive`));
 }
 
+/** @returns `null` if the store records no issuance */
+function issuanceEvent(
+  handle: PostgresHandle,
+  tokens: readonly NewToken[],
+  basis: TokenBasis,
+): string | null {
+  const facts = handle.recordsIssuance ? issuanceOf(tokens, basis) : undefined;
+  return facts === undefined ? null : auditedEventOf(handle, 'token_issued', facts, handle.originOf());
+}
+
 export async function postgresTokens(
-  { primary, lookUps, issuerId, clock }: PostgresHandle,
+  handle: PostgresHandle,
   principals: Principals,
 ): Promise<TokenRepository> {
+  const { primary, lookUps, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(TOKENS_SQL);
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
@@ -283,8 +300,9 @@ export async function postgresTokens(
       return record.revokedAtMs !== undefined;
     },
 
-    async revoke({ id, kind, pairId = null, familyId = null, grantId }) {
-      const common = [issuerId, clock(), id, pairId, id] as const;
+    async revoke({ id, kind, pairId = null, familyId = null, grantId, clientId, subject }) {
+      const event = eventOf(handle, 'token_revoked', { target: id, clientId, subject }, originOf());
+      const common = [issuerId, clock(), id, pairId, event] as const;
       await primary.write([
         ...principals.lockGrant(grantId),
         kind === 'refresh_token'
@@ -293,17 +311,22 @@ export async function postgresTokens(
       ]);
     },
 
-    async revokeFamily({ id, pairId = null, familyId = null, grantId }) {
+    async revokeFamily({ id, pairId = null, familyId = null, grantId, clientId, subject }) {
+      const facts = { target: familyId ?? id, clientId, subject };
+      const event = eventOf(handle, 'family_revoked', facts, originOf());
       await primary.write([
         ...principals.lockGrant(grantId),
-        [sql.revokeFamily, issuerId, clock(), id, pairId, familyId ?? id, familyId],
+        [sql.revokeFamily, issuerId, clock(), id, pairId, event, familyId],
       ]);
     },
 
     async issue(tokens, { clientGeneration = 0 }) {
       const stored = asParameter(tokens);
       return primary.write(
-        [...principals.keep(tokens), [sql.issue, issuerId, stored, clientGeneration]],
+        [
+          ...principals.keep(tokens),
+          [sql.issue, issuerId, stored, clientGeneration, issuanceEvent(handle, tokens, 'client')],
+        ],
         (results) => outcomeOf(results.at(-1)),
       );
     },
@@ -317,6 +340,7 @@ export async function postgresTokens(
         clock(),
         ...parametersOf(once),
         successor.id,
+        issuanceEvent(handle, tokens, 'refresh_token'),
       ];
       return continueFrom(record, tokens, store);
     },
@@ -329,6 +353,7 @@ export async function postgresTokens(
         record.id,
         clock(),
         ...parametersOf(once),
+        issuanceEvent(handle, tokens, 'refresh_token'),
       ];
       return continueFrom(record, tokens, store);
     },
@@ -366,15 +391,13 @@ export const GRANTS_SQL = {
       WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
         SELECT t.grant_id ${ALIVE} AND t.client_id = $4))
       RETURNING id)
-    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-    SELECT $1, $5::bigint, 'grant_revoked', id FROM revoked`,
+    ${insertEvent('$6', { each: 'revoked', target: 'revoked.id' })}`,
 };
 
-export async function postgresGrants({
-  primary,
-  issuerId,
-  clock,
-}: PostgresHandle): Promise<Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'>> {
+export async function postgresGrants(
+  handle: PostgresHandle,
+): Promise<Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'>> {
+  const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(GRANTS_SQL);
   return {
     async grantsOf(subject) {
@@ -387,10 +410,11 @@ export async function postgresGrants({
     async revokeGrants(subject, clientId) {
       if (!isStorable(subject) || !isStorable(clientId)) return 0;
       const nowMs = clock();
+      const event = eventOf(handle, 'grant_revoked', { target: '', clientId, subject }, originOf());
       return primary.write(
         [
           [sql.lock, issuerId, subject, clientId],
-          [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs],
+          [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs, event],
         ],
         ([, revoked]) => changesOf(revoked),
       );
@@ -418,12 +442,14 @@ export const AUTHORIZATION_CODES_SQL = {
       WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
         AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
       RETURNING *),
-    begun AS (${beginGrants('issued')})
+    begun AS (${beginGrants('issued')}),
+    recorded AS (${insertEvent('$4', { each: 'issued' })})
     SELECT 1 FROM issued`,
 
   redeem: storeUpon(
     'authorization_codes',
     't.redeemed_at_ms IS NULL',
+    '$8',
     'redeemed_at_ms = $4, keep_until = greatest(t.keep_until, $7)',
   ),
 
@@ -437,15 +463,16 @@ export const AUTHORIZATION_CODES_SQL = {
       UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $3 FROM code
       WHERE p.issuer_id = $1 AND p.kind = 'grant' AND p.id = code.grant_id
         AND p.generation = code.grant_generation RETURNING 1)
-    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
-    SELECT $1, $3::bigint, 'code_revoked', $2
-    WHERE EXISTS (SELECT 1 FROM marked) OR EXISTS (SELECT 1 FROM raised)`,
+    ${insertEvent('$4', {
+      each: '(SELECT 1 WHERE EXISTS (SELECT 1 FROM marked) OR EXISTS (SELECT 1 FROM raised)) changed',
+    })}`,
 };
 
 export async function postgresAuthorizationCodes(
-  { primary, issuerId, clock }: PostgresHandle,
+  handle: PostgresHandle,
   principals: Principals,
 ): Promise<AuthorizationCodeRepository> {
+  const { primary, issuerId, clock, originOf, recordsIssuance } = handle;
   const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
   const get = async (id: string): Promise<AuthorizationCodeRecord | undefined> => {
     if (!isStorable(id)) return undefined;
@@ -461,10 +488,13 @@ export async function postgresAuthorizationCodes(
 
     async issue(code, { clientGeneration = 0 }) {
       const stored = JSON.stringify(insertedRow(AUTHORIZATION_CODES, keptCode(code)));
+      const { id: target, clientId, subject } = code;
+      const origin = recordsIssuance ? originOf() : undefined;
+      const event = auditedEventOf(handle, 'code_issued', { target, clientId, subject }, origin);
       return primary.write(
         [
           ...principals.keep([{ ...code, keepUntil: code.expiresAt }]),
-          [sql.issue, issuerId, stored, clientGeneration],
+          [sql.issue, issuerId, stored, clientGeneration, event],
         ],
         (results) => (rowsOf(results.at(-1)).length === 1 ? 'issued' : 'refused'),
       );
@@ -479,6 +509,7 @@ export async function postgresAuthorizationCodes(
         clock(),
         ...parametersOf(once),
         latest(tokens),
+        issuanceEvent(handle, tokens, 'authorization_code'),
       ];
       const outcome = await primary.write([...principals.lockGrant(grantId), redeem], (results) =>
         outcomeUponBasis(results.at(-1)),
@@ -487,8 +518,9 @@ export async function postgresAuthorizationCodes(
       return reasonToRefuse(outcomeUponCode(await get(id), tokens, clock()), id);
     },
 
-    async revoke({ id, grantId }) {
-      await primary.write([...principals.lockGrant(grantId), [sql.revoke, issuerId, id, clock()]]);
+    async revoke({ id, grantId, clientId, subject }) {
+      const event = eventOf(handle, 'code_revoked', { target: id, clientId, subject }, originOf());
+      await primary.write([...principals.lockGrant(grantId), [sql.revoke, issuerId, id, clock(), event]]);
     },
   };
 }

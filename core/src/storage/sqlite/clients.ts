@@ -5,6 +5,7 @@ import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedRow, type RowObject } from '../columns.ts';
 import type { ClientRegistry, NewClient } from '../contract.ts';
+import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
   CLIENT_COLUMNS,
@@ -103,34 +104,44 @@ export function sqliteClients(
       }),
     add(client, mostRegistered) {
       requireClientRecord(client);
-      return transaction(() => {
+      return transaction((origin) => {
         const columns = { issuerId, ...insertedRow(CLIENTS, client), mostRegistered: mostRegistered ?? null };
         if (sql.add.run(columns).changes === 0) return false;
         addIndexRows(client);
+        if (origin !== undefined)
+          events.add('client_added', aboutClient(client.id), ofNewClient(origin, client));
         return true;
       });
     },
     list: () => reads.read(() => (sql.list.all({ issuerId }) as RowObject[]).map(toClientRecord)),
     replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       const columns = { issuerId, id, secrets: JSON.stringify(secrets), generation, revision };
-      return transaction(() => sql.replaceSecrets.run(columns).changes === 1);
+      return transaction((origin) => {
+        if (sql.replaceSecrets.run(columns).changes === 0) return false;
+        // Without an actor, the server records the last use of a secret, or its hash under another server secret.
+        if (origin?.actor !== undefined) events.add('client_secret_rotated', aboutClient(id), origin);
+        return true;
+      });
     },
     replace(client, { generation = 0, revision = 0 }) {
       requireClientRecord(client);
-      return transaction(() => {
+      return transaction((origin) => {
         const columns = { issuerId, ...insertedRow(CLIENTS, client), generation, revision };
         if (sql.replace.run(columns).changes === 0) return false;
         removeIndexRows(client.id);
         addIndexRows(client);
+        if (origin !== undefined)
+          events.add('client_changed', aboutClient(client.id), ofClientChange(origin));
         return true;
       });
     },
     remove(id) {
-      return transaction(() => {
+      return transaction((origin) => {
         if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
         removeIndexRows(id);
         sql.remove.run({ issuerId, id });
-        events.add('client_revoked', id);
+        events.add('client_revoked', aboutClient(id), origin);
+        if (origin !== undefined) events.add('client_removed', aboutClient(id), ofClientChange(origin));
         return true;
       });
     },

@@ -16,6 +16,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
+import type { EventOrigin } from '../../protocol/records.ts';
 import { requireNotForeign } from './schema.ts';
 
 /**
@@ -31,6 +32,9 @@ export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite'
  * @throws {StorageFault} what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
 export type Transaction = <T>(work: () => T) => Promise<T>;
+
+/** Runs `work` as a `Transaction`. It receives the origin of the change, if the store is audited. */
+export type TransactionOfOrigin = <T>(work: (origin: EventOrigin | undefined) => T) => Promise<T>;
 
 /** Runs the lookups of one turn of the event loop together. */
 export interface Reads {
@@ -53,8 +57,10 @@ export interface SqliteHandle {
   readonly issuerId: number;
   /** Milliseconds. */
   readonly clock: () => number;
-  readonly transaction: Transaction;
+  readonly transaction: TransactionOfOrigin;
   readonly reads: Reads;
+  /** Whether each issuance is recorded. */
+  readonly recordsIssuance: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Events and sweeping in SQLite.
 import type { StatementResultingChanges } from 'node:sqlite';
-import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
+import type { EventFacts, EventOrigin, EventRecord, EventType, Principal } from '../../protocol/records.ts';
+import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import { prepareAll } from './queues.ts';
 
@@ -16,10 +17,20 @@ const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
   (SELECT CASE WHEN min(grant_id) = max(grant_id) AND count(grant_id) = count(*) THEN min(grant_id) END
     FROM tokens WHERE issuer_id = e.issuer_id AND ${column} = ${id})`;
 
+/** The types of events that end tokens, or change whether they are alive. */
+const ENDING_TYPES = [
+  ...['token_revoked', 'family_revoked', 'code_revoked', 'grant_revoked', 'session_revoked'],
+  ...['subject_revoked', 'subject_disabled', 'subject_enabled'],
+  ...['client_revoked', 'client_disabled', 'client_enabled', 'issued_before_revoked'],
+] as const satisfies readonly EventType[];
+
+const NO_ORIGIN: EventOrigin = {};
+
 export const EVENTS_SQL = {
   add: `
-    INSERT INTO events (issuer_id, sequence, at_ms, type, target, actor)
-    SELECT id, 1 + ${LAST_NUMBER}, :nowMs, :type, :target, :actor FROM issuers WHERE id = :issuerId`,
+    INSERT INTO events (issuer_id, sequence, at_ms, type, target, actor, address, client_id, subject, reason, request_id)
+    SELECT id, 1 + ${LAST_NUMBER}, :nowMs, :type, :target, :actor, :address, :clientId, :subject, :reason, :requestId
+    FROM issuers WHERE id = :issuerId`,
 
   lastNumber: `SELECT ${LAST_NUMBER} AS last FROM issuers WHERE id = :issuerId`,
 
@@ -43,20 +54,18 @@ export const EVENTS_SQL = {
         WHEN e.type = 'code_revoked' THEN
           (SELECT grant_id FROM authorization_codes WHERE issuer_id = e.issuer_id AND id = e.target)
       END AS grant_id
-    FROM events e LEFT JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
-    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last`,
+    FROM events e
+    LEFT JOIN tokens t ON e.type = 'token_revoked' AND t.issuer_id = e.issuer_id AND t.id = e.target
+    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last
+      AND e.type IN (${ENDING_TYPES.map((type) => `'${type}'`).join(', ')})`,
+
+  count: `
+    SELECT count(*) AS events FROM events
+    WHERE issuer_id = :issuerId AND sequence > :after AND sequence <= :last`,
 
   after: `
-    SELECT sequence, at_ms, type, target, actor FROM events
+    SELECT ${EVENT_COLUMNS} FROM events
     WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
-};
-
-type EventRow = {
-  readonly sequence: number;
-  readonly at_ms: number;
-  readonly type: EventType;
-  readonly target: string;
-  readonly actor: string | null;
 };
 
 type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
@@ -64,9 +73,9 @@ type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
   readonly grant_id: string | null;
 };
 
-/** What an event ended or changed: a token alone, all tokens of a principal, or nothing. */
+/** What an event ended or changed: a token alone, or all tokens of a principal. */
 export interface Ending {
-  readonly of: 'token' | Principal | 'nothing';
+  readonly of: 'token' | Principal;
   readonly id: string;
   /** The number of the event. */
   readonly sequence: number;
@@ -82,7 +91,7 @@ export interface Position {
 
 export interface Events {
   /** Writes an event as part of the caller's transaction. */
-  add(type: EventType, target: string, actor?: string): void;
+  add(type: EventType, facts: EventFacts, origin: EventOrigin | undefined): void;
   after(sequence: number, limit: number): readonly EventRecord[];
   /** The highest number that an event has ever had, swept or not; 0 if there was none. */
   lastNumber(): number;
@@ -99,8 +108,10 @@ export interface Events {
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
   const sql = prepareAll(database, EVENTS_SQL);
   return {
-    add(type, target, actor) {
-      sql.add.run({ issuerId, nowMs: clock(), type, target, actor: actor ?? null });
+    add(type, { target, clientId = null, subject = null, reason = null }, origin = NO_ORIGIN) {
+      const { actor = null, address = null, requestId = null } = origin;
+      const facts = { type, target, clientId, subject, reason };
+      sql.add.run({ issuerId, nowMs: clock(), ...facts, actor, address, requestId });
     },
     lastNumber() {
       return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
@@ -110,9 +121,11 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
       return { lastEvent: Number(row?.last_event ?? 0), sweptUntil: Number(row?.swept_until ?? 0) };
     },
     endings(after, last) {
+      // Rows may have been swept.
+      if (sql.count.get({ issuerId, after, last })?.events !== last - after) return undefined;
       const rows = sql.endings.all({ issuerId, after, last }) as EndingRow[];
-      const endings = rows.map(toEnding).filter((ending) => ending !== undefined);
-      return endings.length === last - after ? endings : undefined;
+      const endings = rows.map(toEnding);
+      return endings.includes(undefined) ? undefined : endings.filter((ending) => ending !== undefined);
     },
     keepLastNumber(last) {
       sql.keepLastNumber.run({ issuerId, last });
@@ -122,10 +135,6 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
       return rows.map(toEventRecord);
     },
   };
-}
-
-function toEventRecord({ at_ms: atMs, actor, ...row }: EventRow): EventRecord {
-  return { ...row, atMs, ...(actor !== null && { actor }) };
 }
 
 function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
@@ -147,10 +156,8 @@ function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow):
     case 'client_disabled':
     case 'client_enabled':
       return { of: 'client', id: target, sequence };
-    case 'issued_before_revoked':
-      return undefined;
     default:
-      return { of: 'nothing', id: target, sequence };
+      return undefined;
   }
 }
 

@@ -7,6 +7,7 @@ import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
 import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
 import { prepareAll } from './queues.ts';
 
 const named = (column: string) => `:${column}`;
@@ -28,13 +29,10 @@ export const KEYS_SQL = {
     WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
 };
 
-export function sqliteKeys({
-  database,
-  issuerId,
-  clock,
-  transaction,
-  reads,
-}: SqliteHandle): Required<KeyRepository> {
+export function sqliteKeys(
+  { database, issuerId, clock, transaction, reads }: SqliteHandle,
+  events: Events,
+): Required<KeyRepository> {
   const sql = prepareAll(database, KEYS_SQL);
   const add = (key: KeyRecord): void => {
     sql.add.run({ issuerId, ...insertedRow(SIGNING_KEYS, key) });
@@ -59,7 +57,7 @@ export function sqliteKeys({
       });
     },
     rotate(currentKid, next) {
-      return transaction(() => {
+      return transaction((origin) => {
         const nowMs = clock();
         const current = sql.currentAlgorithm.get({ issuerId, kid: currentKid });
         if (current === undefined) return false;
@@ -73,6 +71,7 @@ export function sqliteKeys({
         const promoted = sql.promote.run({ issuerId, algorithm: next.algorithm }).changes;
         if (promoted !== 1) throw new Error(`no key is ready to follow ${currentKid}`);
         add(next);
+        if (origin !== undefined) events.add('key_rotated', { target: currentKid }, origin);
         return true;
       });
     },

@@ -1,7 +1,7 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { type Dependencies, endOfDay, principalsBehind } from '../issuing.ts';
+import { type Dependencies, endOfDay, principalFacts, principalsBehind } from '../issuing.ts';
 import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -120,16 +120,16 @@ export function sqliteAdministration(
 
   return {
     revokeAll(target: RevocationTarget) {
-      return transaction(() => {
+      return transaction((origin) => {
         if ('issuedBeforeMs' in target) {
           const notBeforeMs = target.issuedBeforeMs;
           if (sql.raiseNotBefore.run({ issuerId, notBeforeMs }).changes === 0) return false;
-          events.add('issued_before_revoked', String(notBeforeMs));
+          events.add('issued_before_revoked', { target: String(notBeforeMs) }, origin);
           return true;
         }
         const { principal, id } = target;
         if (!principals.raise(principal, id)) return false;
-        events.add(`${principal}_revoked`, id);
+        events.add(`${principal}_revoked`, principalFacts(principal, id), origin);
         return true;
       });
     },
@@ -144,14 +144,18 @@ export function sqliteAdministration(
     },
 
     setDisabled(principal, id, disabled) {
-      return transaction(() => {
+      return transaction((origin) => {
         if (!principals.setDisabled(principal, id, disabled)) return;
-        events.add(`${principal}_${disabled ? 'disabled' : 'enabled'}`, id);
+        events.add(
+          `${principal}_${disabled ? 'disabled' : 'enabled'}`,
+          principalFacts(principal, id),
+          origin,
+        );
       });
     },
 
-    recordAct({ type, target, actor }) {
-      return transaction(() => events.add(type, target, actor));
+    recordAct({ type, actor, ...facts }) {
+      return transaction((origin) => events.add(type, facts, { ...origin, actor }));
     },
 
     getPrincipalState(principal, id) {

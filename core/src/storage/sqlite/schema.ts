@@ -335,6 +335,24 @@ const VERSION_9 = `
   CREATE TABLE IF NOT EXISTS schema_floor (version INTEGER NOT NULL) STRICT;
 `;
 
+/** Version 10. Events tell where a change came from. Events of earlier programs lack these columns. */
+const VERSION_10 = {
+  expand: `
+  ALTER TABLE events ADD COLUMN address TEXT;
+  ALTER TABLE events ADD COLUMN client_id TEXT;
+  ALTER TABLE events ADD COLUMN subject TEXT;
+  ALTER TABLE events ADD COLUMN reason TEXT;
+  ALTER TABLE events ADD COLUMN request_id TEXT;
+`,
+  down: `
+  ALTER TABLE events DROP COLUMN request_id;
+  ALTER TABLE events DROP COLUMN reason;
+  ALTER TABLE events DROP COLUMN subject;
+  ALTER TABLE events DROP COLUMN client_id;
+  ALTER TABLE events DROP COLUMN address;
+`,
+};
+
 const FLOOR_SINCE = 9;
 
 /** Migrating a database from a version before this one makes an assumption. */
@@ -374,6 +392,7 @@ export const SQLITE_STORE_TABLES: SqliteTables = {
     VERSION_7,
     VERSION_8,
     VERSION_9,
+    VERSION_10,
   ],
 };
 

@@ -12,7 +12,7 @@ import {
   wholeNumber,
 } from '../../option_kinds.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CachedTokens } from './cached_tokens.ts';
@@ -23,6 +23,7 @@ import {
   openDatabase,
   requireOwnLog,
   type SqliteHandle,
+  type TransactionOfOrigin,
 } from './connection.ts';
 import { sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
@@ -83,6 +84,11 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
+  /**
+   * Records issuance and changes to clients and keys as events, and for every event where it came from. Default: events
+   * record only what ended tokens.
+   */
+  readonly audit?: AuditOptions;
   /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
   readonly corruption?: Corruption;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
@@ -97,6 +103,7 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   onAssumption: anyFunction,
   corruption: anyValue,
+  audit: anyValue,
 };
 
 export interface SqliteStorage extends AdministrableStorage {
@@ -145,16 +152,23 @@ function storageOn(
     busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
     corruption = new Corruption(),
+    audit,
   }: SqliteStorageOptions,
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
   const reads = new ReadQueue(database, writes, { corruption });
   // The queues check tables that change from now on. They must be usable already.
   usableState(database, path, SQLITE_STORE_TABLES);
-  const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
+  const transaction: TransactionOfOrigin = (work) => {
+    // Not inside the transaction, which runs in the context of the queue.
+    const origin = audit?.originOf();
+    return writes.transaction(() => work(origin));
+  };
+  const recordsIssuance = audit !== undefined && audit.issuance !== false;
+  const handle: SqliteHandle = { database, issuerId, clock, transaction, reads, recordsIssuance };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
-  const issuing = sqliteIssuing(handle, principals);
+  const issuing = sqliteIssuing(handle, { principals, events });
   const grants = sqliteGrants(handle, { principals, events });
   const take = sqliteTake(handle);
 
@@ -166,7 +180,7 @@ function storageOn(
     path,
     answersPlainRecords: true,
     clients,
-    keys: unguarded(sqliteKeys(handle)),
+    keys: unguarded(sqliteKeys(handle, events)),
     tokens: unguarded({
       ...sqliteTokens(handle, { issuing, grants, principals, events, cache: cachedTokens, take }),
       joinedClients: clients,

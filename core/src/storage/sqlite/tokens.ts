@@ -1,6 +1,12 @@
 // Tokens, grants and codes in SQLite.
 import type { SQLInputValue, StatementSync } from 'node:sqlite';
-import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
+import type {
+  AuthorizationCodeRecord,
+  EventOrigin,
+  GrantRecord,
+  NewToken,
+  TokenRecord,
+} from '../../protocol/records.ts';
 import {
   AUTHORIZATION_CODES,
   GRANTS,
@@ -18,11 +24,13 @@ import {
   type GrantBeginning,
   type Issuing,
   type IssuingBasis,
+  issuanceOf,
   keptCode,
   latest,
   outcomeUpon,
   outcomeUponCode,
   requireGrantsBehindTies,
+  type TokenBasis,
 } from '../issuing.ts';
 import {
   CODE_COLUMNS,
@@ -83,7 +91,7 @@ type CurrentRow = { readonly id: string; readonly pair_id: string | null };
 export function sqliteTokens(
   { database, issuerId, clock, transaction, reads }: SqliteHandle,
   parts: {
-    readonly issuing: Issuing;
+    readonly issuing: SqliteIssuing;
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
@@ -139,33 +147,34 @@ export function sqliteTokens(
       return record.revokedAtMs !== undefined;
     },
 
-    revoke({ id, kind, pairId, familyId, grantId }) {
-      return transaction(() => {
+    revoke({ id, kind, pairId, familyId, grantId, clientId, subject }) {
+      return transaction((origin) => {
         let revoked = revokePair(id, pairId);
         if (kind === 'refresh_token' && grantId !== undefined) revoked += revokeGrant(id, grantId);
         if (kind === 'access_token' && familyId !== undefined) revoked += revokeCurrentOfFamily(familyId);
-        if (revoked > 0) events.add('token_revoked', id);
+        if (revoked > 0) events.add('token_revoked', { target: id, clientId, subject }, origin);
       });
     },
 
-    revokeFamily({ id, pairId, familyId }) {
-      return transaction(() => {
+    revokeFamily({ id, pairId, familyId, clientId, subject }) {
+      return transaction((origin) => {
         const revoked = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
-        if (revoked > 0) events.add('family_revoked', familyId ?? id);
+        if (revoked > 0) events.add('family_revoked', { target: familyId ?? id, clientId, subject }, origin);
       });
     },
 
     issue(tokens, { clientGeneration = 0 }) {
-      return transaction(() => {
+      return transaction((origin) => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
         issuing.insert(tokens);
         for (const token of tokens) grants.begin(token);
+        issuing.record(tokens, 'client', origin);
         return 'issued';
       });
     },
 
     rotate({ id }, successor, tokens, once) {
-      return transaction(() => {
+      return transaction((origin) => {
         const presented = findRefreshToken(id);
         const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
@@ -173,17 +182,19 @@ export function sqliteTokens(
         if (sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes !== 1)
           throw new Error('a refresh token changed inside the transaction that rotates it');
         issuing.insert(tokens, presented);
+        issuing.record(tokens, 'refresh_token', origin);
         return outcome;
       });
     },
 
     issueFrom({ id }, tokens, once) {
-      return transaction(() => {
+      return transaction((origin) => {
         const presented = findRefreshToken(id);
         const outcome = outcomeUpon(presented, tokens, clock());
         if (outcome !== 'issued') return outcome;
         if (once !== undefined && !take(once)) return 'already_used';
         issuing.insert(tokens, presented);
+        issuing.record(tokens, 'refresh_token', origin);
         return outcome;
       });
     },
@@ -250,8 +261,16 @@ export const ISSUING_SQL = {
     WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
 
+interface SqliteIssuing extends Issuing {
+  /** Records an issuance, if the store records any. @param basis what the tokens were issued upon */
+  record(tokens: readonly NewToken[], basis: TokenBasis, origin: EventOrigin | undefined): void;
+}
+
 /** How tokens enter the store. Everything here runs inside a caller's transaction. */
-export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
+export function sqliteIssuing(
+  { database, issuerId, recordsIssuance }: SqliteHandle,
+  { principals, events }: { readonly principals: Principals; readonly events: Events },
+): SqliteIssuing {
   const { insert, insertUpon, ...others } = ISSUING_SQL;
   const sql = prepareAll(database, others);
   const insertion = database.prepare(insert);
@@ -272,6 +291,10 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
         if (keyId === undefined) continue;
         sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: endOfDay(keepUntil) });
       }
+    },
+    record(tokens, basis, origin) {
+      const facts = recordsIssuance && origin !== undefined ? issuanceOf(tokens, basis) : undefined;
+      if (facts !== undefined) events.add('token_issued', facts, origin);
     },
   };
 }
@@ -344,11 +367,11 @@ export function sqliteGrants(
     grantsOf,
 
     revokeGrants(subject, clientId) {
-      return transaction(() => {
+      return transaction((origin) => {
         const ended = grantsOf(subject).filter((grant) => grant.clientId === clientId);
         for (const { id } of ended) {
           principals.raise('grant', id);
-          events.add('grant_revoked', id);
+          events.add('grant_revoked', { target: id, clientId, subject }, origin);
         }
         return ended.length;
       });
@@ -376,9 +399,9 @@ export const AUTHORIZATION_CODES_SQL = {
 };
 
 export function sqliteAuthorizationCodes(
-  { database, issuerId, clock, transaction, reads }: SqliteHandle,
+  { database, issuerId, clock, transaction, reads, recordsIssuance }: SqliteHandle,
   parts: {
-    readonly issuing: Issuing;
+    readonly issuing: SqliteIssuing;
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
@@ -401,17 +424,20 @@ export function sqliteAuthorizationCodes(
     get: (id) => reads.read(() => find(id)),
 
     issue(code, { clientGeneration = 0 }) {
-      return transaction(() => {
+      return transaction((origin) => {
         if (!issuing.admits(code, clientGeneration)) return 'refused';
         principals.keep([{ ...code, keepUntil: code.expiresAt }]);
         sql.insert.run({ issuer_id: issuerId, ...insertedRow(AUTHORIZATION_CODES, keptCode(code)) });
         grants.begin(code);
+        const { id: target, clientId, subject } = code;
+        if (recordsIssuance && origin !== undefined)
+          events.add('code_issued', { target, clientId, subject }, origin);
         return 'issued';
       });
     },
 
     redeem({ id }, tokens, once) {
-      return transaction(() => {
+      return transaction((origin) => {
         const stored = find(id);
         const outcome = outcomeUponCode(stored, tokens, clock());
         if (outcome !== 'issued') return outcome;
@@ -419,17 +445,18 @@ export function sqliteAuthorizationCodes(
         const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
         issuing.insert(tokens, stored);
+        issuing.record(tokens, 'authorization_code', origin);
         return outcome;
       });
     },
 
-    revoke({ id, grantId }) {
-      return transaction(() => {
+    revoke({ id, grantId, clientId, subject }) {
+      return transaction((origin) => {
         const copied = find(id)?.standing?.grant?.copied;
         if (copied === undefined) return;
         const marked = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes === 1;
         const raised = principals.raiseGrantOnce(grantId, copied);
-        if (marked || raised) events.add('code_revoked', id);
+        if (marked || raised) events.add('code_revoked', { target: id, clientId, subject }, origin);
       });
     },
   };
