@@ -131,6 +131,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   },
   create: { text: 'true', json: true, value: true, badText: 'yes', badJson: 'true' },
   shutdownDelay: { text: '0', json: 0, value: 0, badText: '3601', badJson: 0.5 },
+  auditTokens: SWITCH_OFF,
   eventRetention: { text: '60', json: 60, value: 60, badText: '0', badJson: '60' },
   cachedTokens: { text: '0', json: 0, value: 0, badText: '-1', badJson: 0.5 },
   databaseConnections: { text: '3', json: 3, value: 3, badText: '0', badJson: 1001 },

@@ -25,7 +25,7 @@ async function linesUntil(
   };
   const ending = new AbortController();
   const swept = sweepInThread(
-    { path, issuer, intervalSeconds, checksFirst, eventRetentionSeconds: 60 },
+    { path, issuer, intervalSeconds, checksFirst },
     log,
     ending.signal,
   );

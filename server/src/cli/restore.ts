@@ -4,9 +4,9 @@ import { isJsonObject, oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import { readConfiguration, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
+import { actingAs } from '../data/causes.ts';
 import type { OpenDatabase } from '../data/database.ts';
 import { databasePath } from '../data/database_of.ts';
-import { audited } from '../instance/audit.ts';
 import { type ReplayOutcome, replay } from '../people/replay.ts';
 import { durationOf, type KeyFlags, keyFlags, keyFrom, refusePostgres } from './backup.ts';
 import { databaseFlags, endProgress, labelled, printOne, showProgress, timeOf } from './command.ts';
@@ -66,7 +66,7 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
     onStep: showProgress,
     async work(opened, { lastEvent }) {
-      const database = { ...opened, ...audited(opened, 'cli') };
+      const database = actingAs('cli', opened);
       if (events !== undefined) {
         await requireSameHistory(replayEvents ?? '', database, events);
         const later = events.filter(({ sequence }) => sequence > lastEvent);

@@ -277,8 +277,14 @@ export const OPTIONS = {
   eventRetention: option(
     'Server',
     seconds(1),
-    'Seconds for which the database keeps events, such as revocations.',
+    'Seconds for which the database keeps events, which are the audit trail (docs/audit.md).',
     30 * 24 * 60 * 60,
+  ),
+  auditTokens: option(
+    'Server',
+    trueOrFalse,
+    'Whether the audit trail has each issuance of tokens and codes. It always has revocations and all other changes.',
+    true,
   ),
   passkeys: option(
     'Server',

@@ -1,5 +1,12 @@
 import type { ClientRepository } from '@grantd/core';
-import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
+import {
+  type ActOfChange,
+  askStorage,
+  type ProgramTables,
+  recorded,
+  type TableCall,
+  type TableRow,
+} from './tables.ts';
 
 /** What a consent page asks for, in protocol terms. A user agrees to all of it or none of it. */
 export interface Agreed {
@@ -120,7 +127,7 @@ const CONSENTS_SQL = {
 
   beginWithdrawal: `
     UPDATE grantd.consents SET withdrawn_at_ms = $4, version = version + 1
-    WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL`,
+    WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL RETURNING client_id`,
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NOT NULL`,
 
@@ -142,6 +149,13 @@ const CONSENTS_SQL = {
     ORDER BY withdrawn_at_ms LIMIT $3`,
 };
 
+function consentAct(
+  type: 'consent_given' | 'consent_withdrawn',
+  { subject, clientId }: Parties,
+): ActOfChange {
+  return { type, target: clientId, clientId, subject, by: 'user' };
+}
+
 /** Each failure means that another process has changed the consent. */
 const MAX_ATTEMPTS = 10;
 
@@ -158,10 +172,13 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     const entry = { scopes, resources, claims, details, givenAtMs: nowMs };
     const stored = await find(parties);
     if (stored === undefined) {
-      const [added] = await tables.write([
-        CONSENTS_SQL.add,
-        ...[issuer, subject, clientId, JSON.stringify([entry]), clientGeneration, clientRevision, nowMs],
-      ]);
+      const values = [JSON.stringify([entry]), clientGeneration, clientRevision, nowMs];
+      const [added] = await tables.write(
+        recorded(
+          [CONSENTS_SQL.add, issuer, subject, clientId, ...values],
+          consentAct('consent_given', parties),
+        ),
+      );
       return added?.length === 1;
     }
     const { version, isWithdrawn } = stored;
@@ -173,11 +190,13 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     const [entries, givenAtMs] = replacesAll
       ? [[entry], nowMs]
       : [withEntry(stored.entries, entry), stored.givenAtMs];
-    const [replaced] = await tables.write([
-      CONSENTS_SQL.replace,
-      ...[issuer, subject, clientId, version],
-      ...[JSON.stringify(entries), clientGeneration, clientRevision, givenAtMs],
-    ]);
+    const values = [version, JSON.stringify(entries), clientGeneration, clientRevision, givenAtMs];
+    const [replaced] = await tables.write(
+      recorded(
+        [CONSENTS_SQL.replace, issuer, subject, clientId, ...values],
+        consentAct('consent_given', parties),
+      ),
+    );
     return replaced?.length === 1;
   };
 
@@ -191,8 +210,14 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
       for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
         if (attempt === MAX_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
     },
-    async beginWithdrawal({ subject, clientId }, nowMs) {
-      await tables.write([CONSENTS_SQL.beginWithdrawal, issuer, subject, clientId, nowMs]);
+    async beginWithdrawal(parties, nowMs) {
+      const { subject, clientId } = parties;
+      await tables.write(
+        recorded(
+          [CONSENTS_SQL.beginWithdrawal, issuer, subject, clientId, nowMs],
+          consentAct('consent_withdrawn', parties),
+        ),
+      );
     },
     async finishWithdrawal({ subject, clientId }) {
       await tables.write([CONSENTS_SQL.finishWithdrawal, issuer, subject, clientId]);
@@ -333,8 +358,8 @@ const SCOPE_TEXTS_SQL = {
 
 export function scopeTextsTable(tables: ProgramTables, issuer: string): ScopeTexts {
   const nameOf = ({ api = '', scope }: Pick<ScopeText, 'api' | 'scope'>) => [issuer, api, scope] as const;
-  const hasWritten = async (...call: Parameters<ProgramTables['read']>): Promise<boolean> => {
-    const [rows] = await tables.write(call);
+  const hasWritten = async (scope: string, ...call: TableCall): Promise<boolean> => {
+    const [rows] = await tables.write(recorded(call, { type: 'scope_texts_changed', target: scope }));
     return rows?.length === 1;
   };
   return {
@@ -344,14 +369,15 @@ export function scopeTextsTable(tables: ProgramTables, issuer: string): ScopeTex
         api: api === '' ? undefined : String(api),
         texts: JSON.parse(String(texts)),
       })),
-    add: (text) => hasWritten(SCOPE_TEXTS_SQL.add, ...nameOf(text), JSON.stringify(text.texts)),
+    add: (text) => hasWritten(text.scope, SCOPE_TEXTS_SQL.add, ...nameOf(text), JSON.stringify(text.texts)),
     replace: (before, texts) =>
       hasWritten(
+        before.scope,
         SCOPE_TEXTS_SQL.replace,
         ...nameOf(before),
         JSON.stringify(before.texts),
         JSON.stringify(texts),
       ),
-    remove: (text) => hasWritten(SCOPE_TEXTS_SQL.remove, ...nameOf(text)),
+    remove: (text) => hasWritten(text.scope, SCOPE_TEXTS_SQL.remove, ...nameOf(text)),
   };
 }

@@ -10,7 +10,11 @@ import {
   type SchemaState,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
+import type { ActorKind } from './causes.ts';
 import type { ProgramData } from './program_data.ts';
+
+/** Seconds. Sweeps leave events to the audit trail, which signs what it removes. */
+export const KEPT_BY_SWEEPS = 10_000 * 365 * 24 * 60 * 60;
 
 /** A database, as the program uses it in addition to the library’s store. */
 export interface Database {
@@ -53,8 +57,11 @@ export interface Database {
    * @throws {Refused} another process uses the database, and could not use the new tables
    */
   migrate(direction: MigrationDirection, whileInUse: boolean): Promise<void>;
-  /** Opens the database for an issuer and creates it if necessary. Call it once. */
-  open(issuer: string): Promise<OpenDatabase>;
+  /**
+   * Opens the database for an issuer and creates it if necessary. Call it once.
+   * @param actor who makes changes outside of requests. Default: the server
+   */
+  open(issuer: string, actor?: ActorKind): Promise<OpenDatabase>;
   /** Closes everything that is open. Idempotent. */
   close(): Promise<void>;
 }

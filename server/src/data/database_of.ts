@@ -14,8 +14,8 @@ export async function databaseOf(
   environment: NodeJS.ProcessEnv,
   onConnectionLost: (error: Error) => void = () => {},
 ): Promise<Database> {
-  const { database: url, eventRetention: eventRetentionSeconds } = settings;
-  if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment), { eventRetentionSeconds });
+  const { database: url, auditTokens: recordsIssuance } = settings;
+  if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment), { recordsIssuance });
   // Loaded on demand, so that commands on SQLite start faster.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
@@ -23,7 +23,7 @@ export async function databaseOf(
     connectTimeoutMs: settings.databaseConnectTimeoutMs,
     statementTimeoutMs: settings.databaseStatementTimeoutMs,
     onConnectionLost,
-    eventRetentionSeconds,
+    recordsIssuance,
   });
 }
 

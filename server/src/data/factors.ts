@@ -1,6 +1,7 @@
 import { type Notice, noticeCalls } from './mails.ts';
+import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
-import type { ProgramTables, TableRow } from './tables.ts';
+import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user. */
 export interface Passkey {
@@ -123,6 +124,8 @@ const SQL = {
   passkey: `SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND id = $2`,
   // Blocks concurrent changes of the factors and the removal of the user.
   holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
+  holdWithFactors: `
+    UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
   addPasskey: `
     INSERT INTO grantd.passkeys (issuer, ${PASSKEY_COLUMNS})
     SELECT issuer, $3, subject, $4, CAST($5 AS bigint), $6, CAST($7 AS bigint), $8, CAST($9 AS bigint), NULL
@@ -199,7 +202,10 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
         ...noticeCalls(issuer, notice, MAY_ADD_PASSKEY, id),
-        [SQL.addPasskey, issuer, subject, id, ...values],
+        recorded([SQL.addPasskey, issuer, subject, id, ...values], {
+          ...personAct('person_factor_added', subject),
+          reason: 'passkey',
+        }),
       );
       return isOne(additions.at(-1));
     },
@@ -211,7 +217,10 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
         ...noticeCalls(issuer, notice, `${HAS_PASSKEY} AND id = $10)`, id),
-        [SQL.removePasskey, issuer, subject, id],
+        recorded([SQL.removePasskey, issuer, subject, id], {
+          ...personAct('person_factor_removed', subject),
+          reason: 'passkey',
+        }),
         [SQL.removeLoneCodes, issuer, subject],
       );
       return isOne(removals.at(-2));
@@ -224,7 +233,10 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
         ...noticeCalls(issuer, notice, `${IS_PERSON} AND NOT ${HAS_TOTP})`),
-        [SQL.addTotp, issuer, subject, sealed, step, createdAtMs],
+        recorded([SQL.addTotp, issuer, subject, sealed, step, createdAtMs], {
+          ...personAct('person_factor_added', subject),
+          reason: 'authenticator_app',
+        }),
       );
       return isOne(additions.at(-1));
     },
@@ -236,7 +248,10 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
         ...noticeCalls(issuer, notice, `${HAS_TOTP})`),
-        [SQL.removeTotp, issuer, subject],
+        recorded([SQL.removeTotp, issuer, subject], {
+          ...personAct('person_factor_removed', subject),
+          reason: 'authenticator_app',
+        }),
         [SQL.removeLoneCodes, issuer, subject],
       );
       return isOne(removals.at(-2));
@@ -257,18 +272,24 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [, , first] = await tables.write(
         [SQL.holdPerson, issuer, subject],
         [SQL.removeCodes, issuer, subject],
-        ...digests.map((digest) => [SQL.addCode, issuer, subject, digest, nowMs] as const),
+        ...digests.map((digest, index) => {
+          const add = [SQL.addCode, issuer, subject, digest, nowMs] as const;
+          return index === 0 ? recorded(add, personAct('person_recovery_codes_made', subject)) : add;
+        }),
         ...noticeCalls(issuer, notice, `${HAS_CODE} AND code_digest = $10)`, digests[0] ?? ''),
       );
       return isOne(first);
     },
     async useRecoveryCode(subject, digest) {
-      const [used] = await tables.write([SQL.useCode, issuer, subject, digest]);
+      const [used] = await tables.write(
+        recorded([SQL.useCode, issuer, subject, digest], personAct('person_recovery_code_used', subject)),
+      );
       return isOne(used);
     },
     async reset(subject, notice) {
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        recorded([SQL.holdWithFactors, issuer, subject], personAct('person_factors_reset', subject)),
         ...noticeCalls(issuer, notice, `(${HAS_PASSKEY}) OR ${HAS_TOTP}))`),
         [SQL.removePasskeys, issuer, subject],
         [SQL.removeTotp, issuer, subject],

@@ -1,7 +1,7 @@
 import { type ClientRecord, type MayUseClient, SIGN_IN_POLICIES } from '@grantd/core';
 import type { FurtherPolicy } from '../config/acr.ts';
 import { nameAsKept, nameKey, type People } from './people.ts';
-import type { ProgramTables, TableRow } from './tables.ts';
+import { type ActOfChange, type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** A group of users. Groups contain no groups. */
 export interface Group {
@@ -107,16 +107,36 @@ const GROUPS_SQL = {
     ORDER BY ended_at_ms LIMIT $3`,
 };
 
+/** The target is `GROUP/SUBJECT`. Subject identifiers contain no slash. */
+function memberAct(
+  type: 'group_member_added' | 'group_member_removed',
+  { group, subject }: Membership,
+): ActOfChange {
+  return { type, target: `${group}/${subject}`, subject };
+}
+
 export function groupsTable(tables: ProgramTables, issuer: string): Groups {
   /** @returns whether the statement changed a row */
-  const change = async (sql: string, ...values: readonly (string | number | null)[]): Promise<boolean> => {
-    const [changed] = await tables.write([sql, issuer, ...values]);
+  const change = async (
+    act: ActOfChange,
+    sql: string,
+    ...values: readonly (string | number | null)[]
+  ): Promise<boolean> => {
+    const [changed] = await tables.write(recorded([sql, issuer, ...values], act));
     return changed?.length === 1;
   };
 
   return {
     add: ({ name, description, signInPolicy = null }, nowMs) =>
-      change(GROUPS_SQL.add, nameAsKept(name), nameKey(name), description, signInPolicy, nowMs),
+      change(
+        { type: 'group_added', target: nameAsKept(name) },
+        GROUPS_SQL.add,
+        nameAsKept(name),
+        nameKey(name),
+        description,
+        signInPolicy,
+        nowMs,
+      ),
     async byName(name) {
       const [row] = await tables.read(GROUPS_SQL.byName, issuer, nameKey(name));
       return row && groupOf(row);
@@ -124,24 +144,33 @@ export function groupsTable(tables: ProgramTables, issuer: string): Groups {
     list: async () => (await tables.read(GROUPS_SQL.list, issuer)).map(groupOf),
     change: (name, ...versions) => {
       const values = versions.flatMap(({ description, signInPolicy = null }) => [description, signInPolicy]);
-      return change(GROUPS_SQL.change, name, ...values);
+      return change({ type: 'group_changed', target: name }, GROUPS_SQL.change, name, ...values);
     },
     policiesOf: async (subject) =>
       (await tables.read(GROUPS_SQL.policiesOf, issuer, subject))
         .map(policyIn)
         .filter((one) => one !== undefined),
-    remove: (name) => change(GROUPS_SQL.remove, name),
-    addMember: ({ subject, group }, nowMs) => change(GROUPS_SQL.addMember, subject, group, nowMs),
-    async beginEnd({ subject, group }, nowMs, remaining) {
-      if (remaining === undefined) return change(GROUPS_SQL.beginEnd, subject, group, nowMs);
+    remove: (name) => change({ type: 'group_removed', target: name }, GROUPS_SQL.remove, name),
+    addMember: (membership, nowMs) =>
+      change(
+        memberAct('group_member_added', membership),
+        GROUPS_SQL.addMember,
+        membership.subject,
+        membership.group,
+        nowMs,
+      ),
+    async beginEnd(membership, nowMs, remaining) {
+      const { subject, group } = membership;
+      const act = memberAct('group_member_removed', membership);
+      if (remaining === undefined) return change(act, GROUPS_SQL.beginEnd, subject, group, nowMs);
       const [, ended] = await tables.write(
         [GROUPS_SQL.lock, issuer, group],
-        [GROUPS_SQL.beginEndWith, issuer, subject, group, nowMs, remaining],
+        recorded([GROUPS_SQL.beginEndWith, issuer, subject, group, nowMs, remaining], act),
       );
       return ended?.length === 1;
     },
     async finishEnd({ subject, group }) {
-      await change(GROUPS_SQL.finishEnd, subject, group);
+      await tables.write([GROUPS_SQL.finishEnd, issuer, subject, group]);
     },
     halfEnded: async (beforeMs, limit) =>
       (await tables.read(GROUPS_SQL.halfEnded, issuer, beforeMs, limit)).map((row) => ({

@@ -1,4 +1,4 @@
-import { newIdentifier, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
+import { newIdentifier, type ProgramTables, recorded, type TableCall, type TableRow } from './tables.ts';
 
 /** An email to send, or the request for one, as stored. Links are made when it is sent, so it contains none. */
 export interface StoredMail {
@@ -142,7 +142,9 @@ export function mailsTable(tables: ProgramTables, issuer: string): Mails {
     list: async (failed, limit) =>
       (await tables.read(MAILS_SQL.list, issuer, failed ? 1 : 0, limit)).map(mailOf),
     async retry(id, nowMs) {
-      const [retried] = await tables.write([MAILS_SQL.retry, issuer, id, nowMs]);
+      const [retried] = await tables.write(
+        recorded([MAILS_SQL.retry, issuer, id, nowMs], { type: 'mail_retried', target: id }),
+      );
       return retried?.length === 1;
     },
   };
@@ -197,7 +199,7 @@ const LINK_COLUMNS = 'purpose, subject, address, password_digest, browser_digest
 const LINKS_SQL = {
   add: `
     INSERT INTO grantd.mailed_links (issuer, token_digest, ${LINK_COLUMNS})
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING token_digest`,
   find: `
     SELECT ${LINK_COLUMNS} FROM grantd.mailed_links
     WHERE issuer = $1 AND token_digest = $2 AND expires_at_ms > $3`,
@@ -210,14 +212,27 @@ export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedL
   return {
     async add(tokenDigest, { purpose, subject, address, passwordDigest, browserDigest, expiresAtMs }) {
       const values = [purpose, subject ?? null, address, passwordDigest ?? null, browserDigest ?? null];
-      await tables.write([LINKS_SQL.add, issuer, tokenDigest, ...values, expiresAtMs]);
+      await tables.write(
+        recorded([LINKS_SQL.add, issuer, tokenDigest, ...values, expiresAtMs], {
+          type: 'mailed_link_made',
+          target: tokenDigest,
+          subject,
+          reason: purpose,
+        }),
+      );
     },
     async find(tokenDigest, nowMs) {
       const [row] = await tables.read(LINKS_SQL.find, issuer, tokenDigest, nowMs);
       return row && linkOf(row);
     },
     async use(tokenDigest, nowMs) {
-      const [[row] = []] = await tables.write([LINKS_SQL.use, issuer, tokenDigest, nowMs]);
+      const [[row] = []] = await tables.write(
+        recorded([LINKS_SQL.use, issuer, tokenDigest, nowMs], {
+          type: 'mailed_link_used',
+          target: tokenDigest,
+          by: 'user',
+        }),
+      );
       return row && linkOf(row);
     },
   };

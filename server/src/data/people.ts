@@ -1,7 +1,20 @@
-import { type ApplicationClaims, type Claims, type GetUserClaims, unreadableName } from '@grantd/core';
+import {
+  type ActType,
+  type ApplicationClaims,
+  type Claims,
+  type GetUserClaims,
+  unreadableName,
+} from '@grantd/core';
 import type { StoredClaims } from '../config/options.ts';
 import { type Notice, noticeCalls } from './mails.ts';
-import { newIdentifier, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
+import {
+  type ActOfChange,
+  newIdentifier,
+  type ProgramTables,
+  recorded,
+  type TableCall,
+  type TableRow,
+} from './tables.ts';
 
 /**
  * A user who can sign in. The library’s store records whether the user is disabled, because tokens depend on it too.
@@ -313,7 +326,7 @@ const PEOPLE_SQL = {
   beginRemoval: `
     INSERT INTO grantd.removed_people (issuer, subject, removed_at_ms)
     SELECT issuer, subject, CAST($3 AS bigint) FROM grantd.people WHERE issuer = $1 AND subject = $2
-    ON CONFLICT DO NOTHING`,
+    ON CONFLICT DO NOTHING RETURNING subject`,
   erase: `
     DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2 AND subject IN (
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
@@ -391,7 +404,9 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
   return {
     async add(newPerson, subject) {
       const person = personToKeep(newPerson, subject);
-      const [added] = await tables.write(newPersonCall(issuer, person));
+      const [added] = await tables.write(
+        recorded(newPersonCall(issuer, person), personAct('person_added', person.subject)),
+      );
       return added?.length === 1 ? person : undefined;
     },
     async byNameKeys(keys) {
@@ -406,13 +421,14 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
       }));
     },
-    async addImported(people) {
+    async addImported(people, importId) {
       const createdAtMs = Date.now();
       const byGroup = new Map<string, string[]>();
-      const calls = people.map(({ groups, importDigest, subject, ...newPerson }): TableCall => {
+      const calls = people.map(({ groups, importDigest, subject, ...newPerson }) => {
         for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
         const person = { ...personToKeep(newPerson, subject), createdAtMs };
-        return [PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest];
+        const act = { ...personAct('people_imported', subject), target: importId };
+        return recorded([PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest], act);
       });
       const joining = [...byGroup].map(
         ([group, subjects]) =>
@@ -432,7 +448,9 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
     byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
     async setDirectoryId(subject, id) {
-      const [changed] = await tables.write([PEOPLE_SQL.setDirectoryId, issuer, subject, id]);
+      const [changed] = await tables.write(
+        recorded([PEOPLE_SQL.setDirectoryId, issuer, subject, id], personAct('person_changed', subject)),
+      );
       return changed?.length === 1;
     },
     byVerifiedEmail: async (address, limit) =>
@@ -444,7 +462,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       const isChanged =
         'EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash = $10)';
       const [changed] = await tables.write(
-        [PEOPLE_SQL.setPassword, issuer, ...values],
+        recorded([PEOPLE_SQL.setPassword, issuer, ...values], personAct('person_password_set', subject)),
         ...noticeCalls(issuer, notice, isChanged, passwordHash),
       );
       return changed?.length === 1;
@@ -453,20 +471,22 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       const name = nameAsKept(newName);
       const key = nameKey(name);
       const values = [subject, key, name];
-      const [updated] = await tables.write([
-        PEOPLE_SQL.update,
-        issuer,
-        ...values,
+      const stored = [
         JSON.stringify(claims),
         revision,
         searchTextOf({ name, claims }),
         verifiedEmailOf(claims),
-      ]);
+      ];
+      const [updated] = await tables.write(
+        recorded([PEOPLE_SQL.update, issuer, ...values, ...stored], personAct('person_changed', subject)),
+      );
       if (updated?.length === 1) return 'updated';
       return (await tables.read(PEOPLE_SQL.taken, issuer, ...values)).length > 0 ? 'name_taken' : 'changed';
     },
     async beginRemoval(subject, nowMs) {
-      await tables.write([PEOPLE_SQL.beginRemoval, issuer, subject, nowMs]);
+      await tables.write(
+        recorded([PEOPLE_SQL.beginRemoval, issuer, subject, nowMs], personAct('person_removed', subject)),
+      );
     },
     async erase(subject) {
       await tables.write(
@@ -499,6 +519,11 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return (await tables.read(PEOPLE_SQL.withoutKey, issuer)).map(({ name }) => String(name));
     },
   };
+}
+
+/** The event of a change to a user. */
+export function personAct(type: ActType, subject: string): ActOfChange & { readonly target: string } {
+  return { type, target: subject, subject };
 }
 
 /** Adds a user. Returns no row if the name is taken. */

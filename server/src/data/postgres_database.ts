@@ -1,8 +1,10 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { MigrationAssumption } from '@grantd/core';
+import type { EventOrigin, MigrationAssumption } from '@grantd/core';
 import {
   ALLOWED_APIS_SINCE,
+  eventOf,
+  insertEvent,
   migratePostgres,
   namedStatements,
   openPostgresStorage,
@@ -17,8 +19,10 @@ import {
 } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { originOf } from './causes.ts';
 import {
   type Database,
+  KEPT_BY_SWEEPS,
   migrateDatabase,
   reportAssumptions,
   reportSharedNames,
@@ -26,14 +30,25 @@ import {
 } from './database.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
 import { programData } from './program_data.ts';
-import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
+import {
+  actorOf,
+  askStorage,
+  columnOf,
+  factsOf,
+  isRecorded,
+  originOfAct,
+  type ProgramTables,
+  type RecordedCall,
+  type TableCall,
+  type TableRow,
+} from './tables.ts';
 
 /** The name of every connection of grantd in `pg_stat_activity`. */
 const APPLICATION = 'grantd';
 
 interface PostgresDatabaseOptions extends PostgresLimits {
-  /** Passed to the library’s store. */
-  readonly eventRetentionSeconds?: number;
+  /** Whether each issuance of tokens is recorded. Default: true. */
+  readonly recordsIssuance?: boolean;
   /** Receives the error when an idle connection is lost. */
   readonly onConnectionLost: (error: Error) => void;
 }
@@ -87,20 +102,24 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         },
       );
     },
-    open: (issuer) =>
+    open: (issuer, actor) =>
       asDatabase(address, async () => {
-        const { eventRetentionSeconds } = options;
         const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const storage = await openPostgresStorage({
           pool,
           issuer,
           onAssumption,
           ...deadlines,
-          ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
+          eventRetentionSeconds: KEPT_BY_SWEEPS,
+          audit: { originOf: originOf(actor), issuance: options.recordsIssuance ?? true },
         });
         await reportAssumptions(storage, assumptions);
         await migratePostgres(connections, PROGRAM_TABLES);
-        const tables = postgresProgramTables(connections, requireUsableTables(connections, PROGRAM_TABLES));
+        const tables = postgresProgramTables(
+          connections,
+          requireUsableTables(connections, PROGRAM_TABLES),
+          originOf(actor),
+        );
         const data = programData(tables, issuer, storage.clients);
         reportSharedNames(await data.people.keyNames());
         return { storage, ...data, connections: () => stateOf(pool) };
@@ -153,10 +172,12 @@ function refuseWithoutSecret(): never {
 /**
  * The program’s tables, next to the library’s in the schema `grantd`.
  * @param requireUsable rejects once the tables can no longer be used
+ * @param origin where changes come from
  */
 export function postgresProgramTables(
   connections: PostgresConnections,
   requireUsable: () => Promise<void>,
+  origin = originOf(undefined),
 ): ProgramTables {
   const named = new Map<string, Promise<PostgresStatement>>();
 
@@ -175,8 +196,11 @@ export function postgresProgramTables(
       return rowsOf<TableRow>(await askStorage(() => connections.read([statement, ...values])));
     },
     write: async (...calls) => {
+      const cause = origin();
       const statements = await Promise.all(
-        calls.map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
+        calls
+          .map((call) => (isRecorded(call) ? recordingCall(call, cause) : call))
+          .map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
       );
       await askStorage(requireUsable);
       return (await askStorage(() => connections.write(statements))).map((result) =>
@@ -184,6 +208,31 @@ export function postgresProgramTables(
       );
     },
   };
+}
+
+/** A statement that also inserts the events of its change. */
+function recordingCall({ call, acts }: RecordedCall, cause: EventOrigin): TableCall {
+  const [sql, ...values] = call;
+  const issuerId = '(SELECT id FROM grantd.issuers WHERE issuer = $1)';
+  const parts = acts.map((act, index) => {
+    const column = (name: string) => `changed.${name}`;
+    const [target, subject] = [columnOf(act.target), columnOf(act.subject)];
+    const isOfEach = target !== undefined || subject !== undefined;
+    const { actor, ...others } = originOfAct(act, cause);
+    const facts = factsOf(act);
+    const origin = { ...others, actor: actorOf(actor, facts.subject) };
+    values.push(eventOf({ clock: Date.now }, act.type, facts, origin));
+    return `recorded_${index} AS (${insertEvent(`$${values.length}`, {
+      issuerId,
+      each: isOfEach ? 'changed' : '(SELECT 1 FROM changed LIMIT 1) AS one',
+      ...(target !== undefined && { target: column(target) }),
+      ...(subject !== undefined && {
+        subject: column(subject),
+        actor: `CASE WHEN e.actor = 'user' THEN 'user:' || ${column(subject)} ELSE e.actor END`,
+      }),
+    })})`;
+  });
+  return [`WITH changed AS (${sql}), ${parts.join(', ')} SELECT * FROM changed`, ...values];
 }
 
 /** Limits of one process. */

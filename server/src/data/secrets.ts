@@ -16,7 +16,7 @@ import { dirname } from 'node:path';
 import type { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
-import type { ProgramTables, TableRow } from './tables.ts';
+import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
@@ -135,7 +135,7 @@ async function makeOne(kept: StoredPairwiseSecret, key: Uint8Array, issuer: stri
 
 const SQL = {
   get: 'SELECT sealed FROM grantd.pairwise_secrets WHERE issuer = $1',
-  add: 'INSERT INTO grantd.pairwise_secrets (issuer, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING',
+  add: 'INSERT INTO grantd.pairwise_secrets (issuer, sealed) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING issuer',
   replace: 'UPDATE grantd.pairwise_secrets SET sealed = $3 WHERE issuer = $1 AND sealed = $2',
 };
 
@@ -144,7 +144,7 @@ export function pairwiseSecretTable(tables: ProgramTables, issuer: string): Stor
   return {
     get: async () => sealedOf(await tables.read(SQL.get, issuer)),
     async add(sealed) {
-      await tables.write([SQL.add, issuer, sealed]);
+      await tables.write(recorded([SQL.add, issuer, sealed], { type: 'pairwise_secret_made', target: '' }));
     },
     async replace(sealed, replacement) {
       await tables.write([SQL.replace, issuer, sealed, replacement]);

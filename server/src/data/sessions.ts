@@ -1,5 +1,5 @@
 import type { Person } from './people.ts';
-import type { ProgramTables, TableRow } from './tables.ts';
+import { type ActOfChange, type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** A user’s session in one browser, as stored. */
 export interface StoredSession {
@@ -167,7 +167,7 @@ const SESSIONS_SQL = {
     WHERE issuer = $1 AND subject = $2 AND id <> $3 AND ${OPEN} RETURNING id, subject`,
 
   beginEndOfEveryone: `
-    UPDATE grantd.sessions SET ended_at_ms = $2 WHERE issuer = $1 AND ${OPEN} RETURNING id`,
+    UPDATE grantd.sessions SET ended_at_ms = $2 WHERE issuer = $1 AND ${OPEN} RETURNING id, subject`,
 
   // Due at once, before the first attempt.
   queueDeliveries: `
@@ -183,6 +183,18 @@ const SESSIONS_SQL = {
     ORDER BY ended_at_ms LIMIT $3`,
 };
 
+/** The target is the session, and the reason how the user signed in. */
+function signedIn(id: string, subject: string, amr: readonly string[]): ActOfChange {
+  return { type: 'signed_in', target: id, subject, reason: amr.join(' '), by: 'user' };
+}
+
+const SESSION_ENDED: ActOfChange = {
+  type: 'session_ended',
+  target: { column: 'id' },
+  subject: { column: 'subject' },
+  by: 'user',
+};
+
 export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
   const endedOf = ({ id, subject }: TableRow): EndedSession => ({ id: String(id), subject: String(subject) });
 
@@ -192,7 +204,10 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       const values = [id, subject, amr.join(' '), userAgent, signedInAtMs, lastSeenAtMs];
       const [, added] = await tables.write(
         [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
-        [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash, network],
+        recorded(
+          [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash, network],
+          signedIn(id, subject, amr),
+        ),
       );
       return added?.length === 1;
     },
@@ -206,7 +221,10 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];
       const [, renewed] = await tables.write(
         [SESSIONS_SQL.holdPassword, issuer, subject, passwordHash],
-        [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs, network],
+        recorded(
+          [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs, network],
+          signedIn(id, subject, amr),
+        ),
       );
       return renewed?.length === 1;
     },
@@ -228,7 +246,7 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
         'id' in of
           ? ([SESSIONS_SQL.beginEnd, issuer, of.subject, of.id, nowMs] as const)
           : ([SESSIONS_SQL.beginEndOfAll, issuer, of.subject, of.except ?? '', nowMs] as const);
-      const [ended = []] = await tables.write(call);
+      const [ended = []] = await tables.write(recorded(call, SESSION_ENDED));
       return ended.map(endedOf);
     },
     async finishEnd(id, nowMs) {
@@ -239,7 +257,9 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       return queued.map((row) => String(row.client_id)).sort();
     },
     async beginEndOfEveryone(nowMs) {
-      const [ended = []] = await tables.write([SESSIONS_SQL.beginEndOfEveryone, issuer, nowMs]);
+      const [ended = []] = await tables.write(
+        recorded([SESSIONS_SQL.beginEndOfEveryone, issuer, nowMs], SESSION_ENDED),
+      );
       return ended.length;
     },
     halfEnded: async (beforeMs, limit) =>

@@ -2,7 +2,7 @@ import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { MigrationAssumption } from '@grantd/core';
+import type { EventOrigin, MigrationAssumption } from '@grantd/core';
 import {
   CachedRows,
   Corruption,
@@ -14,13 +14,16 @@ import {
   readSqlite,
   readStoredIssuer,
   SQLITE_STORE_TABLES,
+  type SqliteEventWriter,
   SqliteInUse,
-  type SqliteStorageOptions,
+  sqliteEventWriter,
   WriteQueue,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
+import { originOf } from './causes.ts';
 import {
   type Database,
+  KEPT_BY_SWEEPS,
   migrateDatabase,
   reportAssumptions,
   reportSharedNames,
@@ -34,13 +37,28 @@ import {
   requireUsable,
   SQLITE_PROGRAM_TABLES,
 } from './sqlite_tables.ts';
-import type { ProgramTables, TableCall, TableRow } from './tables.ts';
+import {
+  actorOf,
+  columnOf,
+  factsOf,
+  isRecorded,
+  originOfAct,
+  type ProgramTables,
+  type RecordedCall,
+  type TableCall,
+  type TableRow,
+} from './tables.ts';
 
-/** Passed to the library’s store. */
-type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds'>;
+interface SqliteDatabaseOptions {
+  /** Whether each issuance of tokens is recorded. Default: true. */
+  readonly recordsIssuance?: boolean;
+}
 
 /** An SQLite database file, with the server’s secret in a second file next to it. */
-export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {
+export function sqliteDatabase(
+  path: string,
+  { recordsIssuance = true }: SqliteDatabaseOptions = {},
+): Database {
   const opened: { close(): unknown }[] = [];
   const assumptions: MigrationAssumption[] = [];
   const schemas = async () => asDatabase(path, () => sqliteSchemas(path));
@@ -87,13 +105,17 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
       };
       await migrateDatabase({ name: path, schemas }, { direction, whileInUse, attempt });
     },
-    async open(issuer) {
+    async open(issuer, actor) {
       try {
         const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const isAfterCrash = wasLeftOpen(path);
         const corruption = new Corruption(({ message }) => markDamaged(path, message));
         const storage = asDatabase(path, () =>
-          openSqliteStorage({ ...options, path, issuer, corruption, onAssumption }),
+          openSqliteStorage({
+            ...{ path, issuer, corruption, onAssumption },
+            eventRetentionSeconds: KEPT_BY_SWEEPS,
+            audit: { originOf: originOf(actor), issuance: recordsIssuance },
+          }),
         );
         opened.push(storage);
         await reportAssumptions(storage, assumptions);
@@ -101,7 +123,11 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
         opened.push(tables);
         requireNotCopied(tables, path);
         const file = new StoredFile(path);
-        const data = programData(sqliteProgramTables(tables, corruption), issuer, storage.clients);
+        const data = programData(
+          sqliteProgramTables(tables, corruption, originOf(actor)),
+          issuer,
+          storage.clients,
+        );
         reportSharedNames(await data.people.keyNames());
         return {
           storage,
@@ -206,8 +232,13 @@ const BUSY_TIMEOUT_MS = 2000;
 /**
  * The program’s tables in a file, over their own connection.
  * @param corruption the file’s state, shared with the library’s store
+ * @param origin where changes come from
  */
-export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
+export function sqliteProgramTables(
+  database: DatabaseSync,
+  corruption = new Corruption(),
+  origin = originOf(undefined),
+): ProgramTables {
   const checks = { corruption, requireUsable: requireUsable(database) };
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
   const reads = new ReadQueue(database, writes, checks);
@@ -227,6 +258,30 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
     return statementOf(sql).all(named);
   };
 
+  const eventsOf = new Map<string, SqliteEventWriter>();
+  const record = (issuer: string, ...event: Parameters<SqliteEventWriter>): void => {
+    const known = eventsOf.get(issuer) ?? sqliteEventWriter(database, issuer);
+    eventsOf.set(issuer, known);
+    known(...event);
+  };
+  const runAndRecord = ({ call, acts }: RecordedCall, cause: EventOrigin): readonly TableRow[] => {
+    const rows = run(call);
+    for (const act of acts) {
+      const [target, subject] = [columnOf(act.target), columnOf(act.subject)];
+      const isOfEach = target !== undefined || subject !== undefined;
+      for (const row of isOfEach ? rows : rows.slice(0, 1)) {
+        const facts = {
+          ...factsOf(act),
+          ...(target !== undefined && { target: String(row[target]) }),
+          ...(subject !== undefined && { subject: String(row[subject]) }),
+        };
+        const { actor, ...others } = originOfAct(act, cause);
+        record(String(call[1]), act.type, facts, { ...others, actor: actorOf(actor, facts.subject) });
+      }
+    }
+    return rows;
+  };
+
   /**
    * Reads from the cache. Only single rows are cached: lists may be long, and names that are not found are unlimited.
    */
@@ -240,7 +295,13 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
 
   return {
     read: (...call) => reads.read(() => look(call)),
-    write: (...calls) => writes.transaction(() => calls.map(run)),
+    write(...calls) {
+      // Not inside the transaction, which runs in the context of the queue.
+      const cause = origin();
+      return writes.transaction(() =>
+        calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call))),
+      );
+    },
   };
 }
 

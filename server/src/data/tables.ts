@@ -1,10 +1,70 @@
 import { randomBytes } from 'node:crypto';
-import { type Awaitable, StorageFault } from '@grantd/core';
+import { type ActType, type Awaitable, type EventFacts, type EventOrigin, StorageFault } from '@grantd/core';
 
 /** A statement with its parameter values, `$1` first. */
 export type TableCall = readonly [sql: string, ...values: readonly (string | number | null)[]];
 
 export type TableRow = Readonly<Record<string, unknown>>;
+
+/** A value of an event: the same for each, or that of a column of the changed row. */
+type OfRow = string | { readonly column: string };
+
+/** The event of a change. */
+export interface ActOfChange {
+  readonly type: ActType;
+  /** If the target or the subject is a column, each changed row has an event. Otherwise, all have one. */
+  readonly target: OfRow;
+  readonly subject?: OfRow | undefined;
+  readonly clientId?: string | undefined;
+  readonly reason?: string | undefined;
+  /** Who acts if the cause does not say so. Default: the server. */
+  readonly by?: 'user' | undefined;
+}
+
+/** A statement with the events to record if it changes something. */
+export interface RecordedCall {
+  readonly call: TableCall;
+  readonly acts: readonly ActOfChange[];
+}
+
+/**
+ * A statement whose change is recorded in the same transaction. Nothing is recorded if it changes nothing.
+ * @param call changes rows and returns them (`RETURNING`). Its first parameter is the issuer
+ */
+export function recorded(call: TableCall, ...acts: readonly ActOfChange[]): RecordedCall {
+  return { call, acts };
+}
+
+export function isRecorded(call: TableCall | RecordedCall): call is RecordedCall {
+  return 'call' in call;
+}
+
+/** The events of a recorded statement whose values do not come from a column, for each act. */
+export function factsOf({ target, subject, clientId, reason }: ActOfChange): EventFacts {
+  return { target: constant(target) ?? '', subject: constant(subject), clientId, reason };
+}
+
+function constant(value: OfRow | undefined): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The column of a value, if it comes from one. */
+export function columnOf(value: OfRow | undefined): string | undefined {
+  return typeof value === 'object' ? value.column : undefined;
+}
+
+/** Who acted, in the context of the call. */
+export function originOfAct(
+  { by }: ActOfChange,
+  origin: EventOrigin,
+): EventOrigin & { readonly actor: string } {
+  return { ...origin, actor: origin.actor ?? by ?? 'server' };
+}
+
+/** The actor of an event: users are named by their subject. */
+export function actorOf(actor: string, subject: string | undefined): string {
+  return actor === 'user' && subject !== undefined ? `user:${subject}` : actor;
+}
 
 /**
  * The program’s tables, on either database. Statements are valid in both SQLite and PostgreSQL and name tables
@@ -14,8 +74,8 @@ export type TableRow = Readonly<Record<string, unknown>>;
 export interface ProgramTables {
   /** Runs a read-only statement. */
   read(...call: TableCall): Promise<readonly TableRow[]>;
-  /** Runs statements in order, in one transaction. @returns the `RETURNING` rows of each, once they are durable */
-  write(...calls: readonly TableCall[]): Promise<readonly (readonly TableRow[])[]>;
+  /** Runs statements in order, in one transaction, and records their events in it. @returns the `RETURNING` rows of each, once they are durable */
+  write(...calls: readonly (TableCall | RecordedCall)[]): Promise<readonly (readonly TableRow[])[]>;
 }
 
 /**

@@ -1,7 +1,14 @@
 import { type Notice, noticeCalls } from './mails.ts';
-import { type NewPerson, NO_PASSWORD, newPersonCall, type Person, personToKeep } from './people.ts';
+import {
+  type NewPerson,
+  NO_PASSWORD,
+  newPersonCall,
+  type Person,
+  personAct,
+  personToKeep,
+} from './people.ts';
 import type { EndedSession } from './sessions.ts';
-import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
+import { type ActOfChange, newIdentifier, type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** A user as an identity provider names them. */
 export interface UpstreamName {
@@ -113,7 +120,7 @@ const SQL = {
   unlink: `
     DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
       AND ${isUnlinkable('$2', '$4')}
-    RETURNING ${COLUMNS}`,
+    RETURNING ${COLUMNS}, provider || '/' || subject AS link`,
   noteSession: `
     INSERT INTO grantd.upstream_sessions (issuer, session_id, identity_id, upstream_sid)
     SELECT issuer, id, $3, CAST($4 AS text) FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NULL
@@ -132,6 +139,11 @@ const SQL = {
 const HAS_LINK =
   'EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $3 AND id = $10';
 
+/** The target is `PROVIDER/SUBJECT`. Neither contains a slash. */
+function linkAct(type: 'person_linked', { provider }: NewIdentity, subject: string): ActOfChange {
+  return { type, target: `${provider}/${subject}`, subject, by: 'user' };
+}
+
 export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): UpstreamIdentities {
   const linkCall = (identity: NewIdentity, subject: string, nowMs: number, id = newIdentifier()) => {
     const { provider, upstreamIssuer, upstreamSub, label } = identity;
@@ -147,7 +159,7 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
     async link(identity, subject, nowMs, notice) {
       const id = newIdentifier();
       const [[row] = []] = await tables.write(
-        linkCall(identity, subject, nowMs, id),
+        recorded(linkCall(identity, subject, nowMs, id), linkAct('person_linked', identity, subject)),
         ...noticeCalls(issuer, notice, `${HAS_LINK})`, id),
       );
       return row && identityOf(row);
@@ -157,7 +169,12 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       const { subject } = person;
       const [added, [row] = []] = await tables.write(
         newPersonCall(issuer, person),
-        linkCall(identity, subject, nowMs),
+        // Without a link, the user is dropped.
+        recorded(
+          linkCall(identity, subject, nowMs),
+          { ...personAct('person_added', subject), by: 'user' },
+          linkAct('person_linked', identity, subject),
+        ),
         [SQL.dropUnlinked, issuer, subject],
       );
       return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
@@ -167,7 +184,12 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
         ...noticeCalls(issuer, notice, `${HAS_LINK}) AND ${isUnlinkable('$10', '$11')}`, id, isForced),
-        [SQL.unlink, issuer, id, subject, isForced],
+        recorded([SQL.unlink, issuer, id, subject, isForced], {
+          type: 'person_unlinked',
+          target: { column: 'link' },
+          subject,
+          by: 'user',
+        }),
       );
       const row = removals.at(-1)?.[0];
       return row && identityOf(row);

@@ -18,6 +18,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { flagOf, isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { type ActorKind, actingAs } from '../data/causes.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
@@ -30,7 +31,6 @@ import {
   sealOfPairwiseSecret,
 } from '../data/secrets.ts';
 import { withAdminApi } from './admin_access.ts';
-import { type ActorKind, type Audited, audited } from './audit.ts';
 
 /** Fills a required option that this use never reads. */
 const UNUSED_SECRET = '-'.repeat(32);
@@ -103,7 +103,7 @@ export async function openInstance(
     await requireCreatable(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
   } else await requireCurrentTables(database, actor);
-  const bare = await database.open(issuer);
+  const bare = await database.open(issuer, actor);
   const { storage: stored } = bare;
   // Commands prepare clients before the API is on. A server issues tokens for it only while it is on.
   const hasAdminApi = settings.adminApi || actor === 'cli';
@@ -119,9 +119,10 @@ export async function openInstance(
     return read;
   };
 
-  const instanceOf = (parts: Audited): Instance => ({
-    ...withApis,
+  const instanceOf = (parts: OpenDatabase): Instance => ({
     ...parts,
+    ownPeople: actingAs('user', parts.people),
+    ownFactors: actingAs('user', parts.factors),
     issuer,
     database,
     fetchDocument,
@@ -170,9 +171,9 @@ export async function openInstance(
         return rethrowAsWritten(configuration, error);
       }
     },
-    actingAs: (other) => instanceOf(audited(withApis, other)),
+    actingAs: (other) => instanceOf(actingAs(other, withApis)),
   });
-  return instanceOf(audited(withApis, actor));
+  return instanceOf(withApis);
 }
 
 /**

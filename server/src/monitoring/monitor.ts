@@ -82,7 +82,7 @@ export class Monitor {
     };
     return {
       ...database,
-      open: async (issuer) => measuredDatabase(await database.open(issuer), onOperation),
+      open: async (...given) => measuredDatabase(await database.open(...given), onOperation),
     };
   }
 

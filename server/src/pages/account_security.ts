@@ -111,6 +111,7 @@ export async function checkPassword(
   const { subject } = person;
   const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), subject } as const;
   parts.requestLog.pageEvent({ ...event, sessionId: id, reason });
+  await parts.recordFailure({ reason, subject });
   if (!('refused' in outcome) || !('secondsToWait' in outcome))
     return { refusal: { problem: 'credentials_wrong', status: 403 } };
   const { refused: problem, secondsToWait } = outcome;

@@ -105,8 +105,9 @@ export function submitLogin(parts: PageParts) {
       requestId: requestIdOf(c),
       ...(clientId !== undefined && { clientId }),
     } as const;
-    const refuse = (refusal: Refusal) => {
+    const refuse = async (refusal: Refusal) => {
       const { refused: reason } = refusal;
+      await parts.recordFailure({ reason, subject: triedBy(refusal), clientId });
       const about = 'subject' in refusal && refusal.subject !== undefined && { subject: refusal.subject };
       parts.requestLog.pageEvent({ ...event, type: 'refused', reason, ...about });
       return renderForm(c, parts, page, { username, refusal });
@@ -125,6 +126,11 @@ export function submitLogin(parts: PageParts) {
     const finished = await finishSignIn(c, parts, page, person, { page: 'login', ...how });
     return finished ?? refuse({ refused: 'person_changed' });
   };
+}
+
+function triedBy(refusal: Refusal): string | undefined {
+  if ('triedSubject' in refusal) return refusal.triedSubject;
+  return 'subject' in refusal ? refusal.subject : undefined;
 }
 
 /** A user who has signed in. */

@@ -31,7 +31,7 @@ import type { PersonRemoval } from '../people/removal.ts';
 import type { SecondFactors } from '../people/second_factors.ts';
 import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
-import type { AttemptLimit, SignInParts } from '../people/sign_in.ts';
+import type { AttemptLimit, FailedSignIn, SignInParts } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import type { OperatorShown } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
@@ -69,6 +69,8 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   /** The users, for changes that they make to themselves. */
   readonly ownPeople: People;
+  /** Records a failed sign-in in the audit trail. */
+  readonly recordFailure: (failure: FailedSignIn) => Promise<void>;
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;
   readonly passwordRules: PasswordRules;

@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
+import { actingAs } from '../data/causes.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -19,7 +20,7 @@ import { PersonRemoval } from '../people/removal.ts';
 import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import { AttemptLimit } from '../people/sign_in.ts';
+import { AttemptLimit, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
@@ -130,7 +131,8 @@ export function openPages(
   const cookies = new Cookies(issuer);
   const clock = Date.now;
   const basePath = new URL(issuer).pathname.replace(/\/$/, '');
-  const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
+  const ownStorage = actingAs('user', instance.storage);
+  const sessionEnding = new SessionEnding({ sessions, storage: ownStorage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   const hasher = new PasswordHasher();
   const { ownPeople, ownFactors: factors } = instance;
@@ -155,7 +157,7 @@ export function openPages(
     operatorFont: operator.theme?.font,
     logos: new Logos({ fetchDocument, clock }),
     basePath,
-    withdrawal: new ConsentWithdrawal({ consents, storage: instance.storage, clock }),
+    withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
     browserSessions: new BrowserSessions({
       ...{ cookies, sessions, people, storage, lifetimes, clock },
       networkOf: (c) => networkOf(addressOf((c as PageContext).env.incoming)),
@@ -191,12 +193,13 @@ export function openPages(
     groups: instance.groups,
     clientAddress: addressOf,
     ownPeople,
+    recordFailure: failureRecorder(instance.storage),
     selfService: new SelfService({
-      ...{ people: ownPeople, storage: instance.storage, ending: sessionEnding, hasher },
+      ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher },
       queue: mail?.queue,
     }),
     removal: new PersonRemoval({
-      ...{ people: ownPeople, consents, ending: sessionEnding, storage: instance.storage },
+      ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage },
       clock,
     }),
     passwordRules: new PasswordRules(settings.passwordMinLength),

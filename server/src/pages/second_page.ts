@@ -65,6 +65,7 @@ export function submitSecond(parts: PageParts) {
     };
     if ('refused' in outcome) {
       parts.requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
+      await parts.recordFailure({ reason: outcome.refused, subject, clientId });
       return renderSecond(c, parts, page, waiting, outcome);
     }
     if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
@@ -77,7 +78,9 @@ export function submitSecond(parts: PageParts) {
       refused === undefined ? await finishSignIn(c, parts, page, outcome.person, how) : undefined;
     if (finished !== undefined) return finished;
     parts.halfSignIns.forget(c);
-    parts.requestLog.pageEvent({ ...event, type: 'refused', reason: refused ?? 'person_changed' });
+    const reason = refused ?? 'person_changed';
+    parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
+    await parts.recordFailure({ reason, subject, clientId });
     return redirectToPage(c, parts, 'login', page.pending);
   };
 }

@@ -643,6 +643,7 @@ async function refuse(
     ...{ type: 'refused', page: 'upstream', requestId, reason, provider: provider.id },
     ...(cause !== undefined && { cause }),
   });
+  await parts.recordFailure({ reason });
   const setting = pageSetting(c, parts);
   const sealed = await parts.pendingRequests.seal(pending);
   const view = {

@@ -1,5 +1,6 @@
 import type { AdministrableStorage, EventRecord, EventType, TokenRecord } from '@grantd/core';
 import type { OpenDatabase } from '../data/database.ts';
+import { ConsentWithdrawal } from './consents.ts';
 import { PersonRemoval } from './removal.ts';
 import { SessionEnding } from './sessions.ts';
 
@@ -27,15 +28,22 @@ export async function replay(database: Replayed, events: readonly EventRecord[])
   let unknown = 0;
   for (const event of events) {
     const step = steps[event.type];
+    if (PASSING.has(event.type)) continue;
     if (step === undefined) lost.set(`${event.type} ${event.target}`, event);
-    else if ((await step(event.target)) === 'unknown') unknown += 1;
+    else if ((await step(event.target, event)) === 'unknown') unknown += 1;
     else applied += 1;
   }
   return { applied, unknown, lost: [...lost.values()] };
 }
 
+/** Events whose effect is over, or was a token, session or link that the backup does not contain. */
+const PASSING: ReadonlySet<EventType> = new Set([
+  ...['token_issued', 'code_issued', 'signed_in', 'sign_in_failed', 'session_ended'],
+  ...['mailed_link_made', 'mailed_link_used', 'mail_retried', 'configuration_loaded', 'audit_restarted'],
+] as const satisfies readonly EventType[]);
+
 /** Applies an event to its target. @returns `unknown` if the target was created after the backup */
-type Step = (target: string) => Promise<'unknown' | undefined>;
+type Step = (target: string, event: EventRecord) => Promise<'unknown' | undefined>;
 
 function stepsOn({
   storage,
@@ -46,6 +54,7 @@ function stepsOn({
 }: Replayed): Partial<Record<EventType, Step>> {
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
+  const withdrawal = new ConsentWithdrawal({ consents, storage });
   const revokeAll =
     (principal: 'client' | 'subject' | 'grant'): Step =>
     async (id) => {
@@ -75,6 +84,11 @@ function stepsOn({
     },
     async person_factors_reset(subject) {
       await factors.reset(subject);
+      return undefined;
+    },
+    async consent_withdrawn(clientId, { subject }) {
+      if (subject === undefined) return 'unknown';
+      await withdrawal.withdraw({ subject, clientId });
       return undefined;
     },
     grant_revoked: revokeAll('grant'),

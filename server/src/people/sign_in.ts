@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import { type Attempts, isName, nameKey, type People, type Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
+import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
 import type { DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
@@ -17,7 +18,11 @@ export interface SignInParts {
 
 export type SignIn =
   | { readonly person: Person }
-  | { readonly refused: DirectorySignInRefusal }
+  | {
+      readonly refused: DirectorySignInRefusal;
+      /** The user whose name was typed, if there is one. */
+      readonly triedSubject?: string;
+    }
   | { readonly refused: 'too_many_attempts' | 'too_many_sign_ins'; readonly secondsToWait: number };
 
 /** The time in which a full queue moves on. */
@@ -47,9 +52,10 @@ export async function signIn(
       directory?.decidesAbout(person) === true
         ? await askDirectory({ directory, hasher, limit }, typedName, password, { name, place })
         : await checkPassword({ people, hasher }, person, password, place);
-    if ('refused' in checked) return checked;
+    const tried = person !== undefined && { triedSubject: person.subject };
+    if ('refused' in checked) return { ...checked, ...tried };
     const state = await storage.getPrincipalState('subject', checked.person.subject);
-    if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
+    if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
     await limit.succeeded(name, place.name);
     return checked;
   };
@@ -114,6 +120,30 @@ async function checkPassword(
   return current !== undefined && (await hasher.fits(password, current.passwordHash, place))
     ? { person: current }
     : { refused: 'password_wrong' };
+}
+
+/** A sign-in that was refused after something was checked. */
+export interface FailedSignIn {
+  readonly reason: string;
+  /** The user, if known. What was typed as a name may be a password, so it is not recorded. */
+  readonly subject?: string | undefined;
+  readonly clientId?: string | undefined;
+}
+
+/** Refusals without a check. A flood of them would fill the audit trail. */
+const UNCHECKED: ReadonlySet<string> = new Set([
+  ...['too_many_attempts', 'too_many_sign_ins', 'too_many_codes', 'provider_answer_foreign'],
+]);
+
+/** @returns a function that records failed sign-ins in the audit trail */
+export function failureRecorder(
+  storage: Pick<AdministrableStorage, 'recordAct'>,
+): (failure: FailedSignIn) => Promise<void> {
+  return async ({ reason, subject, clientId }) => {
+    if (UNCHECKED.has(reason)) return;
+    const facts = { target: subject ?? '', subject, clientId, reason };
+    await askStorage(() => storage.recordAct({ type: 'sign_in_failed', actor: 'anonymous', ...facts }));
+  };
 }
 
 const MAX_ATTEMPTS = 10;

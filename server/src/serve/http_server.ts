@@ -6,9 +6,11 @@ import { type AuthorizationServer, pathOf } from '@grantd/core';
 import { type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
+import { within } from '../data/causes.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log } from '../log/log.ts';
+import { clientAddress } from '../pages/page_parts.ts';
 import type { Connections } from './shutdown.ts';
 import type { TlsFiles } from './tls.ts';
 
@@ -303,6 +305,8 @@ export interface Routes {
   readonly pages: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** Returns the certificate of a request’s client. Default: none. */
   readonly clientCertificate?: MountOptions<NodeRequest>['clientCertificate'] | undefined;
+  /** Proxies whose forwarded addresses count. Default: none. */
+  readonly trustedProxies?: readonly string[] | undefined;
   /** The port for clients with certificates. It has no pages, because it is another origin for browsers. */
   readonly mtlsPort?: number | undefined;
 }
@@ -316,7 +320,9 @@ export function requestListener({
   pages,
   clientCertificate,
   mtlsPort,
+  trustedProxies = [],
 }: Routes): RequestListener {
+  const addressOf = clientAddress(trustedProxies);
   const protocol = mount(server, {
     headers: ({ id }) => ({ 'x-request-id': String(id) }),
     ...(clientCertificate !== undefined && { clientCertificate }),
@@ -344,7 +350,8 @@ export function requestListener({
       if (error !== undefined) fail(error);
       else answerOther(identified, response, id).catch(fail);
     };
-    protocol(identified, response, next).catch(fail);
+    const cause = { requestId: id, address: addressOf(request) };
+    within(cause, () => protocol(identified, response, next)).catch(fail);
   };
 }
 

@@ -356,6 +356,7 @@ export async function openService(
       watched: { ...instance, isReady: async () => !isEnding() && isReady() },
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
+        trustedProxies: settings.trustedProxies,
         health: healthListener({ ...readiness, isEnding }),
         admin,
         pages: lateListener(async () => {
@@ -492,7 +493,7 @@ function databaseReplaced(name: string): Refused {
 
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
-  { sweepInterval: intervalSeconds, eventRetention: eventRetentionSeconds }: Settings,
+  { sweepInterval: intervalSeconds }: Settings,
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
@@ -501,11 +502,7 @@ async function sweep(
   const { file: path } = database;
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
-  return sweepInThread(
-    { path, issuer, intervalSeconds, eventRetentionSeconds, checksFirst: isAfterCrash },
-    log,
-    signal,
-  );
+  return sweepInThread({ path, issuer, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
 }
 
 /** Loads the module of scheduled backups only if the server makes any. */

@@ -7,7 +7,6 @@ export interface SweepingOrder {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
-  readonly eventRetentionSeconds: number;
   /** Whether to check the file first, because the previous process crashed. */
   readonly checksFirst: boolean;
 }
@@ -19,7 +18,7 @@ export type SweepingMessage =
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, eventRetentionSeconds, checksFirst }: SweepingOrder = workerData;
+const { path, issuer, checksFirst }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -29,7 +28,7 @@ const log = {
   error: (line: object) => send({ level: 'error', line }),
   swept: (line: Sweep) => send({ level: 'swept', line }),
 };
-const database = sqliteDatabase(path, { eventRetentionSeconds });
+const database = sqliteDatabase(path);
 try {
   if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);

@@ -7,19 +7,35 @@ import type { PostgresHandle } from './lookups.ts';
 
 const DESCRIPTION = 'at_ms, type, target, actor, address, client_id, subject, reason, request_id';
 
+/** SQL for parts of the insertion. */
+export interface EventInsertion {
+  /** The number of the issuer. Default: `$1`. */
+  readonly issuerId?: string;
+  /** A part of the statement; without it, the event is inserted once. */
+  readonly each?: string;
+  /** Values that come from that part. Default: from the event, `e`. */
+  readonly target?: string;
+  readonly subject?: string;
+  readonly actor?: string;
+}
+
 /**
  * Inserts the event that a parameter describes as JSON (`eventOf`), once for each row of a part of the statement. Inserts
  * nothing for NULL.
- * @param order.each the part; without it, the event is inserted once
- * @param order.target SQL for the target, if it comes from that part
  */
 export function insertEvent(
   parameter: string,
-  { each, target = 'e.target' }: { readonly each?: string; readonly target?: string } = {},
+  {
+    issuerId = '$1',
+    each,
+    target = 'e.target',
+    subject = 'e.subject',
+    actor = 'e.actor',
+  }: EventInsertion = {},
 ): string {
   return `
   INSERT INTO grantd.events (issuer_id, ${DESCRIPTION})
-  SELECT $1, e.at_ms, e.type, ${target}, e.actor, e.address, e.client_id, e.subject, e.reason, e.request_id
+  SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, e.reason, e.request_id
   FROM json_to_record(${parameter}) AS e (at_ms bigint, type text, target text, actor text, address text,
     client_id text, subject text, reason text, request_id text)${each === undefined ? '' : `, ${each}`}
   WHERE e.type IS NOT NULL`;

@@ -67,6 +67,7 @@ export {
   type PostgresStatement,
   rowsOf,
 } from './connections.ts';
+export { type EventInsertion, eventOf, insertEvent } from './events.ts';
 export { importPostgres, type PostgresImportOptions } from './import.ts';
 export {
   ALLOWED_APIS_SINCE,

@@ -1,9 +1,10 @@
 // Events and sweeping in SQLite.
-import type { StatementResultingChanges } from 'node:sqlite';
+import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite';
 import type { EventFacts, EventOrigin, EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import { prepareAll } from './queues.ts';
+import { ISSUER_SQL } from './schema.ts';
 
 /**
  * The number of an issuer's last event. The remaining rows are not enough: an event may be written and swept between
@@ -105,7 +106,28 @@ export interface Events {
   keepLastNumber(last: number): void;
 }
 
-export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
+/** Writes an event as part of the caller's transaction. */
+export type SqliteEventWriter = Events['add'];
+
+/**
+ * For hosts that keep tables in the same file: writes events in the transactions of their own connection.
+ * @throws Error if the file has no such issuer
+ */
+export function sqliteEventWriter(
+  database: DatabaseSync,
+  issuer: string,
+  clock: () => number = Date.now,
+): SqliteEventWriter {
+  const row = database.prepare(ISSUER_SQL.find).get(issuer);
+  if (row === undefined) throw new Error(`the file has no issuer ${issuer}`);
+  return sqliteEvents({ database, issuerId: Number(row.id), clock }).add;
+}
+
+export function sqliteEvents({
+  database,
+  issuerId,
+  clock,
+}: Pick<SqliteHandle, 'database' | 'issuerId' | 'clock'>): Events {
   const sql = prepareAll(database, EVENTS_SQL);
   return {
     add(type, { target, clientId = null, subject = null, reason = null }, origin = NO_ORIGIN) {

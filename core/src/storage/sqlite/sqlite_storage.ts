@@ -55,6 +55,7 @@ export {
   openSqliteConnection,
   type SqliteConnectionOptions,
 } from './connection.ts';
+export { type SqliteEventWriter, sqliteEventWriter } from './events.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export {
   copySqlite,
