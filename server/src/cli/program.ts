@@ -30,6 +30,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
   ['admin', async () => (await import('./admin.ts')).adminCommands()],
+  ['audit', async () => (await import('./audit.ts')).auditCommands()],
   ['events', async () => (await import('./events.ts')).eventsCommands()],
   ['config', async () => (await import('./config.ts')).configCommands()],
   ['texts', async () => (await import('./texts.ts')).textsCommand()],

@@ -230,6 +230,8 @@ export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedL
         recorded([LINKS_SQL.use, issuer, tokenDigest, nowMs], {
           type: 'mailed_link_used',
           target: tokenDigest,
+          subject: { column: 'subject' },
+          reason: { column: 'purpose' },
           by: 'user',
         }),
       );

@@ -120,7 +120,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
           requireUsableTables(connections, PROGRAM_TABLES),
           originOf(actor),
         );
-        const data = programData(tables, issuer, storage.clients);
+        const data = programData(tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return { storage, ...data, connections: () => stateOf(pool) };
       }),
@@ -216,8 +216,8 @@ function recordingCall({ call, acts }: RecordedCall, cause: EventOrigin): TableC
   const issuerId = '(SELECT id FROM grantd.issuers WHERE issuer = $1)';
   const parts = acts.map((act, index) => {
     const column = (name: string) => `changed.${name}`;
-    const [target, subject] = [columnOf(act.target), columnOf(act.subject)];
-    const isOfEach = target !== undefined || subject !== undefined;
+    const [target, subject, reason] = [act.target, act.subject, act.reason].map(columnOf);
+    const isOfEach = (target ?? subject ?? reason) !== undefined;
     const { actor, ...others } = originOfAct(act, cause);
     const facts = factsOf(act);
     const origin = { ...others, actor: actorOf(actor, facts.subject) };
@@ -226,9 +226,10 @@ function recordingCall({ call, acts }: RecordedCall, cause: EventOrigin): TableC
       issuerId,
       each: isOfEach ? 'changed' : '(SELECT 1 FROM changed LIMIT 1) AS one',
       ...(target !== undefined && { target: column(target) }),
+      ...(reason !== undefined && { reason: column(reason) }),
       ...(subject !== undefined && {
         subject: column(subject),
-        actor: `CASE WHEN e.actor = 'user' THEN 'user:' || ${column(subject)} ELSE e.actor END`,
+        actor: `CASE WHEN e.actor = 'user' AND ${column(subject)} IS NOT NULL THEN 'user:' || ${column(subject)} ELSE e.actor END`,
       }),
     })})`;
   });

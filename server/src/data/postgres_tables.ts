@@ -324,5 +324,34 @@ export const PROGRAM_TABLES: PostgresTables = {
       expand: 'ALTER TABLE grantd.sessions ADD COLUMN network text COLLATE "C"',
       down: 'ALTER TABLE grantd.sessions DROP COLUMN network',
     },
+    // The chain of the audit trail.
+    {
+      expand: `
+      CREATE TABLE grantd.audit_heads (
+        issuer             text COLLATE "C" NOT NULL PRIMARY KEY,
+        beginning_sequence bigint NOT NULL,
+        beginning_hash     text NOT NULL,
+        last_sequence      bigint NOT NULL,
+        last_hash          text NOT NULL,
+        sealed_at_ms       bigint NOT NULL,
+        mac                text NOT NULL
+      );
+
+      -- Parts of the chain, each with an index of the values of its events.
+      CREATE TABLE grantd.audit_blocks (
+        issuer         text COLLATE "C" NOT NULL,
+        number         bigint NOT NULL,
+        first_sequence bigint NOT NULL,
+        last_sequence  bigint NOT NULL,
+        row_count      bigint NOT NULL,
+        earliest_ms    bigint NOT NULL,
+        latest_ms      bigint NOT NULL,
+        hash           text NOT NULL,
+        terms          text NOT NULL,
+        PRIMARY KEY (issuer, number)
+      );
+      `,
+      down: 'DROP TABLE grantd.audit_blocks; DROP TABLE grantd.audit_heads',
+    },
   ],
 };

@@ -1,5 +1,6 @@
-import type { ClientRepository } from '@grantd/core';
+import type { AdministrableStorage } from '@grantd/core';
 import { type ApiRequests, apiRequestsTable } from './api_requests.ts';
+import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
@@ -26,6 +27,8 @@ export interface ProgramData {
   readonly apiRequests: ApiRequests;
   readonly upstreamIdentities: UpstreamIdentities;
   readonly pairwiseSecret: StoredPairwiseSecret;
+  /** All changes, chained. */
+  readonly auditTrail: AuditTrail;
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
   /**
@@ -36,14 +39,14 @@ export interface ProgramData {
   sweepProgram(limit: number): Promise<number>;
 }
 
-/** @param clients the client repository of the library’s store in the same database */
+/** @param storage the library’s store in the same database */
 export function programData(
   tables: ProgramTables,
   issuer: string,
-  clients: Pick<ClientRepository, 'get'>,
+  storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
-  const consentSweep = new ConsentSweep({ consents, clients });
+  const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
   return {
     people: peopleTable(tables, issuer),
     groups: groupsTable(tables, issuer),
@@ -59,6 +62,7 @@ export function programData(
     apiRequests: apiRequestsTable(tables, issuer),
     upstreamIdentities: upstreamIdentitiesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
+    auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>
       (await sweepProgram(tables, issuer, Date.now(), limit)) + (await consentSweep.sweep(limit)),

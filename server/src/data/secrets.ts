@@ -21,6 +21,7 @@ import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
   | 'api_request'
+  | 'audit_seal'
   | 'console_token'
   | 'form_token'
   | 'known_browser'

@@ -123,11 +123,7 @@ export function sqliteDatabase(
         opened.push(tables);
         requireNotCopied(tables, path);
         const file = new StoredFile(path);
-        const data = programData(
-          sqliteProgramTables(tables, corruption, originOf(actor)),
-          issuer,
-          storage.clients,
-        );
+        const data = programData(sqliteProgramTables(tables, corruption, originOf(actor)), issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return {
           storage,
@@ -267,13 +263,14 @@ export function sqliteProgramTables(
   const runAndRecord = ({ call, acts }: RecordedCall, cause: EventOrigin): readonly TableRow[] => {
     const rows = run(call);
     for (const act of acts) {
-      const [target, subject] = [columnOf(act.target), columnOf(act.subject)];
-      const isOfEach = target !== undefined || subject !== undefined;
+      const [target, subject, reason] = [act.target, act.subject, act.reason].map(columnOf);
+      const isOfEach = (target ?? subject ?? reason) !== undefined;
       for (const row of isOfEach ? rows : rows.slice(0, 1)) {
         const facts = {
           ...factsOf(act),
           ...(target !== undefined && { target: String(row[target]) }),
-          ...(subject !== undefined && { subject: String(row[subject]) }),
+          ...(subject !== undefined && { subject: textOf(row[subject]) }),
+          ...(reason !== undefined && { reason: textOf(row[reason]) }),
         };
         const { actor, ...others } = originOfAct(act, cause);
         record(String(call[1]), act.type, facts, { ...others, actor: actorOf(actor, facts.subject) });
@@ -303,6 +300,10 @@ export function sqliteProgramTables(
       );
     },
   };
+}
+
+function textOf(value: unknown): string | undefined {
+  return value === null ? undefined : String(value);
 }
 
 /**

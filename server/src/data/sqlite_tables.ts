@@ -341,6 +341,35 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     expand: 'ALTER TABLE sessions ADD COLUMN network TEXT',
     down: 'ALTER TABLE sessions DROP COLUMN network',
   },
+  // The chain of the audit trail.
+  {
+    expand: `
+    CREATE TABLE audit_heads (
+      issuer             TEXT NOT NULL PRIMARY KEY,
+      beginning_sequence INTEGER NOT NULL,
+      beginning_hash     TEXT NOT NULL,
+      last_sequence      INTEGER NOT NULL,
+      last_hash          TEXT NOT NULL,
+      sealed_at_ms       INTEGER NOT NULL,
+      mac                TEXT NOT NULL
+    ) STRICT, WITHOUT ROWID;
+
+    -- Parts of the chain, each with an index of the values of its events.
+    CREATE TABLE audit_blocks (
+      issuer         TEXT NOT NULL,
+      number         INTEGER NOT NULL,
+      first_sequence INTEGER NOT NULL,
+      last_sequence  INTEGER NOT NULL,
+      row_count      INTEGER NOT NULL,
+      earliest_ms    INTEGER NOT NULL,
+      latest_ms      INTEGER NOT NULL,
+      hash           TEXT NOT NULL,
+      terms          TEXT NOT NULL,
+      PRIMARY KEY (issuer, number)
+    ) STRICT;
+    `,
+    down: 'DROP TABLE audit_blocks; DROP TABLE audit_heads',
+  },
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */
@@ -363,6 +392,8 @@ export const SQLITE_TABLES_TO_COPY = [
   'passkeys',
   'totp_secrets',
   'recovery_codes',
+  'audit_heads',
+  'audit_blocks',
 ];
 
 /**

@@ -12,11 +12,11 @@ type OfRow = string | { readonly column: string };
 /** The event of a change. */
 export interface ActOfChange {
   readonly type: ActType;
-  /** If the target or the subject is a column, each changed row has an event. Otherwise, all have one. */
+  /** If the target, the subject or the reason is a column, each changed row has an event. Otherwise, all have one. */
   readonly target: OfRow;
   readonly subject?: OfRow | undefined;
   readonly clientId?: string | undefined;
-  readonly reason?: string | undefined;
+  readonly reason?: OfRow | undefined;
   /** Who acts if the cause does not say so. Default: the server. */
   readonly by?: 'user' | undefined;
 }
@@ -41,7 +41,7 @@ export function isRecorded(call: TableCall | RecordedCall): call is RecordedCall
 
 /** The events of a recorded statement whose values do not come from a column, for each act. */
 export function factsOf({ target, subject, clientId, reason }: ActOfChange): EventFacts {
-  return { target: constant(target) ?? '', subject: constant(subject), clientId, reason };
+  return { target: constant(target) ?? '', subject: constant(subject), clientId, reason: constant(reason) };
 }
 
 function constant(value: OfRow | undefined): string | undefined {

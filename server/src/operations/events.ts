@@ -1,4 +1,5 @@
 import type { EventRecord } from '@grantd/core';
+import { withActor } from '../data/audit.ts';
 import type { OperationParts } from './operation.ts';
 
 export interface EventFilter {
@@ -35,7 +36,8 @@ export async function eventsBefore(
     const from = Math.max(0, last - PAGE_SIZE);
     const events = (await storage.eventsAfter(from, PAGE_SIZE)).filter(({ sequence }) => sequence <= last);
     for (const event of events.toReversed()) {
-      if ((type ?? event.type) === event.type && (target ?? event.target) === event.target) found.push(event);
+      if ((type ?? event.type) === event.type && (target ?? event.target) === event.target)
+        found.push(withActor(event));
       if (found.length >= most) return { events: found, next: event.sequence };
     }
     read += events.length;
@@ -86,7 +88,8 @@ export async function eventsAfter(
   for (let [last, read] = [after, 0]; ; ) {
     const events = await storage.eventsAfter(last, PAGE_SIZE);
     for (const event of events) {
-      if ((type ?? event.type) === event.type && (target ?? event.target) === event.target) found.push(event);
+      if ((type ?? event.type) === event.type && (target ?? event.target) === event.target)
+        found.push(withActor(event));
       last = event.sequence;
       if (found.length >= most) return { events: found, next: last };
     }

@@ -17,6 +17,7 @@ export interface OperationParts
     | 'sessions'
     | 'consents'
     | 'mails'
+    | 'auditTrail'
     | 'factors'
     | 'upstreamIdentities'
     | 'database'

@@ -41,6 +41,7 @@ import {
 } from './http_server.ts';
 import { type Reload, reloader } from './reload.ts';
 import type { BackupPlan } from './scheduled_backups.ts';
+import { sealOnce, sealPeriodically } from './sealer.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
@@ -378,6 +379,7 @@ export async function openService(
             ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, sweepLog, signal)
             : undefined,
           sweeps ? backUp(instance, settings, backupPlan, log, signal) : undefined,
+          sweeps ? sealPeriodically(instance, settings.eventRetention, log, signal) : undefined,
         ]);
         void watch.damaged.then(() => {
           if (signal.aborted) return;
@@ -392,6 +394,8 @@ export async function openService(
       },
       async end() {
         await Promise.all([unfinished.end(), server.flush()]);
+        // Changes of the last requests.
+        if (sweeps) await sealOnce(instance, log);
         await abandon();
       },
     };

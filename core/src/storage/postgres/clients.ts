@@ -103,8 +103,8 @@ export const CLIENTS_SQL = {
     raised AS (
       UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
       FROM removed r WHERE i.id = $1),
-    revoked AS (${insertEvent('$3', { each: 'removed' })}),
-    recorded AS (${insertEvent('$4', { each: 'removed' })})
+    revoked AS (${insertEvent('$3', { each: 'removed' })} RETURNING 1),
+    recorded AS (${insertEvent('$4', { each: 'revoked' })})
     SELECT 1 FROM removed`,
 };
 
@@ -188,7 +188,7 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
       if (!isStorable(id)) return false;
       const origin = originOf();
       const about = aboutClient(id);
-      const revoked = eventOf(handle, 'client_revoked', about, origin);
+      const revoked = eventOf(handle, 'client_revoked', about, origin && ofClientChange(origin));
       const recorded = auditedEventOf(handle, 'client_removed', about, origin && ofClientChange(origin));
       return primary.write(
         [

@@ -16,6 +16,7 @@ export interface EventInsertion {
   /** Values that come from that part. Default: from the event, `e`. */
   readonly target?: string;
   readonly subject?: string;
+  readonly reason?: string;
   readonly actor?: string;
 }
 
@@ -30,12 +31,13 @@ export function insertEvent(
     each,
     target = 'e.target',
     subject = 'e.subject',
+    reason = 'e.reason',
     actor = 'e.actor',
   }: EventInsertion = {},
 ): string {
   return `
   INSERT INTO grantd.events (issuer_id, ${DESCRIPTION})
-  SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, e.reason, e.request_id
+  SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, ${reason}, e.request_id
   FROM json_to_record(${parameter}) AS e (at_ms bigint, type text, target text, actor text, address text,
     client_id text, subject text, reason text, request_id text)${each === undefined ? '' : `, ${each}`}
   WHERE e.type IS NOT NULL`;

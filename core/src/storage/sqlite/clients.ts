@@ -140,7 +140,7 @@ export function sqliteClients(
         if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
         removeIndexRows(id);
         sql.remove.run({ issuerId, id });
-        events.add('client_revoked', aboutClient(id), origin);
+        events.add('client_revoked', aboutClient(id), origin && ofClientChange(origin));
         if (origin !== undefined) events.add('client_removed', aboutClient(id), ofClientChange(origin));
         return true;
       });

@@ -1,0 +1,68 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { AuditTrailBroken } from '../data/audit.ts';
+import type { Instance } from '../instance/instance.ts';
+import { causeOf, type Log } from '../log/log.ts';
+
+/** Milliseconds between two passes. Until then, a change to an event in the database goes unnoticed. */
+const SEAL_EVERY_MS = 2_000;
+
+/** Milliseconds between two removals of old events. */
+const REMOVE_EVERY_MS = 60_000;
+
+/** Chains new events. Never rejects. */
+export async function sealOnce(
+  { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
+  log: Pick<Log, 'error'>,
+): Promise<void> {
+  try {
+    await auditTrail.seal(secret());
+  } catch (error) {
+    const event = error instanceof AuditTrailBroken ? 'audit_trail_broken' : 'audit_seal_failed';
+    log.error({ event, cause: causeOf(error) });
+  }
+}
+
+/**
+ * Chains new events until the signal. Removes events that are older than the retention. Several
+ * processes can share the work.
+ */
+export async function sealPeriodically(
+  { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
+  retentionSeconds: number,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  const key = secret();
+  let removesAtMs = 0;
+  while (!signal.aborted) {
+    await sealOnce({ auditTrail, secret: () => key }, log);
+    try {
+      if (performance.now() >= removesAtMs) {
+        const removed = await removeOld(auditTrail, key, Date.now() - retentionSeconds * 1000, signal);
+        if (removed > 0) log.info({ event: 'audit_events_removed', rows: removed });
+        removesAtMs = performance.now() + REMOVE_EVERY_MS;
+      }
+    } catch (error) {
+      log.error({ event: 'audit_removal_failed', cause: causeOf(error) });
+    }
+    // Rejects only when aborted.
+    await pause(SEAL_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+async function removeOld(
+  auditTrail: Instance['auditTrail'],
+  key: ReturnType<Instance['secret']>,
+  beforeMs: number,
+  signal: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  while (!signal.aborted) {
+    const removed = await auditTrail.removeOldest(key, beforeMs);
+    if (removed === 0) break;
+    total += removed;
+    // Requests are served in between.
+    await pause(20, undefined, { ref: false });
+  }
+  return total;
+}

@@ -1,0 +1,608 @@
+// The audit trail on both databases.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { EVENT_TYPES, ServerSecret } from '@grantd/core';
+import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
+import { ask } from '../../core/test/harness/postgres_server.ts';
+import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
+import { type AuditEvent, AuditTrailBroken, withActor } from '../src/data/audit.ts';
+import { actingAs, within } from '../src/data/causes.ts';
+import type { Database, OpenDatabase } from '../src/data/database.ts';
+import { postgresDatabase } from '../src/data/postgres_database.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { auditBefore, verifyAudit } from '../src/operations/audit.ts';
+import { ocsfOf } from '../src/operations/ocsf.ts';
+import { failureRecorder } from '../src/people/sign_in.ts';
+import { DATABASES, type TestDatabase } from './harness/databases.ts';
+import { ISSUER } from './harness/program_data.ts';
+
+const SECRET = 'a secret of the audit tests that is long enough';
+const secretOf = (...texts: string[]) => new ServerSecret<ProgramSecretUse>(texts);
+const secret = secretOf(SECRET);
+
+interface Place {
+  /** A file or a URL. */
+  readonly where: string;
+  open(): Promise<OpenDatabase>;
+  /** Runs statements behind the program’s back. Tables are named `grantd.NAME`. */
+  tamper(sql: string): Promise<void>;
+}
+
+async function placeFor(t: TestContext, { name }: TestDatabase): Promise<Place> {
+  const opened: Database[] = [];
+  t.after(() => Promise.all(opened.map((database) => database.close())));
+  const keep = (database: Database) => {
+    opened.push(database);
+    return database.open(ISSUER);
+  };
+  if (name === 'SQLite') {
+    const folder = mkdtempSync(join(tmpdir(), 'grantd-audit-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const where = join(folder, 'grantd.db');
+    return {
+      where,
+      open: () => keep(sqliteDatabase(where)),
+      async tamper(sql) {
+        const database = new DatabaseSync(where);
+        database.exec(sql.replaceAll('grantd.', ''));
+        database.close();
+      },
+    };
+  }
+  const where = await disposableDatabase(await sharedPostgres());
+  const limits = { connections: 4, connectTimeoutMs: 5000, statementTimeoutMs: 5000 };
+  return {
+    where,
+    open: () => keep(postgresDatabase(where, { ...limits, onConnectionLost: () => {} })),
+    async tamper(sql) {
+      await ask({ url: where }, sql);
+    },
+  };
+}
+
+async function eventsOf({ storage }: OpenDatabase, after = 0): Promise<readonly AuditEvent[]> {
+  return (await storage.eventsAfter(after, 1000)).map(withActor);
+}
+
+/** Adds events to a database. */
+async function addGroups({ groups }: OpenDatabase, howMany: number, prefix = 'group'): Promise<void> {
+  for (let at = 0; at < howMany; at++) await groups.add({ name: `${prefix}-${at}`, description: '' }, 0);
+}
+
+for (const database of DATABASES) {
+  describe(`the audit trail on ${database.name}`, { skip: database.absence }, () => {
+    test('every kind of change has one event, with its actor, address and request', async (t) => {
+      const { open } = await placeFor(t, database);
+      const bare = await open();
+      const cause = { address: '192.0.2.7', requestId: 'request-1' };
+      const { storage } = bare;
+      const cli = actingAs('cli', bare);
+      const own = actingAs('user', bare);
+      const nowMs = Date.now();
+
+      /** The events of one change, as text. */
+      const of = async (work: () => unknown): Promise<readonly string[]> => {
+        const before = (await eventsOf(bare)).at(-1)?.sequence ?? 0;
+        await within(cause, async () => work());
+        const events = await eventsOf(bare, before);
+        for (const { address, requestId } of events)
+          assert.deepEqual({ address, requestId }, cause, JSON.stringify(events));
+        return events.map(({ type, target, actor, clientId = '-', subject = '-', reason = '-' }) =>
+          [type, target, actor, clientId, subject, reason].join(' '),
+        );
+      };
+
+      // Users, groups, links and factors.
+      const person = await within(cause, () =>
+        cli.people.add({ name: 'ada', passwordHash: 'hash', claims: {} }),
+      );
+      assert.ok(person);
+      const { subject } = person;
+      const [added] = await eventsOf(bare);
+      assert.deepEqual([added?.type, added?.target, added?.actor], ['person_added', subject, 'cli']);
+      assert.deepEqual(await of(() => cli.people.add({ name: 'ada', passwordHash: '', claims: {} })), []);
+      assert.deepEqual(await of(() => cli.people.update({ ...person, claims: { name: 'Ada' } })), [
+        `person_changed ${subject} cli - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => cli.people.update(person)), [], 'another revision');
+      assert.deepEqual(await of(() => own.people.setPasswordHash(subject, 'new')), [
+        `person_password_set ${subject} user:${subject} - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => bare.people.setDirectoryId(subject, 'entry')), [
+        `person_changed ${subject} server - ${subject} -`,
+      ]);
+      await bare.people.setPasswordHash(subject, 'new');
+      assert.deepEqual(await of(() => cli.groups.add({ name: 'staff', description: '' }, nowMs)), [
+        'group_added staff cli - - -',
+      ]);
+      assert.deepEqual(await of(() => cli.groups.describe('staff', 'All')), [
+        'group_changed staff cli - - -',
+      ]);
+      assert.deepEqual(await of(() => cli.groups.addMember({ subject, group: 'staff' }, nowMs)), [
+        `group_member_added staff/${subject} cli - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => cli.groups.beginEnd({ subject, group: 'staff' }, nowMs)), [
+        `group_member_removed staff/${subject} cli - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => cli.groups.finishEnd({ subject, group: 'staff' })), []);
+      assert.deepEqual(await of(() => cli.groups.remove('staff')), ['group_removed staff cli - - -']);
+      const identity = { provider: 'up', upstreamIssuer: 'https://up.example', upstreamSub: '1', label: 'a' };
+      assert.deepEqual(await of(() => bare.upstreamIdentities.link(identity, subject, nowMs)), [
+        `person_linked up/${subject} user:${subject} - ${subject} -`,
+      ]);
+      const [linked] = await bare.upstreamIdentities.ofSubject(subject);
+      assert.deepEqual(await of(() => cli.upstreamIdentities.unlink(linked?.id ?? '', subject)), [
+        `person_unlinked up/${subject} cli - ${subject} -`,
+      ]);
+      const second = { ...identity, upstreamSub: '2' };
+      const newcomer = { name: 'bob', passwordHash: '', claims: {} };
+      const joined = await of(() => bare.upstreamIdentities.addPerson(second, newcomer, nowMs));
+      const bob = await bare.people.byName('bob');
+      assert.deepEqual(joined.toSorted(), [
+        `person_added ${bob?.subject} user:${bob?.subject} - ${bob?.subject} -`,
+        `person_linked up/${bob?.subject} user:${bob?.subject} - ${bob?.subject} -`,
+      ]);
+      assert.deepEqual(
+        await of(() => bare.upstreamIdentities.addPerson(second, { ...newcomer, name: 'eve' }, nowMs)),
+        [],
+      );
+      const totp = { sealed: 'sealed', createdAtMs: nowMs };
+      assert.deepEqual(await of(() => own.factors.addTotp(subject, totp, 1)), [
+        `person_factor_added ${subject} user:${subject} - ${subject} authenticator_app`,
+      ]);
+      assert.deepEqual(await of(() => own.factors.setRecoveryCodes(subject, ['one', 'two'], nowMs)), [
+        `person_recovery_codes_made ${subject} user:${subject} - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => own.factors.useRecoveryCode(subject, 'one')), [
+        `person_recovery_code_used ${subject} user:${subject} - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => own.factors.useRecoveryCode(subject, 'one')), []);
+      assert.deepEqual(await of(() => cli.factors.reset(subject)), [
+        `person_factors_reset ${subject} cli - ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => cli.factors.reset(subject)), []);
+      const imported = { name: 'carol', passwordHash: '', claims: {}, groups: [], importDigest: 'd' };
+      assert.deepEqual(
+        await of(() => cli.people.addImported([{ ...imported, subject: 'sub-of-carol' }], 'import-1')),
+        ['people_imported import-1 cli - sub-of-carol -'],
+      );
+      const text = { scope: 'photos', api: undefined, texts: { name: 'Photos' } };
+      assert.deepEqual(await of(() => cli.scopeTexts.add(text)), ['scope_texts_changed photos cli - - -']);
+      assert.deepEqual(await of(() => cli.scopeTexts.remove(text)), ['scope_texts_changed photos cli - - -']);
+
+      // Sign-ins, sessions, consents and links.
+      const session = {
+        ...{ id: 'session', subject, amr: ['pwd', 'otp'], userAgent: '' },
+        ...{ signedInAtMs: nowMs, lastSeenAtMs: nowMs },
+      };
+      const shown = { subject, passwordHash: 'new' };
+      assert.deepEqual(await of(() => bare.sessions.add(session, 'digest', nowMs + 1e6, shown)), [
+        `signed_in session user:${subject} - ${subject} pwd otp`,
+      ]);
+      const failed = failureRecorder(storage);
+      assert.deepEqual(await of(() => failed({ reason: 'password_wrong', subject, clientId: 'web' })), [
+        `sign_in_failed ${subject} anonymous web ${subject} password_wrong`,
+      ]);
+      assert.deepEqual(await of(() => failed({ reason: 'person_unknown' })), [
+        'sign_in_failed  anonymous - - person_unknown',
+      ]);
+      const asked = {
+        ...{ scopes: ['openid'], resources: [], claims: [], details: [] },
+        ...{ clientGeneration: 0, clientRevision: 0 },
+      };
+      const parties = { subject, clientId: 'web' };
+      assert.deepEqual(await of(() => bare.consents.give(parties, asked, nowMs)), [
+        `consent_given web user:${subject} web ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => bare.consents.give(parties, asked, nowMs)), []);
+      assert.deepEqual(await of(() => cli.consents.beginWithdrawal(parties, nowMs)), [
+        `consent_withdrawn web cli web ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => bare.sessions.beginEnd({ subject, id: 'session' }, nowMs)), [
+        `session_ended session user:${subject} - ${subject} -`,
+      ]);
+      const link = {
+        ...({ purpose: 'reset', subject, address: 'a@x.example' } as const),
+        ...{ passwordDigest: undefined, browserDigest: undefined, expiresAtMs: nowMs + 1e6 },
+      };
+      assert.deepEqual(await of(() => bare.mailedLinks.add('link', link)), [
+        `mailed_link_made link server - ${subject} reset`,
+      ]);
+      assert.deepEqual(await of(() => bare.mailedLinks.use('link', nowMs)), [
+        `mailed_link_used link user:${subject} - ${subject} reset`,
+      ]);
+      assert.deepEqual(await of(() => bare.mailedLinks.use('link', nowMs)), []);
+      assert.deepEqual(await of(() => bare.pairwiseSecret.add('sealed')), [
+        'pairwise_secret_made  server - - -',
+      ]);
+
+      // Clients and keys.
+      assert.deepEqual(await of(() => cli.storage.clients.add(newClient('web'))), [
+        'client_added web cli web - -',
+      ]);
+      assert.deepEqual(await of(() => cli.storage.clients.add(newClient('web'))), []);
+      const registered = {
+        ...newClient('self'),
+        registrationTokenDigest: 'digest',
+        secrets: [{ hash: 'h' }],
+      };
+      assert.deepEqual(await of(() => storage.clients.add(registered, 10)), [
+        'client_added self registration self - -',
+      ]);
+      const read = async () => (await storage.clients.get('self')) ?? {};
+      const basis = await read();
+      assert.deepEqual(await of(() => storage.clients.replace(registered, basis)), [
+        'client_changed self registration self - -',
+      ]);
+      const later = await read();
+      assert.deepEqual(
+        await of(() => storage.clients.replaceSecrets('self', [{ hash: 'h', lastUsedAtMs: 1 }], later)),
+        [],
+        'the server notes that a secret was used',
+      );
+      const last = await read();
+      assert.deepEqual(await of(() => cli.storage.clients.replaceSecrets('self', [{ hash: 'i' }], last)), [
+        'client_secret_rotated self cli self - -',
+      ]);
+      assert.deepEqual(await of(() => storage.clients.remove('self')), [
+        'client_revoked self registration self - -',
+        'client_removed self registration self - -',
+      ]);
+      const key = (kid: string, status: 'current' | 'next') => ({
+        ...({ kid, algorithm: 'ES256', status, publicJwk: {}, sealedPrivateKey: 'sealed' } as const),
+        createdAtMs: nowMs,
+      });
+      await storage.keys.initialize([key('one', 'current'), key('two', 'next')]);
+      assert.deepEqual(await of(() => cli.storage.keys.rotate('one', key('three', 'next'))), [
+        'key_rotated one cli - - -',
+      ]);
+      assert.deepEqual(
+        await of(() => cli.storage.recordAct({ type: 'server_secret_rotated', target: 'f', actor: 'cli' })),
+        ['server_secret_rotated f cli - - -'],
+      );
+
+      // Tokens.
+      const access = newToken('web');
+      assert.deepEqual(await of(() => storage.tokens.issue([access], { clientGeneration: 0 })), [
+        `token_issued ${access.id} client:web web - client`,
+      ]);
+      assert.deepEqual(await of(() => storage.tokens.issue([newToken('web')], { clientGeneration: 9 })), []);
+      const code = { ...newCode('web', 'code'), subject, claims: { sub: subject } };
+      assert.deepEqual(await of(() => storage.authorizationCodes.issue(code, {})), [
+        `code_issued code client:web web ${subject} -`,
+      ]);
+      const tied = { subject, grantId: code.grantId, pairId: 'pair', familyId: 'family' };
+      const tokens = [newToken('web', tied), newToken('web', { ...tied, kind: 'refresh_token' })] as const;
+      const stored = await storage.authorizationCodes.get('code');
+      assert.ok(stored);
+      assert.deepEqual(await of(() => storage.authorizationCodes.redeem(stored, tokens)), [
+        `token_issued ${tokens[0].id} ${tokens[1].id} client:web web ${subject} authorization_code`,
+      ]);
+      const refresh = await storage.tokens.getByRefreshToken(tokens[1].id);
+      assert.ok(refresh);
+      const successor = newToken('web', { ...tied, pairId: 'pair 2', kind: 'refresh_token' });
+      assert.deepEqual(await of(() => storage.tokens.rotate(refresh, successor, [successor])), [
+        `token_issued ${successor.id} client:web web ${subject} refresh_token`,
+      ]);
+      const current = await storage.tokens.getByRefreshToken(successor.id);
+      assert.ok(current);
+      const narrower = newToken('web', { subject, grantId: code.grantId });
+      assert.deepEqual(await of(() => storage.tokens.issueFrom(current, [narrower])), [
+        `token_issued ${narrower.id} client:web web ${subject} refresh_token`,
+      ]);
+      assert.deepEqual(await of(() => storage.tokens.revoke(current)), [
+        `token_revoked ${current.id} client:web web ${subject} -`,
+      ]);
+      assert.deepEqual(await of(() => storage.tokens.revoke(current)), []);
+      assert.deepEqual(
+        await of(() => actingAs('api:robot', storage).revokeAll({ principal: 'session', id: 'none' })),
+        [],
+      );
+      assert.deepEqual(
+        await of(() => actingAs('api:robot', storage).revokeAll({ principal: 'subject', id: subject })),
+        [`subject_revoked ${subject} api:robot - ${subject} -`],
+      );
+      assert.deepEqual(await of(() => actingAs('console:root', storage).setDisabled('client', 'web', true)), [
+        'client_disabled web console:root web - -',
+      ]);
+      const acted = await of(() => cli.people.beginRemoval(subject, nowMs));
+      assert.deepEqual(acted, [`person_removed ${subject} cli - ${subject} -`]);
+
+      assert.deepEqual((await verifyAudit({ ...bare, secret: () => secret })).problems, []);
+    });
+
+    test('issuance is not recorded if that is off', { skip: database.name !== 'SQLite' }, async (t) => {
+      const folder = mkdtempSync(join(tmpdir(), 'grantd-audit-'));
+      const opened = sqliteDatabase(join(folder, 'grantd.db'), { recordsIssuance: false });
+      t.after(async () => {
+        await opened.close();
+        rmSync(folder, { recursive: true });
+      });
+      const { storage } = await opened.open(ISSUER, 'cli');
+      await storage.clients.add(newClient('web'));
+      const token = newToken('web');
+      assert.equal(await storage.tokens.issue([token], {}), 'issued');
+      await storage.tokens.revoke(token);
+      assert.deepEqual(
+        (await storage.eventsAfter(0, 10)).map(({ type, actor }) => [type, actor]),
+        [
+          ['client_added', 'cli'],
+          ['token_revoked', 'cli'],
+        ],
+      );
+    });
+
+    const TAMPERINGS: Readonly<Record<string, string>> = {
+      'a changed row': "UPDATE grantd.events SET actor = 'cli' WHERE target = 'group-300'",
+      'a changed address': "UPDATE grantd.events SET address = '192.0.2.1' WHERE target = 'group-0'",
+      'a removed row': "DELETE FROM grantd.events WHERE target = 'group-300'",
+      'a removed last row': "DELETE FROM grantd.events WHERE target = 'group-599'",
+      'truncated rows and blocks': `
+        DELETE FROM grantd.events WHERE sequence > 512; DELETE FROM grantd.audit_blocks WHERE number > 1`,
+      'reordered rows': `
+        UPDATE grantd.events SET sequence = 100000 WHERE target = 'group-300';
+        UPDATE grantd.events SET sequence = 301 WHERE target = 'group-301';
+        UPDATE grantd.events SET sequence = 302 WHERE sequence = 100000`,
+      'a head of another secret': "UPDATE grantd.audit_heads SET mac = 'forged'",
+      'a head with another end': 'UPDATE grantd.audit_heads SET last_sequence = 512',
+      'a removed head': 'DELETE FROM grantd.audit_heads; DELETE FROM grantd.audit_blocks',
+    };
+
+    test('verification finds rows that were changed, removed, moved or cut off', async (t) => {
+      for (const [what, sql] of Object.entries(TAMPERINGS)) {
+        const place = await placeFor(t, database);
+        const opened = await place.open();
+        await addGroups(opened, 600);
+        await opened.auditTrail.seal(secret);
+        const sound = await opened.auditTrail.verify(secret);
+        assert.deepEqual([sound.problems, sound.events, sound.head?.sequence], [[], 600, 600]);
+        assert.deepEqual((await opened.auditTrail.verify(secretOf('another secret '.repeat(4)))).problems, [
+          { problem: 'head_not_authentic' },
+        ]);
+        await place.tamper(sql);
+        const { problems } = await opened.auditTrail.verify(secret);
+        assert.notDeepEqual(problems, [], what);
+        if (what === 'a changed row')
+          assert.deepEqual(problems, [{ problem: 'rows_changed', from: 1, to: 512 }]);
+        // Another process with the secret goes on, without making the change good.
+        const { auditTrail: other } = await place.open();
+        await other.sealIfSound(secret);
+        if (what !== 'a removed head')
+          assert.notDeepEqual((await other.verify(secret)).problems, [], `${what}, sealed again`);
+        // A new chain has the same events, but not the same head.
+        else assert.deepEqual((await other.verify(secret, sound.head)).problems, []);
+      }
+    });
+
+    test('an earlier head shows that the database returned to an earlier state', async (t) => {
+      const place = await placeFor(t, database);
+      const opened = await place.open();
+      await addGroups(opened, 5);
+      await opened.auditTrail.seal(secret);
+      const early = await opened.auditTrail.verify(secret);
+      await addGroups(opened, 3, 'later');
+      await opened.auditTrail.seal(secret);
+      const late = await opened.auditTrail.verify(secret);
+      assert.deepEqual((await opened.auditTrail.verify(secret, early.head)).problems, []);
+      const cut = `
+        DELETE FROM grantd.events WHERE sequence > 5;
+        UPDATE grantd.audit_blocks SET last_sequence = 5`;
+      await place.tamper(cut);
+      assert.ok(late.head);
+      const { problems } = await opened.auditTrail.verify(secret, late.head);
+      assert.ok(problems.some(({ problem }) => problem === 'not_as_expected'));
+      await assert.rejects(async () => {
+        await place.tamper('DELETE FROM grantd.audit_heads; DELETE FROM grantd.audit_blocks');
+        await opened.auditTrail.seal(secret);
+      }, AuditTrailBroken);
+    });
+
+    test('processes that seal at once make one chain', async (t) => {
+      const place = await placeFor(t, database);
+      const opened = await Promise.all([place.open()]);
+      opened.push(await place.open(), await place.open());
+      const writing = opened.map((one, index) => addGroups(one, 300, `of-${index}`));
+      let isWriting = true;
+      const sealing = opened.map(async ({ auditTrail }) => {
+        while (isWriting) {
+          await auditTrail.seal(secret);
+          await pause(1);
+        }
+        await auditTrail.seal(secret);
+      });
+      await Promise.all(writing);
+      isWriting = false;
+      await Promise.all(sealing);
+      const [first] = opened;
+      assert.ok(first);
+      const { problems, events } = await first.auditTrail.verify(secret);
+      assert.deepEqual([problems, events], [[], 900]);
+    });
+
+    test('old events go, and the rest is still proved', async (t) => {
+      const place = await placeFor(t, database);
+      const opened = await place.open();
+      await addGroups(opened, 600);
+      await opened.auditTrail.seal(secret);
+      const sound = await opened.auditTrail.verify(secret);
+      assert.equal(await opened.auditTrail.removeOldest(secret, 1), 0, 'none is that old');
+      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 512);
+      const rest = await opened.auditTrail.verify(secret, sound.head);
+      assert.deepEqual([rest.problems, rest.events], [[], 88]);
+      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 88);
+      assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 0);
+      assert.deepEqual((await opened.auditTrail.verify(secret, sound.head)).problems, []);
+      await addGroups(opened, 2, 'new');
+      await opened.auditTrail.seal(secret);
+      const [event] = await eventsOf(opened);
+      assert.equal(event?.sequence, 601, 'numbers continue');
+      assert.deepEqual((await opened.auditTrail.verify(secret, sound.head)).problems, []);
+      await place.tamper(
+        'INSERT INTO grantd.events (issuer_id, sequence, at_ms, type, target) ' +
+          "SELECT id, 7, 0, 'group_added', 'forged' FROM grantd.issuers",
+      );
+      assert.deepEqual((await opened.auditTrail.verify(secret)).problems, [
+        { problem: 'rows_before_beginning', rows: 1 },
+      ]);
+    });
+
+    test('the head moves to a new server secret, so that the old one can be dropped', async (t) => {
+      const opened = await (await placeFor(t, database)).open();
+      await addGroups(opened, 1);
+      await opened.auditTrail.seal(secret);
+      const both = secretOf('a newer secret that is long enough as well', SECRET);
+      assert.equal(await opened.auditTrail.sealedBy(both), 1);
+      await opened.auditTrail.seal(both);
+      assert.equal(await opened.auditTrail.sealedBy(both), 0);
+      assert.deepEqual((await opened.auditTrail.verify(both)).problems, []);
+    });
+
+    test('filters find what a full search finds', async (t) => {
+      const opened = await (await placeFor(t, database)).open();
+      await opened.storage.clients.add(newClient('web'));
+      for (let at = 0; at < 30; at++)
+        await within({ requestId: `request-${at}`, address: `192.0.2.${at % 7}` }, () =>
+          Promise.all(
+            Array.from({ length: 25 }, (_, index) => {
+              const subject = `sub-${(at * 25 + index) % 90}`;
+              return opened.storage.tokens.issue([newToken('web', { subject }), newToken('web')], {});
+            }),
+          ),
+        );
+      await opened.auditTrail.seal(secret);
+      await addGroups(opened, 3, 'unsealed');
+      const all = await eventsOf(opened);
+      const some = all[400];
+      assert.ok(some?.subject && some.requestId);
+      const [target = ''] = some.target.split(' ').slice(-1);
+      const filters = [
+        {},
+        { target },
+        { target: 'unsealed-1' },
+        { subject: some.subject },
+        { requestId: some.requestId, subject: some.subject },
+        { address: '192.0.2.3' },
+        { type: 'group_added' },
+        { actor: 'client:web', requestId: 'request-29' },
+        { clientId: 'nobody' },
+        { sinceMs: some.atMs, untilMs: some.atMs + 1 },
+      ] as const;
+      for (const filter of filters) {
+        const expected = all.filter((event) =>
+          Object.entries(filter).every(([name, value]) => {
+            if (name === 'sinceMs') return event.atMs >= Number(value);
+            if (name === 'untilMs') return event.atMs < Number(value);
+            if (name === 'target') return event.target.split(' ').includes(String(value));
+            return event[name as 'type'] === value;
+          }),
+        );
+        const found: AuditEvent[] = [];
+        for await (const event of opened.auditTrail.after(0, filter)) found.push(event);
+        assert.deepEqual(found, expected, JSON.stringify(filter));
+        const backwards: AuditEvent[] = [];
+        for (let before: number | undefined; ; ) {
+          const page = await auditBefore(opened, before, filter, 70);
+          backwards.push(...page.events);
+          if (page.next === undefined) break;
+          before = page.next;
+        }
+        assert.deepEqual(backwards.reverse(), expected, JSON.stringify(filter));
+      }
+    });
+
+    test('a killed process leaves both a change and its event, or neither', async (t) => {
+      const place = await placeFor(t, database);
+      const opened = await place.open();
+      for (let run = 0; run < 3; run++) {
+        const program = join(import.meta.dirname, 'audit_process.ts');
+        const child = spawn(process.execPath, [program, place.where], {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        });
+        await once(child.stdout, 'data');
+        await pause(run * 7);
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+      const people = (await opened.people.list()).map(({ subject }) => subject);
+      const events: AuditEvent[] = [];
+      for await (const event of opened.auditTrail.after(0)) events.push(event);
+      assert.ok(people.length >= 12);
+      assert.deepEqual(
+        events.map(({ type, actor, target }) => `${type} ${actor} ${target}`).toSorted(),
+        people.map((subject) => `person_added cli ${subject}`).toSorted(),
+      );
+      await opened.auditTrail.seal(secret);
+      assert.deepEqual((await opened.auditTrail.verify(secret)).problems, []);
+    });
+  });
+}
+
+test('every type of event has a class and an activity of OCSF', () => {
+  for (const type of EVENT_TYPES) {
+    const event = { sequence: 7, atMs: 1000, type, target: 'some', actor: 'user:ada', subject: 'ada' };
+    const made = ocsfOf({ ...event, address: '192.0.2.7', requestId: 'r', reason: 'why' }, ISSUER) as Record<
+      string,
+      unknown
+    >;
+    const { class_uid: classUid, activity_id: activityId } = made as {
+      class_uid: number;
+      activity_id: number;
+    };
+    assert.ok([3001, 3002, 3004, 3006].includes(classUid), type);
+    assert.equal(made.type_uid, classUid * 100 + activityId);
+    assert.deepEqual([made.category_uid, made.time, made.status_detail], [3, 1000, 'why']);
+    assert.deepEqual(made.src_endpoint, { ip: '192.0.2.7' });
+    assert.deepEqual(made.actor, { user: { uid: 'ada' } });
+    // Attributes that the classes require.
+    if (classUid === 3001 || classUid === 3002) assert.deepEqual(made.user, { uid: 'ada' });
+    if (classUid === 3002) assert.deepEqual(made.service, { name: ISSUER });
+    if (classUid === 3004) assert.ok((made.entity as { type: string }).type !== '');
+    if (classUid === 3006) assert.deepEqual(made.group, { name: 'some' });
+  }
+  const failed = ocsfOf(
+    {
+      sequence: 1,
+      atMs: 1,
+      type: 'sign_in_failed',
+      target: '',
+      actor: 'anonymous',
+      reason: 'person_unknown',
+    },
+    ISSUER,
+  );
+  assert.deepEqual(failed, {
+    activity_id: 1,
+    activity_name: 'Logon',
+    category_uid: 3,
+    category_name: 'Identity & Access Management',
+    class_uid: 3002,
+    class_name: 'Authentication',
+    type_uid: 300201,
+    type_name: 'Authentication: Logon',
+    time: 1,
+    severity_id: 2,
+    status_id: 2,
+    status: 'Failure',
+    status_detail: 'person_unknown',
+    message: 'sign_in_failed',
+    metadata: {
+      version: '1.8.0',
+      uid: '1',
+      event_code: 'sign_in_failed',
+      log_name: 'audit',
+      product: { name: 'grantd', vendor_name: 'grantd', uid: ISSUER },
+    },
+    actor: { app_name: 'anonymous' },
+    user: { uid: 'unknown' },
+    service: { name: ISSUER },
+    unmapped: { target: '', actor: 'anonymous' },
+  });
+});
