@@ -50,6 +50,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/providers.md', to: 'let users sign in with another provider' },
       { path: 'docs/application_claims.md', to: 'add roles, groups or a tenant to tokens' },
       { path: 'docs/admin_api.md', to: 'manage grantd over HTTP' },
+      { path: 'docs/audit.md', to: 'find out who changed what, and prove it' },
       { path: 'docs/console.md', to: 'explain tokens and end access in a browser' },
       { path: 'docs/apply.md', to: 'keep groups, clients and APIs in a file' },
       { path: 'docs/registration.md', to: 'let clients register themselves, as MCP clients do' },

@@ -172,6 +172,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['revokeToken', { body: { token } }],
     ['revokeAll', { body: { client_id: 'ops', dry_run: true } }],
     ['listEvents', { query: '?limit=200' }],
+    ['listAudit', { query: '?limit=3&actor=cli&since=2026-01-01T00:00:00Z' }],
     ['showConfiguration', {}],
     ['showHealth', {}],
     ['getFactors', { path: user }],

@@ -45,6 +45,13 @@ interface Query {
   readonly username?: string;
   readonly type?: string;
   readonly target?: string;
+  readonly actor?: string;
+  readonly subject?: string;
+  readonly client_id?: string;
+  readonly address?: string;
+  readonly request_id?: string;
+  readonly since?: string;
+  readonly until?: string;
   readonly api?: string;
   readonly failed?: 'true' | 'false';
   readonly dry_run?: 'true' | 'false';

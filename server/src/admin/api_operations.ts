@@ -1,5 +1,5 @@
 // The table of all operations of the admin API. Routes, checks and the OpenAPI description derive from it.
-import type { NewClient, SigningAlgorithm } from '@grantd/core';
+import { EVENT_TYPES, type NewClient, type SigningAlgorithm } from '@grantd/core';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
@@ -17,6 +17,7 @@ import {
   updateClient,
 } from '../operations/clients.ts';
 import { shownOption } from '../operations/configuration.ts';
+import { auditBefore } from '../operations/audit.ts';
 import { eventsAfter } from '../operations/events.ts';
 import {
   addGroup,
@@ -73,6 +74,7 @@ import {
   clientVersion,
   shownClient,
   shownConsent,
+  shownAuditEvent,
   shownEvent,
   shownExplanation,
   shownGroup,
@@ -84,6 +86,9 @@ import {
 import * as schemas from './schemas.ts';
 import { UPKEEP_OPERATIONS } from './upkeep_operations.ts';
 import { USER_STREAMS } from './user_streams.ts';
+
+const FILTER_TIME = { type: 'string', format: 'date-time', maxLength: 40 } as const;
+const FILTER = { type: 'string', minLength: 1, maxLength: 300 } as const;
 
 // ── Clients ───────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -748,10 +753,14 @@ async function massRevocationOf(parts: ApiParts, body: MassRevocationBody): Prom
   if (sub !== undefined) return { person: await requireSubject(parts, sub) };
   if (clientId !== undefined) return { clientId };
   if (grantId !== undefined) return { grantId };
-  const issuedBeforeMs = Date.parse(before);
-  if (Number.isNaN(issuedBeforeMs))
-    throw new InvalidInput('issued_before', 'expected a time such as 2026-01-31T12:00:00Z');
-  return { issuedBeforeMs };
+  return { issuedBeforeMs: timeIn('issued_before', before) };
+}
+
+/** @throws {InvalidInput} it is no time */
+function timeIn(member: string, text: string): number {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new InvalidInput(member, 'expected a time such as 2026-01-31T12:00:00Z');
+  return time;
 }
 
 const OTHER_OPERATIONS: readonly ApiOperation[] = [
@@ -859,6 +868,42 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
       const most = { most: limit, mostRead: MAX_EVENTS_READ };
       const { events, next } = await eventsAfter(parts, Number(cursor), { type, target }, most);
       return paged(events.map(shownEvent), next);
+    },
+  },
+  {
+    id: 'listAudit',
+    method: 'GET',
+    path: '/audit',
+    scope: 'grantd:events:read',
+    summary: 'List events of the audit trail, the newest first',
+    query: {
+      ...PAGING,
+      type: { schema: schemas.EVENT_TYPE, about: 'Only events of this type.' },
+      actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
+      target: {
+        schema: FILTER,
+        about: 'Only events about this client, subject, key, session, grant, token or group.',
+      },
+      subject: { schema: FILTER, about: 'Only events that concern this user.' },
+      client_id: { schema: FILTER, about: 'Only events that concern this client.' },
+      address: { schema: FILTER, about: 'Only events of requests from this IP address.' },
+      request_id: { schema: FILTER, about: 'Only events of this request.' },
+      since: { schema: FILTER_TIME, about: 'Only events at or after this time.' },
+      until: { schema: FILTER_TIME, about: 'Only events before this time.' },
+    },
+    status: 200,
+    response: schemas.AUDIT_EVENTS,
+    async perform({ parts, query: { limit, cursor, type, since, until, ...query } }) {
+      const { actor, target, subject, address, client_id: clientId, request_id: requestId } = query;
+      const filter = {
+        ...{ type: EVENT_TYPES.find((one) => one === type), actor, target, subject },
+        ...{ clientId, address, requestId },
+        ...(since !== undefined && { sinceMs: timeIn('since', since) }),
+        ...(until !== undefined && { untilMs: timeIn('until', until) }),
+      };
+      const before = cursor === undefined ? undefined : Number(cursor);
+      const { events, next } = await auditBefore(parts, before, filter, limit);
+      return paged(events.map(shownAuditEvent), next);
     },
   },
   {

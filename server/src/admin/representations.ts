@@ -7,6 +7,7 @@ import {
   type Explanation,
   type TokenRecord,
 } from '@grantd/core';
+import type { AuditEvent } from '../data/audit.ts';
 import type { Consent, ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
@@ -121,11 +122,13 @@ export function shownSecret({
   signingKeys,
   pairwiseSecret,
   authenticatorApps,
+  auditTrail,
   ...status
 }: SecretStatus): Shown {
   return {
     ...{ secret: status.secret, use: status.use, clients: status.clients },
     ...{ signing_keys: signingKeys, pairwise_secret: pairwiseSecret, authenticator_apps: authenticatorApps },
+    audit_trail: auditTrail,
   };
 }
 
@@ -198,6 +201,18 @@ function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
     ...optional('successor_id', record.successorId),
     ...optionalTime('redeemed_at', record.redeemedAtMs),
     ...optionalTime('revoked_at', record.revokedAtMs),
+  };
+}
+
+/** An event of the audit trail. */
+export function shownAuditEvent({ address, clientId, subject, reason, requestId, ...event }: AuditEvent): Shown {
+  return {
+    ...shownEvent(event),
+    ...optional('address', address),
+    ...optional('client_id', clientId),
+    ...optional('subject', subject),
+    ...optional('reason', reason),
+    ...optional('request_id', requestId),
   };
 }
 

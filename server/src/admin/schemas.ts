@@ -393,6 +393,7 @@ export const SECRETS = named(
         signing_keys: list({ type: 'string' }, 'Signing keys that depend on it.'),
         pairwise_secret: flag('Whether pairwise subject identifiers depend on it.'),
         authenticator_apps: count('Authenticator apps whose secrets depend on it.'),
+        audit_trail: flag('Whether the seal of the audit trail depends on it.'),
       }),
     },
   }),
@@ -621,6 +622,25 @@ export const REVOKED_TOKENS = named(
 );
 
 export const EVENT_TYPE = { enum: EVENT_TYPES };
+export const AUDIT_EVENTS = page(
+  'AuditEvents',
+  named(
+    'AuditEvent',
+    object({
+      number: { type: 'integer', minimum: 1 },
+      at: TIME,
+      type: EVENT_TYPE,
+      target: text('The client, subject, key, session, grant, token or group. Tokens that were issued together are separated by spaces.'),
+      actor: text('Who acted, such as cli, server, user:SUBJECT, client:ID, or api: with the percent-encoded client ID.'),
+      'address?': text('The IP address of the request.'),
+      'client_id?': text('The client that the event concerns.'),
+      'subject?': text('The user that the event concerns.'),
+      'reason?': text('Why or how, as a code.'),
+      'request_id?': text('The X-Request-Id of the response.'),
+    }),
+  ),
+);
+
 export const EVENTS = page(
   'Events',
   named(

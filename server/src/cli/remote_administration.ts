@@ -283,6 +283,7 @@ export function remoteAdministration(api: AdminClient): Administration {
       (await api.call('listSecrets')).items.map((one: Shown) => ({
         ...{ secret: one.secret, use: one.use, clients: one.clients, signingKeys: one.signing_keys },
         ...{ pairwiseSecret: one.pairwise_secret, authenticatorApps: one.authenticator_apps },
+        auditTrail: one.audit_trail,
       })),
     rotateSecrets: async (generate, show) => show(await api.call('rotateSecrets', { body: { generate } })),
     async dropSecrets(force, show) {

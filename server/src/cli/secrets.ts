@@ -55,6 +55,7 @@ async function showStatus(parts: AdministrationParts): Promise<void> {
     'SIGNING KEYS': ({ signingKeys }) => String(signingKeys.length),
     'PAIRWISE SECRET': ({ pairwiseSecret }) => (pairwiseSecret ? 'yes' : ''),
     'AUTHENTICATOR APPS': ({ authenticatorApps }) => String(authenticatorApps),
+    'AUDIT TRAIL': ({ auditTrail }) => (auditTrail ? 'yes' : ''),
   });
   if (parts.isJson) return;
   const accepted = rows.filter(({ use }) => use === 'accepted');

@@ -22,6 +22,7 @@ import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 export type ProgramSecretUse =
   | 'api_request'
   | 'audit_seal'
+  | 'configuration'
   | 'console_token'
   | 'form_token'
   | 'known_browser'

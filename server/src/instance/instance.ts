@@ -43,6 +43,8 @@ interface InstanceDependents extends SecretDependents {
   readonly keptPairwiseSecret: number | undefined;
   /** Number of secrets of authenticator apps, by the index of the secret that encrypts them; -1 if that is lost. */
   readonly totpSecrets: ReadonlyMap<number, number>;
+  /** Index of the secret that signed the head of the audit trail, likewise. */
+  readonly auditSeal: number | undefined;
 }
 
 /** An open database of one issuer, with its secret. The caller closes the database. */
@@ -147,6 +149,7 @@ export async function openInstance(
         ...(await server.operator.secretDependents(await parts.storage.clients.list())),
         keptPairwiseSecret,
         totpSecrets: await sealsOfTotps(withApis.factors, new ServerSecret<ProgramSecretUse>(secret), issuer),
+        auditSeal: await withApis.auditTrail.sealedBy(new ServerSecret<ProgramSecretUse>(secret)),
       };
     },
     async server(onEvent) {

@@ -13,23 +13,28 @@ export interface SecretStatus extends DependentsOfSecret {
   readonly pairwiseSecret: boolean;
   /** Number of their secrets. */
   readonly authenticatorApps: number;
+  readonly auditTrail: boolean;
 }
 
 /** The secrets of the server, without their texts, the first one first. */
 export async function secretStatus(
   parts: Pick<SecretParts, 'secretDependents'>,
 ): Promise<readonly SecretStatus[]> {
-  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets } = await parts.secretDependents();
+  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets, auditSeal } = await parts.secretDependents();
   const ofProgram = (index: number) => ({
     pairwiseSecret: keptPairwiseSecret === index,
     authenticatorApps: totpSecrets.get(index) ?? 0,
+    auditTrail: auditSeal === index,
   });
   const listed = secrets.map(({ fingerprint, clients, signingKeys }, index): SecretStatus => {
     const use = index === 0 ? 'used for new values' : 'accepted';
     return { secret: fingerprint, use, clients, signingKeys, ...ofProgram(index) };
   });
   const others: readonly SecretStatus[] = [
-    { secret: 'unknown', use: 'not known', ...unknown, pairwiseSecret: false, authenticatorApps: 0 },
+    {
+      ...({ secret: 'unknown', use: 'not known', ...unknown } as const),
+      ...{ pairwiseSecret: false, authenticatorApps: 0, auditTrail: false },
+    },
     { secret: 'lost', use: 'missing', ...lost, ...ofProgram(-1) },
   ];
   return [...listed, ...others.filter(hasDependents)];
@@ -40,8 +45,9 @@ function hasDependents({
   signingKeys,
   pairwiseSecret,
   authenticatorApps,
+  auditTrail,
 }: Omit<SecretStatus, 'secret' | 'use'>): boolean {
-  return clients.length + signingKeys.length + authenticatorApps > 0 || pairwiseSecret;
+  return clients.length + signingKeys.length + authenticatorApps > 0 || pairwiseSecret || auditTrail;
 }
 
 /** What would stop working without the accepted secrets. */
@@ -57,6 +63,7 @@ export function dependentsInWords({
   signingKeys,
   pairwiseSecret,
   authenticatorApps,
+  auditTrail,
 }: SecretStatus): string {
   const more = clients.length > MAX_NAMED ? ` and ${clients.length - MAX_NAMED} more` : '';
   const parts = [
@@ -65,6 +72,7 @@ export function dependentsInWords({
     pairwiseSecret && 'the secret of pairwise subject identifiers',
     authenticatorApps > 0 &&
       `${authenticatorApps} ${authenticatorApps === 1 ? 'authenticator app' : 'authenticator apps'}`,
+    auditTrail && 'the audit trail',
   ].filter((part) => part !== false);
   const where = secret === 'unknown' ? 'may depend on any of them' : `depend on ${secret}`;
   return `${parts.join(', ')} ${where}`;

@@ -322,7 +322,7 @@ export function requestListener({
   mtlsPort,
   trustedProxies = [],
 }: Routes): RequestListener {
-  const addressOf = clientAddress(trustedProxies);
+  const addressOf = trustedProxies.length === 0 ? addressOfConnection : clientAddress(trustedProxies);
   const protocol = mount(server, {
     headers: ({ id }) => ({ 'x-request-id': String(id) }),
     ...(clientCertificate !== undefined && { clientCertificate }),
@@ -353,6 +353,11 @@ export function requestListener({
     const cause = { requestId: id, address: addressOf(request) };
     within(cause, () => protocol(identified, response, next)).catch(fail);
   };
+}
+
+/** An IPv4 address is without the prefix that it has on a socket for IPv6. */
+function addressOfConnection({ socket: { remoteAddress = '' } }: IncomingMessage): string {
+  return remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;

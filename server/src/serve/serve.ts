@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
@@ -9,6 +10,7 @@ import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf } from '../data/database_of.ts';
 import type { People } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
 import {
   type Instance,
@@ -323,6 +325,7 @@ export async function openService(
     });
     await refuseKnownPasswords(configuration, instance);
     useCatalogues(catalogues);
+    if (sweeps) await recordConfiguration(instance, settings, isReload);
     const requestLog = new RequestLog(log);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
     const mail = await mailService(instance, settings, operator, log);
@@ -403,6 +406,24 @@ export async function openService(
     await database.close();
     throw error;
   }
+}
+
+/**
+ * Records which configuration is served from now on. The target is a keyed digest of all options, which tells changes
+ * without revealing values.
+ */
+async function recordConfiguration(
+  { storage, secret }: Pick<Instance, 'storage' | 'secret'>,
+  settings: Settings,
+  isReload: boolean,
+): Promise<void> {
+  const key = await secret().key('configuration');
+  const options = Object.entries(settings).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const target = createHmac('sha256', key).update(JSON.stringify(options)).digest('base64url').slice(0, 16);
+  const reason = isReload ? 'reload' : 'start';
+  await askStorage(() =>
+    storage.recordAct({ type: 'configuration_loaded', target, reason, actor: 'server' }),
+  );
 }
 
 /** Loads the admin API, if it is on. */

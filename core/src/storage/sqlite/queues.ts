@@ -1,9 +1,10 @@
 // Statements, and queues of reads and writes, which share SQLite transactions.
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import type { EventOrigin } from '../../protocol/records.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
-import { isBusy, type Reads, type Transaction } from './connection.ts';
+import { isBusy, type Reads, type Transaction, type TransactionOfOrigin } from './connection.ts';
 import { SQLITE_STORE_TABLES } from './schema.ts';
 
 /** Prepares a table's statements under their names. */
@@ -217,6 +218,15 @@ export class WriteQueue {
       if (!this.#isDraining) void this.#drain();
       else if (this.#waiting.length >= this.#expected) this.#onExpected();
     });
+
+  /** Transactions with the origin of each change, which is asked for when the write begins. */
+  transactionOf(originOf?: () => EventOrigin): TransactionOfOrigin {
+    return (work) => {
+      // Not inside the transaction, which runs in the context of an earlier write.
+      const origin = originOf?.();
+      return this.transaction(() => work(origin));
+    };
+  }
 
   /** The number of transactions so far; the last one may not have been committed. */
   get commits(): number {

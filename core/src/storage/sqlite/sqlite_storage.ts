@@ -23,7 +23,6 @@ import {
   openDatabase,
   requireOwnLog,
   type SqliteHandle,
-  type TransactionOfOrigin,
 } from './connection.ts';
 import { sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
@@ -160,11 +159,7 @@ function storageOn(
   const reads = new ReadQueue(database, writes, { corruption });
   // The queues check tables that change from now on. They must be usable already.
   usableState(database, path, SQLITE_STORE_TABLES);
-  const transaction: TransactionOfOrigin = (work) => {
-    // Not inside the transaction, which runs in the context of the queue.
-    const origin = audit?.originOf();
-    return writes.transaction(() => work(origin));
-  };
+  const transaction = writes.transactionOf(audit && (() => audit.originOf()));
   const recordsIssuance = audit !== undefined && audit.issuance !== false;
   const handle: SqliteHandle = { database, issuerId, clock, transaction, reads, recordsIssuance };
   const events = sqliteEvents(handle);
