@@ -513,7 +513,11 @@ for (const database of ANY_DATABASE) {
         types
           .map(({ type, actor }: { type: string; actor: string }) => `${type} ${actor}`)
           .filter((one: string) => one.includes('factor')),
-        ['person_factor_added user', 'person_factor_added user', 'person_factors_reset cli'],
+        [
+          `person_factor_added user:${subject}`,
+          `person_factor_added user:${subject}`,
+          'person_factors_reset cli',
+        ],
       );
     });
 
