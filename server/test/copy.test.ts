@@ -51,6 +51,8 @@ const TABLES = [
   'passkeys',
   'totp_secrets',
   'recovery_codes',
+  'audit_heads',
+  'audit_blocks',
 ];
 
 /** A new PostgreSQL database: its URL without the password, and the variable with it. */

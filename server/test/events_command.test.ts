@@ -88,7 +88,7 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual([unknown.code, unknown.stdout], [2, '']);
       assert.match(
         unknown.stderr,
-        /--type: expected one of client_added, .*issued_before_revoked, got "nope"/,
+        /--type: expected one of client_added, .*code_issued, got "nope"/,
       );
     });
 

@@ -33,6 +33,8 @@ const NEW_TABLES = [
   'totp_secrets',
   'recovery_codes',
   'used_challenges',
+  'audit_heads',
+  'audit_blocks',
 ];
 
 /** Added to users since the first version. */

@@ -358,18 +358,31 @@ export type EventRow = {
   readonly request_id: string | null;
 };
 
+/** An event as a list, in the order of `EVENT_COLUMNS`. */
+export type EventList = readonly [
+  sequence: number,
+  atMs: number,
+  type: EventType,
+  target: string,
+  ...others: (string | null)[],
+];
+
+export function eventOfList(row: EventList): EventRecord {
+  const [sequence, atMs, type, target, actor, address, clientId, subject, reason, requestId] = row;
+  const event: Writable<EventRecord> = { sequence, atMs, type, target };
+  if (typeof actor === 'string') event.actor = actor;
+  if (typeof address === 'string') event.address = address;
+  if (typeof clientId === 'string') event.clientId = clientId;
+  if (typeof subject === 'string') event.subject = subject;
+  if (typeof reason === 'string') event.reason = reason;
+  if (typeof requestId === 'string') event.requestId = requestId;
+  return event;
+}
+
 /** @param row as read by `EVENT_COLUMNS` */
 export function toEventRecord(row: EventRow): EventRecord {
-  const { sequence, at_ms: atMs, type, target, actor, address, client_id, subject, reason, request_id } = row;
-  return {
-    ...{ sequence, atMs, type, target },
-    ...(actor !== null && { actor }),
-    ...(address !== null && { address }),
-    ...(client_id !== null && { clientId: client_id }),
-    ...(subject !== null && { subject }),
-    ...(reason !== null && { reason }),
-    ...(request_id !== null && { requestId: request_id }),
-  };
+  const { sequence, at_ms, type, target, actor, address, client_id, subject, reason, request_id } = row;
+  return eventOfList([sequence, at_ms, type, target, actor, address, client_id, subject, reason, request_id]);
 }
 
 /** Rows of one table that move from one database to another. Tables and columns have the same names in both. */

@@ -6,6 +6,7 @@ import { OPTION_NAMES } from '../config/options.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
 import { isAdminScope } from '../instance/admin_access.ts';
+import { auditBefore } from '../operations/audit.ts';
 import {
   addClient,
   DEFAULT_OVERLAP,
@@ -17,7 +18,6 @@ import {
   updateClient,
 } from '../operations/clients.ts';
 import { shownOption } from '../operations/configuration.ts';
-import { auditBefore } from '../operations/audit.ts';
 import { eventsAfter } from '../operations/events.ts';
 import {
   addGroup,
@@ -72,9 +72,9 @@ import {
 } from './api_operation.ts';
 import {
   clientVersion,
+  shownAuditEvent,
   shownClient,
   shownConsent,
-  shownAuditEvent,
   shownEvent,
   shownExplanation,
   shownGroup,

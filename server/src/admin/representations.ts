@@ -205,7 +205,14 @@ function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
 }
 
 /** An event of the audit trail. */
-export function shownAuditEvent({ address, clientId, subject, reason, requestId, ...event }: AuditEvent): Shown {
+export function shownAuditEvent({
+  address,
+  clientId,
+  subject,
+  reason,
+  requestId,
+  ...event
+}: AuditEvent): Shown {
   return {
     ...shownEvent(event),
     ...optional('address', address),

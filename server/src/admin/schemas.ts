@@ -630,8 +630,12 @@ export const AUDIT_EVENTS = page(
       number: { type: 'integer', minimum: 1 },
       at: TIME,
       type: EVENT_TYPE,
-      target: text('The client, subject, key, session, grant, token or group. Tokens that were issued together are separated by spaces.'),
-      actor: text('Who acted, such as cli, server, user:SUBJECT, client:ID, or api: with the percent-encoded client ID.'),
+      target: text(
+        'The client, subject, key, session, grant, token or group. Tokens that were issued together are separated by spaces.',
+      ),
+      actor: text(
+        'Who acted, such as cli, server, user:SUBJECT, client:ID, or api: with the percent-encoded client ID.',
+      ),
       'address?': text('The IP address of the request.'),
       'client_id?': text('The client that the event concerns.'),
       'subject?': text('The user that the event concerns.'),

@@ -57,13 +57,12 @@ const OF_CLIENTS: ReadonlySet<EventType> = new Set([
 
 /** Names the actor of an event whose row leaves it out. */
 export function withActor(event: EventRecord): AuditEvent {
-  const { actor, type, clientId, subject } = event;
-  if (actor === 'user' && subject !== undefined) return { ...event, actor: `user:${subject}` };
-  if (actor !== undefined) return { ...event, actor };
-  return {
-    ...event,
-    actor: clientId !== undefined && OF_CLIENTS.has(type) ? `client:${clientId}` : 'server',
-  };
+  return { ...event, actor: actorOf(event) };
+}
+
+function actorOf({ actor, type, clientId, subject }: EventRecord): string {
+  if (actor !== undefined) return actor === 'user' && subject !== undefined ? `user:${subject}` : actor;
+  return clientId !== undefined && OF_CLIENTS.has(type) ? `client:${clientId}` : 'server';
 }
 
 /** A part of the chain with an index of its events. */
@@ -447,7 +446,7 @@ function continued(link: ChainLink, events: readonly EventRecord[], index?: Term
     sequence = event.sequence;
     const row = [value, sequence, atMs, type, target, actor, address, clientId, subject, reason, requestId];
     value = hash('sha256', JSON.stringify(row), 'base64url');
-    if (index !== undefined) for (const term of termsOf(withActor(event), true)) index.add(term);
+    index?.addEvent(event);
   }
   return { sequence, hash: value };
 }
@@ -522,25 +521,52 @@ class TermIndex {
     return this.#bits.toString('base64');
   }
 
-  add(term: string): void {
-    for (const at of probesOf(term)) this.#bits[at >> 3] = (this.#bits[at >> 3] ?? 0) | (1 << (at & 7));
+  /** Adds the terms of `termsOf`, without a list and texts for each event. */
+  addEvent(event: EventRecord): void {
+    const { type, target, subject, clientId, address, requestId } = event;
+    this.#add('y', type);
+    this.#add('a', actorOf(event));
+    if (type === 'token_issued' && target.includes(' '))
+      for (const one of target.split(' ')) this.#add('t', one);
+    else this.#add('t', target);
+    if (subject !== undefined) this.#add('s', subject);
+    if (clientId !== undefined) this.#add('c', clientId);
+    if (address !== undefined) this.#add('i', address);
+    if (requestId !== undefined) this.#add('r', requestId);
+  }
+
+  #add(kind: string, value: string): void {
+    const hashed = hashOf(kind, value);
+    const step = stepOf(hashed);
+    for (let probe = 0; probe < PROBES; probe++) {
+      const at = (hashed + probe * step) % INDEX_BITS;
+      this.#bits[at >> 3] = (this.#bits[at >> 3] ?? 0) | (1 << (at & 7));
+    }
   }
 
   mayHave(terms: readonly string[]): boolean {
-    return terms.every((term) =>
-      probesOf(term).every((at) => ((this.#bits[at >> 3] ?? 0) & (1 << (at & 7))) !== 0),
-    );
+    return terms.every((term) => {
+      const hashed = hashOf(term.slice(0, 1), term.slice(1));
+      const step = stepOf(hashed);
+      for (let probe = 0; probe < PROBES; probe++) {
+        const at = (hashed + probe * step) % INDEX_BITS;
+        if (((this.#bits[at >> 3] ?? 0) & (1 << (at & 7))) === 0) return false;
+      }
+      return true;
+    });
   }
 }
 
-/** The bits of a value. Stored indexes depend on it. */
-function probesOf(term: string): number[] {
-  // FNV-1a
-  let one = 0x811c9dc5;
-  for (let at = 0; at < term.length; at++) one = Math.imul(one ^ term.charCodeAt(at), 0x01000193);
-  // Odd, so that the steps reach every bit.
-  const step = (Math.imul(one ^ (one >>> 15), 0x85ebca6b) | 1) >>> 0;
-  return Array.from({ length: PROBES }, (_, probe) => ((one >>> 0) + probe * step) % INDEX_BITS);
+/** FNV-1a. Stored indexes depend on it. */
+function hashOf(kind: string, value: string): number {
+  let hashed = Math.imul(0x811c9dc5 ^ kind.charCodeAt(0), 0x01000193);
+  for (let at = 0; at < value.length; at++) hashed = Math.imul(hashed ^ value.charCodeAt(at), 0x01000193);
+  return hashed >>> 0;
+}
+
+/** Odd, so that the steps reach every bit. */
+function stepOf(hashed: number): number {
+  return (Math.imul(hashed ^ (hashed >>> 15), 0x85ebca6b) | 1) >>> 0;
 }
 
 function blockOf(row: TableRow): Block {

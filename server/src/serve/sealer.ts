@@ -12,13 +12,14 @@ const REMOVE_EVERY_MS = 60_000;
 /** Chains new events. Never rejects. */
 export async function sealOnce(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
-  log: Pick<Log, 'error'>,
+  log: Pick<Log, 'error' | 'warn'>,
 ): Promise<void> {
   try {
     await auditTrail.seal(secret());
   } catch (error) {
-    const event = error instanceof AuditTrailBroken ? 'audit_trail_broken' : 'audit_seal_failed';
-    log.error({ event, cause: causeOf(error) });
+    if (error instanceof AuditTrailBroken) log.error({ event: 'audit_trail_broken', cause: causeOf(error) });
+    // The next pass tries again.
+    else log.warn({ event: 'audit_seal_failed', cause: causeOf(error) });
   }
 }
 
@@ -43,7 +44,7 @@ export async function sealPeriodically(
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }
     } catch (error) {
-      log.error({ event: 'audit_removal_failed', cause: causeOf(error) });
+      log.warn({ event: 'audit_removal_failed', cause: causeOf(error) });
     }
     // Rejects only when aborted.
     await pause(SEAL_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);

@@ -22,9 +22,8 @@ const UNUSED_MS = 5 * 60 * 1000;
 const MAX_TEXT_LENGTH = 512;
 const MAX_PARTS = 24;
 
-/** The maximum number of events to search at once, and of those that end tokens. If there are more, the cache is cleared. */
+/** The maximum number of events to search at once. If there are more, the cache is cleared. */
 const MAX_EVENTS = 1000;
-const MAX_ENDINGS = 100;
 
 /**
  * The cache remembers one revoked principal for this many tokens. If there are more, the cache is cleared: reading the
@@ -160,8 +159,7 @@ export class CachedTokens {
       if (of === 'token') this.#tokens.delete(id);
       else this.#ended.add(of, id, sequence);
     }
-    const areTooMany = (endings?.length ?? Number.POSITIVE_INFINITY) > MAX_ENDINGS;
-    if (areTooMany || this.#ended.size * TOKENS_PER_ENDED > this.#limit) this.clear();
+    if (endings === undefined || this.#ended.size * TOKENS_PER_ENDED > this.#limit) this.clear();
   }
 
   /** Tokens in constant use stay; expired ones are no longer looked up. */

@@ -59,6 +59,8 @@ export interface SqliteHandle {
   readonly clock: () => number;
   readonly transaction: TransactionOfOrigin;
   readonly reads: Reads;
+  /** The number of the current transaction, so that what it has read need not be read again. */
+  readonly transactions?: () => number;
   /** Whether each issuance is recorded. */
   readonly recordsIssuance: boolean;
 }

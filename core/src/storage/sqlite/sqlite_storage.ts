@@ -161,7 +161,10 @@ function storageOn(
   usableState(database, path, SQLITE_STORE_TABLES);
   const transaction = writes.transactionOf(audit && (() => audit.originOf()));
   const recordsIssuance = audit !== undefined && audit.issuance !== false;
-  const handle: SqliteHandle = { database, issuerId, clock, transaction, reads, recordsIssuance };
+  const handle: SqliteHandle = {
+    ...{ database, issuerId, clock, transaction, reads, recordsIssuance },
+    transactions: () => writes.commits,
+  };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
   const issuing = sqliteIssuing(handle, { principals, events });
