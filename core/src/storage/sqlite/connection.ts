@@ -60,7 +60,7 @@ export interface SqliteHandle {
   readonly transaction: TransactionOfOrigin;
   readonly reads: Reads;
   /** The number of the current transaction, so that what it has read need not be read again. */
-  readonly transactions?: () => number;
+  readonly transactions?: { readonly commits: number };
   /** Whether each issuance is recorded. */
   readonly recordsIssuance: boolean;
 }

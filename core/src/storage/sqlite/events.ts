@@ -152,7 +152,7 @@ export function sqliteEvents({
   return {
     add(type, { target, clientId = null, subject = null, reason = null }, origin = NO_ORIGIN) {
       const { actor = null, address = null, requestId = null } = origin;
-      const transaction = transactions?.();
+      const transaction = transactions?.commits;
       if (transaction === undefined || transaction !== current) last = lastNumber();
       current = transaction;
       last += 1;

@@ -1,7 +1,7 @@
 // Statements, and queues of reads and writes, which share SQLite transactions.
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import type { EventOrigin } from '../../protocol/records.ts';
+import type { AuditOptions } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
 import { isBusy, type Reads, type Transaction, type TransactionOfOrigin } from './connection.ts';
@@ -220,10 +220,10 @@ export class WriteQueue {
     });
 
   /** Transactions with the origin of each change, which is asked for when the write begins. */
-  transactionOf(originOf?: () => EventOrigin): TransactionOfOrigin {
+  transactionOf(audit?: Pick<AuditOptions, 'originOf'>): TransactionOfOrigin {
     return (work) => {
       // Not inside the transaction, which runs in the context of an earlier write.
-      const origin = originOf?.();
+      const origin = audit?.originOf();
       return this.transaction(() => work(origin));
     };
   }

@@ -159,11 +159,11 @@ function storageOn(
   const reads = new ReadQueue(database, writes, { corruption });
   // The queues check tables that change from now on. They must be usable already.
   usableState(database, path, SQLITE_STORE_TABLES);
-  const transaction = writes.transactionOf(audit && (() => audit.originOf()));
+  const transaction = writes.transactionOf(audit);
   const recordsIssuance = audit !== undefined && audit.issuance !== false;
   const handle: SqliteHandle = {
     ...{ database, issuerId, clock, transaction, reads, recordsIssuance },
-    transactions: () => writes.commits,
+    transactions: writes,
   };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
