@@ -86,10 +86,7 @@ for (const database of ANY_DATABASE) {
       assert.match(unsure.stderr, /--after: expected the number of an event, got "yesterday"/);
       const unknown = await grantd(folder, ['events', 'list', '--type', 'nope']);
       assert.deepEqual([unknown.code, unknown.stdout], [2, '']);
-      assert.match(
-        unknown.stderr,
-        /--type: expected one of client_added, .*code_issued, got "nope"/,
-      );
+      assert.match(unknown.stderr, /--type: expected one of client_added, .*code_issued, got "nope"/);
     });
 
     test('findings C8: secrets rotate and drop leave events if they change the secret', async () => {
