@@ -1,7 +1,7 @@
 import { createHmac, hash, timingSafeEqual } from 'node:crypto';
 import type { AdministrableStorage, EventRecord, EventType } from '@grantd/core';
 import type { ProgramSecret } from './secrets.ts';
-import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
+import { askStorage, newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
 
 /** Which events to list. Every member must match. */
 export interface AuditFilter {
@@ -423,7 +423,7 @@ export class AuditTrail {
   /** The statement that replaces the head if it is still `before`. */
   #replacing(before: Head | undefined, beginning: ChainLink, last: ChainLink, key: Uint8Array) {
     const sealedAtMs = this.#clock();
-    const mac = macOf(this.#issuer, { beginning, last, sealedAtMs }, key);
+    const mac = macOf(this.#issuer, { beginning, last, sealedAtMs }, newIdentifier(), key);
     const values = [beginning.sequence, beginning.hash, last.sequence, last.hash, sealedAtMs, mac] as const;
     const call =
       before === undefined
@@ -463,15 +463,21 @@ function openBlock(row: TableRow, last: ChainLink, nowMs: number) {
   return { block, index: TermIndex.from(row.terms) };
 }
 
-function macOf(issuer: string, { beginning, last, sealedAtMs }: Omit<Head, 'mac'>, key: Uint8Array): string {
-  const content = [issuer, beginning.sequence, beginning.hash, last.sequence, last.hash, sealedAtMs];
-  return createHmac('sha256', key).update(JSON.stringify(content)).digest('base64url');
+/** @param nonce makes each attempt to write a head unique, so that its block is written only if it succeeds */
+function macOf(
+  issuer: string,
+  { beginning, last, sealedAtMs }: Omit<Head, 'mac'>,
+  nonce: string,
+  key: Uint8Array,
+): string {
+  const content = [nonce, issuer, beginning.sequence, beginning.hash, last.sequence, last.hash, sealedAtMs];
+  return `${nonce}.${createHmac('sha256', key).update(JSON.stringify(content)).digest('base64url')}`;
 }
 
 function isAuthentic(head: Head, issuer: string, keys: readonly Uint8Array[]): boolean {
   const given = Buffer.from(head.mac);
   return keys.some((key) => {
-    const expected = Buffer.from(macOf(issuer, head, key));
+    const expected = Buffer.from(macOf(issuer, head, head.mac.replace(/\..*$/s, ''), key));
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
 }
