@@ -25,9 +25,9 @@ const BUDGETS: Readonly<Record<string, Budget>> = {
   'library refresh': { files: 23, lines: 900 },
   'program introspection': { files: 24, lines: 750 },
   'program introspection of a token that was not seen before': { files: 26, lines: 900 },
-  'program UserInfo': { files: 27, lines: 600 },
+  'program UserInfo': { files: 26, lines: 600 },
   'program revocation': { files: 26, lines: 900 },
-  'program refresh': { files: 34, lines: 1_140 },
+  'program refresh': { files: 32, lines: 1_100 },
   ...Object.fromEntries(flags.budget.map(budgetIn)),
 };
 
