@@ -20,7 +20,8 @@ export interface SecretStatus extends DependentsOfSecret {
 export async function secretStatus(
   parts: Pick<SecretParts, 'secretDependents'>,
 ): Promise<readonly SecretStatus[]> {
-  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets, auditSeal } = await parts.secretDependents();
+  const { secrets, unknown, lost, keptPairwiseSecret, totpSecrets, auditSeal } =
+    await parts.secretDependents();
   const ofProgram = (index: number) => ({
     pairwiseSecret: keptPairwiseSecret === index,
     authenticatorApps: totpSecrets.get(index) ?? 0,
