@@ -200,7 +200,8 @@ for (const database of DATABASES) {
       await shown(['migrate', 'up', '--json'], next);
       assert.equal((await shown(LATER)).library.stored, before.stored + 1);
       assert.equal((await shown(['migrate', 'down', '--yes', '--json'], next)).migrated, true);
-      assert.deepEqual((await shown(LATER)).library, before);
+      // Those of this version too, because no contraction has followed them.
+      assert.deepEqual((await shown(LATER)).library, { ...before, stored: before.floor });
       assert.match(await refused(['client', 'list'], next), /earlier version of grantd/);
       const server = await workbench.start(folder, SERVE);
       assert.ok((await signedIn(server.url)).access_token);

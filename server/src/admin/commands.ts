@@ -56,6 +56,7 @@ export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
 export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   showConfiguration: 'grantd config show reads the variables and files of its own machine',
   showHealth: 'grantd health asks the port of its own machine',
+  listAudit: 'grantd audit reads the trail in the database, and checks it with the server’s secret',
 };
 
 /** Why a command has no --url: the end of a sentence that begins with the command. */
@@ -72,6 +73,7 @@ export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   'config check': 'reads the variables and files of the server’s machine',
   gc: 'deletes rows in the database, as a running server does by itself',
   copy: 'copies the database file',
+  audit: 'reads the trail in the database, and checks it with the server’s secret',
   backup: 'reads the database file',
   restore: 'writes the database file',
   migrate: 'changes the tables of the database',

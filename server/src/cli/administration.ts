@@ -7,6 +7,7 @@ import type { Person } from '../data/people.ts';
 import type { StoredSession } from '../data/sessions.ts';
 import { newIdentifier } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
+import { serverWithoutDatabase } from '../instance/instance.ts';
 import * as clients from '../operations/clients.ts';
 import * as events from '../operations/events.ts';
 import * as factors from '../operations/factors.ts';
@@ -150,8 +151,11 @@ export function localAdministration(parts: OperationParts): Administration {
       operation(parts, ...given);
   return {
     async addClient(id, members, wanted) {
-      const server = await parts.server();
-      const registration = await clients.registrationFrom(server, parts.configuration, id, members);
+      // A server over the database would first make its signing keys.
+      const { configuration, issuer } = parts;
+      const settings = { ...configuration.settings, issuer };
+      const builder = await serverWithoutDatabase({ ...configuration, settings }, 'cli');
+      const registration = await clients.registrationFrom(builder, configuration, id, members);
       return clients.addClient(parts, registration, wanted);
     },
     updateClient: (id, change, onUsers) => clients.updateClient(parts, id, change, { onUsers }),
