@@ -25,6 +25,17 @@ export function secondsOf(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);
 }
 
+/** The members of an object that may be undefined, as members that may be absent. */
+type Defined<T> = {
+  readonly [M in keyof T as undefined extends T[M] ? never : M]: T[M];
+} & { readonly [M in keyof T as undefined extends T[M] ? M : never]?: Exclude<T[M], undefined> };
+
+/** Leaves out the members that are undefined. */
+export function defined<T extends object>(members: T): Defined<T> {
+  const known = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(known) as Defined<T>;
+}
+
 /**
  * Seconds by which a client's clock may be ahead in JWTs that the client signs. There is no other leeway: the server's
  * own tokens are checked by the clock that issued them.

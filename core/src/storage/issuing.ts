@@ -107,18 +107,14 @@ type Basis = Pick<TokenRecord, (typeof PRINCIPAL_MEMBERS)[number] | 'notBeforeMs
  * @throws {ContractBreach} a token with a pair or family has no grant, or another grant than its pair or family
  */
 export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
-  const grants = { pairs: new Map<string, string>(), families: new Map<string, string>() };
-  for (const { pairId, familyId, grantId } of tokens) {
-    if (pairId !== undefined) requireOneGrant(grants.pairs, pairId, grantId);
-    if (familyId !== undefined) requireOneGrant(grants.families, familyId, grantId);
+  for (const tie of ['pairId', 'familyId'] as const) {
+    const tied = tokens.filter((token) => token[tie] !== undefined);
+    const grants = new Map(tied.map((token) => [token[tie], token.grantId]));
+    if (tied.some(({ grantId }) => grantId === undefined))
+      throw new ContractBreach('a token with pairId or familyId needs a grantId');
+    if (tied.some((token) => token.grantId !== grants.get(token[tie])))
+      throw new ContractBreach('tokens of one pair or family must have the same grantId');
   }
-}
-
-function requireOneGrant(grants: Map<string, string>, tie: string, grantId: string | undefined): void {
-  if (grantId === undefined) throw new ContractBreach('a token with pairId or familyId needs a grantId');
-  if ((grants.get(tie) ?? grantId) !== grantId)
-    throw new ContractBreach('tokens of one pair or family must have the same grantId');
-  grants.set(tie, grantId);
 }
 
 /**
@@ -178,8 +174,7 @@ export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): Even
   const [first] = tokens;
   if (first === undefined) return undefined;
   const { clientId, subject } = first;
-  const target = tokens.length === 1 ? first.id : tokens.map(({ id }) => id).join(' ');
-  return { target, clientId, subject, reason: basis };
+  return { target: tokens.map(({ id }) => id).join(' '), clientId, subject, reason: basis };
 }
 
 /** The event about a principal. */

@@ -2,7 +2,7 @@
 // without. It stores nothing.
 import { base64url } from 'jose';
 import { hmacSha256, sha256 } from '#crypto';
-import { secondsOf } from '../environment.ts';
+import { defined, secondsOf } from '../environment.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import {
   type Claims,
@@ -71,7 +71,6 @@ export async function mintAccessToken(
   };
   const record = {
     ...purposeOfRecord(purpose),
-    ...(confirmation !== undefined && { confirmation }),
     kind: 'access_token',
     tokenType: confirmation?.jkt === undefined ? 'Bearer' : 'DPoP',
     issuedAtMs,
@@ -158,16 +157,10 @@ function claimsOfPurpose({ issuer }: TokenContext, purpose: TokenPurpose): Claim
 }
 
 /** Returns the part of a record that says what the token is for. */
-function purposeOfRecord({ client, scopes, person, pairId, familyId, grantId, sessionId }: TokenPurpose) {
-  return {
-    clientId: client.id,
-    scopes,
-    ...(person !== undefined && { subject: person.subject }),
-    ...(pairId !== undefined && { pairId }),
-    ...(familyId !== undefined && { familyId }),
-    ...(grantId !== undefined && { grantId }),
-    ...(sessionId !== undefined && { sessionId }),
-  };
+function purposeOfRecord(purpose: TokenPurpose) {
+  const { client, scopes, person, confirmation, pairId, familyId, grantId, sessionId } = purpose;
+  const ties = { pairId, familyId, grantId, sessionId };
+  return defined({ clientId: client.id, scopes, subject: person?.subject, confirmation, ...ties });
 }
 
 /** Returns identifier, digest and key of a JWT. */
@@ -230,7 +223,7 @@ export async function recallSuccessor(
 export const FAMILY_END = 'family_exp';
 
 async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
-  const { confirmation, claimsRequest, resources, authorizationDetails } = purpose;
+  const { claimsRequest, resources, authorizationDetails } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const { refreshFamily } = context.lifetimes;
@@ -251,15 +244,12 @@ async function mintRefresh(context: TokenContext, purpose: TokenPurpose, body: s
   };
   const record = {
     ...purposeOfRecord(purpose),
-    ...(confirmation !== undefined && { confirmation }),
+    ...defined({ claimsRequest, resources, authorizationDetails }),
     kind: 'refresh_token',
     claims,
     issuedAtMs,
     expiresAt: exp,
     keepUntil: exp,
-    ...(claimsRequest !== undefined && { claimsRequest }),
-    ...(resources !== undefined && { resources }),
-    ...(authorizationDetails !== undefined && { authorizationDetails }),
   } as const;
   if (isOpaque) {
     const token = opaqueFrom('refresh_token', body);

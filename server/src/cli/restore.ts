@@ -4,7 +4,7 @@ import { isJsonObject, oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import { readConfiguration, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { actingAs } from '../data/causes.ts';
+import { actingAs } from '../data/acting.ts';
 import type { OpenDatabase } from '../data/database.ts';
 import { databasePath } from '../data/database_of.ts';
 import { type ReplayOutcome, replay } from '../people/replay.ts';

@@ -10,7 +10,7 @@ import {
   type SchemaState,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
-import type { ActorKind } from './causes.ts';
+import type { ActorKind } from '../log/log.ts';
 import type { ProgramData } from './program_data.ts';
 
 /** Seconds. Sweeps leave events to the audit trail, which signs what it removes. */

@@ -19,7 +19,7 @@ import {
 } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { originOf } from './causes.ts';
+import { originOf } from '../log/log.ts';
 import {
   type Database,
   KEPT_BY_SWEEPS,

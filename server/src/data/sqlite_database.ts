@@ -20,7 +20,7 @@ import {
   WriteQueue,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
-import { originOf } from './causes.ts';
+import { originOf } from '../log/log.ts';
 import {
   type Database,
   KEPT_BY_SWEEPS,

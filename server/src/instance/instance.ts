@@ -18,7 +18,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { requireTexts } from '../config/details_types.ts';
 import { flagOf, isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { type ActorKind, actingAs } from '../data/causes.ts';
+import { actingAs } from '../data/acting.ts';
 import { type Database, isOutdated, type OpenDatabase } from '../data/database.ts';
 import { requireCreatable } from '../data/database_of.ts';
 import { type Factors, resealTotps, sealsOfTotps } from '../data/factors.ts';
@@ -30,6 +30,7 @@ import {
   pairwiseSecretOf,
   sealOfPairwiseSecret,
 } from '../data/secrets.ts';
+import type { ActorKind } from '../log/log.ts';
 import { withAdminApi } from './admin_access.ts';
 
 /** Fills a required option that this use never reads. */

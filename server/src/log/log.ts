@@ -1,7 +1,14 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { fstatSync, write, writeSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { DocumentError, type RefusalReason, type ServerEvent, withoutBearers } from '@grantd/core';
+import {
+  DocumentError,
+  type EventOrigin,
+  type RefusalReason,
+  type ServerEvent,
+  withoutBearers,
+} from '@grantd/core';
 import { type Logger, pino } from 'pino';
 import type { Settings } from '../config/options.ts';
 
@@ -256,12 +263,12 @@ function sleep(milliseconds: number): void {
 }
 
 /** The loggable part of an error. */
-interface Cause {
+interface LoggedError {
   readonly name: string;
   readonly message: string;
   readonly code?: string;
   readonly stack?: string;
-  readonly cause?: Cause;
+  readonly cause?: LoggedError;
 }
 
 /** Maximum characters. Stacks of causes say little, so they get less space. */
@@ -273,7 +280,7 @@ const MAX_CAUSE_STACK = 200;
  * Prepares an error for the log. Keeps only the listed members, because libraries attach arbitrary data to errors, and
  * removes bearer values from the text.
  */
-export function causeOf(error: unknown, depth = 0): Cause {
+export function causeOf(error: unknown, depth = 0): LoggedError {
   if (!(error instanceof Error)) return { name: typeof error, message: cut(String(error), MAX_MESSAGE) };
   const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
   return {
@@ -433,6 +440,15 @@ interface OpenRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly atMs: number;
+  readonly known: Known;
+}
+
+/** What becomes known during a request. */
+interface Known {
+  clientId: string | undefined;
+  /** The endpoint or page. */
+  operation: string | undefined;
+  reason: string | undefined;
 }
 
 /** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
@@ -460,21 +476,49 @@ interface Remembered {
   readonly reason?: string;
 }
 
+/**
+ * What makes a change: a command, the server, a user by themselves, the caller of its admin API, or an operator in its
+ * console. Events replace `user` with `user:SUBJECT`.
+ */
+export type ActorKind = 'cli' | 'server' | 'user' | `api:${string}` | `console:${string}`;
+
+/** The request or command that the running code belongs to. */
+export interface Cause extends Omit<EventOrigin, 'actor'> {
+  readonly actor?: ActorKind;
+}
+
+const causes = new AsyncLocalStorage<Cause>();
+
+/** Runs `work` as part of a request. What it changes is recorded with this cause. */
+export function within<T>(cause: Cause, work: () => T): T {
+  return causes.run(cause, work);
+}
+
+/** The cause of what runs now. */
+export function currentCause(): Cause {
+  return causes.getStore() ?? {};
+}
+
+/**
+ * Where changes come from, for a database that is opened on behalf of an actor.
+ * @param actor who acts outside of requests, unless it is the server
+ */
+export function originOf(actor: ActorKind | undefined): () => EventOrigin {
+  const outside: EventOrigin = actor === undefined || actor === 'server' ? {} : { actor };
+  return () => ({ ...outside, ...causes.getStore() });
+}
+
 /** Writes one line for each request and one for each event. The request ID connects them. */
 export class RequestLog {
   readonly #log: Log;
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
   /**
-   * Client IDs of the open requests, by request number. The client becomes known during the request. The values are
-   * strings, because a `Map` keeps deleted objects until a full garbage collection. The keys are numbers, because the
-   * engine interns every string that is a key.
+   * What is known of the open requests, by request number. The values are small and do not refer to their request,
+   * because a `Map` keeps deleted objects until a full garbage collection. The keys are numbers, because the engine
+   * interns every string that is a key.
    */
-  readonly #clientIds = new Map<number, string | undefined>();
-  /** Endpoints or pages of the open requests. */
-  readonly #operations = new Map<number, string>();
-  /** Reason codes of the open requests. */
-  readonly #reasons = new Map<number, string>();
+  readonly #known = new Map<number, Known>();
   #count = 0;
 
   constructor(log: Log) {
@@ -488,35 +532,29 @@ export class RequestLog {
     const number = this.#count;
     const id = `${this.#idPrefix}${number.toString(36)}`;
     if (!this.#isOn) return id;
-    const open: OpenRequest = { id, request, response, atMs: performance.now() };
-    this.#clientIds.set(number, undefined);
+    const known: Known = { clientId: undefined, operation: undefined, reason: undefined };
+    const open: OpenRequest = { id, request, response, atMs: performance.now(), known };
+    this.#known.set(number, known);
     response.on('close', () => this.#log.info(this.#reportOf(number, open)));
     return id;
   }
 
   /** Forgets the request. */
-  #reportOf(
-    number: number,
-    { id, request: { method, url = '' }, response, atMs }: OpenRequest,
-  ): RequestReport {
-    const operation = this.#operations.get(number);
-    const clientId = this.#clientIds.get(number);
-    const reason = this.#reasons.get(number);
-    this.#clientIds.delete(number);
-    if (operation !== undefined) this.#operations.delete(number);
-    if (reason !== undefined) this.#reasons.delete(number);
+  #reportOf(number: number, { id, request, response, atMs, known }: OpenRequest): RequestReport {
+    this.#known.delete(number);
+    const { method, url = '' } = request;
     const isComplete = response.writableFinished;
     return {
       event: 'request',
       requestId: id,
       method,
       path: pathAsLogged(url),
-      operation,
+      operation: known.operation,
       status: isComplete ? response.statusCode : undefined,
       aborted: isComplete ? undefined : true,
       durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
-      clientId,
-      reason,
+      clientId: known.clientId,
+      reason: known.reason,
     };
   }
 
@@ -552,12 +590,11 @@ export class RequestLog {
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
   #remember({ requestId, clientId, operation, page, reason }: Remembered): void {
     if (requestId === undefined) return;
-    const number = Number.parseInt(requestId.slice(this.#idPrefix.length), 36);
-    if (!this.#clientIds.has(number)) return;
-    if (clientId !== undefined) this.#clientIds.set(number, clientId);
-    const endpoint = operation ?? page;
-    if (endpoint !== undefined) this.#operations.set(number, endpoint);
-    if (reason !== undefined) this.#reasons.set(number, reason);
+    const known = this.#known.get(Number.parseInt(requestId.slice(this.#idPrefix.length), 36));
+    if (known === undefined) return;
+    known.clientId = clientId ?? known.clientId;
+    known.operation = operation ?? page ?? known.operation;
+    known.reason = reason ?? known.reason;
   }
 }
 

@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
-import { actingAs } from '../data/causes.ts';
+import { actingAs } from '../data/acting.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';

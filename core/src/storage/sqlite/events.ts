@@ -150,14 +150,13 @@ export function sqliteEvents({
   let last = 0;
   let current: number | undefined;
   return {
-    add(type, { target, clientId = null, subject = null, reason = null }, origin = NO_ORIGIN) {
-      const { actor = null, address = null, requestId = null } = origin;
+    add(type, { target, clientId, subject, reason }, { actor, address, requestId } = NO_ORIGIN) {
       const transaction = transactions?.commits;
       if (transaction === undefined || transaction !== current) last = lastNumber();
       current = transaction;
       last += 1;
-      const about = [clientId, subject, reason] as const;
-      insertion.run(issuerId, last, clock(), type, target, actor, address, ...about, requestId);
+      const others = [actor, address, clientId, subject, reason, requestId].map((value) => value ?? null);
+      insertion.run(issuerId, last, clock(), type, target, ...others);
     },
     lastNumber,
     position() {

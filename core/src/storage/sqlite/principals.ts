@@ -1,7 +1,7 @@
 // Generations of principals, and administration in SQLite: revocation, disabling and counting.
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { type Dependencies, endOfDay, principalFacts, principalsBehind } from '../issuing.ts';
+import { principalFacts, principalsBehind } from '../issuing.ts';
 import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -18,10 +18,6 @@ export const PRINCIPALS_SQL = {
     ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
     WHERE excluded.keep_until > principals.keep_until`,
 
-  extend: `
-    UPDATE principals SET keep_until = :keepUntil
-    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id AND keep_until < :keepUntil`,
-
   raiseGrantOnce: `
     UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
@@ -30,8 +26,6 @@ export const PRINCIPALS_SQL = {
 export interface Principals {
   /** Makes sure that the principals of tokens and codes exist and outlive them. */
   keep(dependents: Parameters<typeof principalsBehind>[0]): void;
-  /** Keeps the session and grant of a live refresh token or code, whose rows exist, for tokens upon it. */
-  extend(basis: Pick<Dependencies, 'sessionId' | 'grantId'>, keepUntil: number): void;
   /** Revokes all tokens of a principal. @returns whether there is one */
   raise(principal: Principal, id: string): boolean;
   /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
@@ -52,12 +46,6 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
   return {
     keep(dependents) {
       for (const kept of principalsBehind(dependents)) sql.keep.run({ issuerId, ...kept, nowMs: clock() });
-    },
-    extend({ sessionId, grantId }, keepUntil) {
-      // NULL finds no row.
-      const session = { kind: 'session', id: sessionId ?? null, keepUntil: endOfDay(keepUntil) };
-      sql.extend.run({ issuerId, ...session });
-      sql.extend.run({ issuerId, kind: 'grant', id: grantId ?? null, keepUntil });
     },
     raise(principal, id) {
       const { changes } =

@@ -255,6 +255,10 @@ export const ISSUING_SQL = {
   insertUpon: `
     ${INSERT_TOKEN} VALUES (?, ${[...insertedNames(TOKENS), ...GENERATIONS].map(positional).join(', ')})`,
 
+  extendPrincipal: `
+    UPDATE principals SET keep_until = :keepUntil
+    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id AND keep_until < :keepUntil`,
+
   // In any status: the key may have retired while the token was being signed.
   extendKey: `
     UPDATE signing_keys SET needed_until = :neededUntil
@@ -275,6 +279,12 @@ export function sqliteIssuing(
   const sql = prepareAll(database, others);
   const insertion = database.prepare(insert);
   const insertionUpon = database.prepare(insertUpon);
+  /** Keeps the session and grant of a live refresh token or code, whose rows exist. NULL finds no row. */
+  const extendPrincipals = (basis: IssuingBasis, keepUntil: number): void => {
+    const { sessionId = null, grantId = null } = basis;
+    sql.extendPrincipal.run({ issuerId, kind: 'session', id: sessionId, keepUntil: endOfDay(keepUntil) });
+    sql.extendPrincipal.run({ issuerId, kind: 'grant', id: grantId, keepUntil });
+  };
   return {
     admits({ clientId, subject, issuedAtMs }, clientGeneration) {
       const client = sql.admit.get({ issuerId, clientId, subject: subject ?? null, issuedAtMs });
@@ -283,7 +293,7 @@ export function sqliteIssuing(
     insert(tokens, basis) {
       requireGrantsBehindTies(tokens);
       if (basis === undefined) principals.keep(tokens);
-      else principals.extend(basis, latest(tokens));
+      else extendPrincipals(basis, latest(tokens));
       for (const token of tokens) {
         if (basis === undefined) insertion.run(...tokenValues(issuerId, token));
         else insertionUpon.run(issuerId, ...insertedValues(TOKENS, token), ...copiedBy(token, basis));
