@@ -2,6 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuthorizationServer } from '../authorization_server.ts';
+import { defined } from '../environment.ts';
 import { rendered } from '../http/error_response.ts';
 import {
   type ClientCertificate,
@@ -168,20 +169,14 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
     method: request.method ?? 'GET',
     ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
-    ...(body !== undefined && { body }),
-    ...(hosted.clientCertificate !== undefined && { clientCertificate: hosted.clientCertificate }),
+    ...defined({ body, clientCertificate: hosted.clientCertificate }),
   };
 }
 
-/** Returns what is known before the body has been read. */
+/** Returns what is known before the body has been read. Accepts numbers too, because many loggers count requests. */
 export function identityOf({ url = '/', id }: HostedRequest): Pick<HttpRequest, 'url' | 'id'> {
-  return { url, ...idOf(id) };
-}
-
-/** Accepts numbers too, because many loggers count requests. */
-function idOf(id: unknown): Pick<HttpRequest, 'id'> {
   const isIdentifier = typeof id === 'number' || (typeof id === 'string' && id !== '');
-  return isIdentifier ? { id: String(id) } : {};
+  return { url, ...(isIdentifier && { id: String(id) }) };
 }
 
 /** Adds what the host's options say about a request. The option `id` wins over the framework's own identifier. */
@@ -220,11 +215,7 @@ export function headersOf(
   answer: HttpResponse,
   further: FurtherHeaders = {},
 ): HttpResponse['headers'] {
-  return {
-    ...lowerCased(further),
-    ...answer.headers,
-    ...closingHeaders(request),
-  };
+  return { ...lowerCased(further), ...answer.headers, ...closingHeaders(request) };
 }
 
 /** Node would send both of two names that differ only in case. The caller sets `content-length` itself. */

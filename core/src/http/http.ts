@@ -237,10 +237,7 @@ export function closingHeaders({
  */
 export function headersWithEveryAuthorization({ headers, rawHeaders }: NodeHeaders): HttpRequest['headers'] {
   if (headers.authorization === undefined) return headers;
-  const lines: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const [name, value] = [rawHeaders[at], rawHeaders[at + 1]];
-    if (name?.toLowerCase() === 'authorization' && value !== undefined) lines.push(value);
-  }
+  const isName = (at: number) => at % 2 === 0 && rawHeaders[at]?.toLowerCase() === 'authorization';
+  const lines = rawHeaders.filter((_, at) => isName(at - 1));
   return lines.length > 1 ? { ...headers, authorization: lines } : headers;
 }

@@ -122,11 +122,9 @@ export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
  * @throws {ContractBreach} one of them names another
  */
 function requireSamePrincipals(basis: Basis, tokens: readonly NewToken[]): void {
-  for (const token of tokens) {
-    for (const member of PRINCIPAL_MEMBERS) {
-      if (token[member] !== undefined && token[member] !== basis[member])
-        throw new ContractBreach(`a token has another ${member} than its basis`);
-    }
+  for (const member of PRINCIPAL_MEMBERS) {
+    if (tokens.some((token) => token[member] !== undefined && token[member] !== basis[member]))
+      throw new ContractBreach(`a token has another ${member} than its basis`);
   }
 }
 
@@ -172,9 +170,8 @@ export type TokenBasis = 'client' | 'authorization_code' | 'refresh_token';
 /** The event of an issuance. @returns `undefined` if there are no tokens */
 export function issuanceOf(tokens: readonly NewToken[], basis: TokenBasis): EventFacts | undefined {
   const [first] = tokens;
-  if (first === undefined) return undefined;
-  const { clientId, subject } = first;
-  return { target: tokens.map(({ id }) => id).join(' '), clientId, subject, reason: basis };
+  const target = tokens.map(({ id }) => id).join(' ');
+  return first && { target, clientId: first.clientId, subject: first.subject, reason: basis };
 }
 
 /** The event about a principal. */

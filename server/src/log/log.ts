@@ -445,26 +445,22 @@ interface OpenRequest {
 
 /** What becomes known during a request. */
 interface Known {
-  clientId: string | undefined;
-  /** The endpoint or page. */
+  /** The endpoint or page, if the request reached one. */
   operation: string | undefined;
+  clientId: string | undefined;
+  /** Why a token was inactive, a request was refused or a page stopped it. */
   reason: string | undefined;
 }
 
 /** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
-interface RequestReport {
+interface RequestReport extends Readonly<Known> {
   readonly event: 'request';
   readonly requestId: string;
   readonly method: string | undefined;
   readonly path: string;
-  /** The endpoint or page, if the request reached one. */
-  readonly operation: string | undefined;
   readonly status: number | undefined;
   readonly aborted: true | undefined;
   readonly durationMs: number;
-  readonly clientId: string | undefined;
-  /** Why a token was inactive, a request was refused or a page stopped it. */
-  readonly reason: string | undefined;
 }
 
 /** What events say about their request. */
@@ -532,7 +528,7 @@ export class RequestLog {
     const number = this.#count;
     const id = `${this.#idPrefix}${number.toString(36)}`;
     if (!this.#isOn) return id;
-    const known: Known = { clientId: undefined, operation: undefined, reason: undefined };
+    const known: Known = { operation: undefined, clientId: undefined, reason: undefined };
     const open: OpenRequest = { id, request, response, atMs: performance.now(), known };
     this.#known.set(number, known);
     response.on('close', () => this.#log.info(this.#reportOf(number, open)));
@@ -549,12 +545,10 @@ export class RequestLog {
       requestId: id,
       method,
       path: pathAsLogged(url),
-      operation: known.operation,
       status: isComplete ? response.statusCode : undefined,
       aborted: isComplete ? undefined : true,
       durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
-      clientId: known.clientId,
-      reason: known.reason,
+      ...known,
     };
   }
 

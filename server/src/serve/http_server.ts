@@ -290,9 +290,6 @@ async function isHealthy(check: () => Promise<void>, log: Log): Promise<boolean>
   }
 }
 
-/** A request with its ID, for the adapter. */
-type Identified = IncomingMessage & { id?: string };
-
 export interface Routes {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
@@ -338,8 +335,7 @@ export function requestListener({
 
   return (request, response) => {
     const id = requestLog.begin(request, response);
-    const identified: Identified = request;
-    identified.id = id;
+    const identified = Object.assign(request, { id });
     const fail = (error: unknown) => {
       requestLog.failure(id, 'unexpected', error);
       if (response.headersSent) response.destroy();
