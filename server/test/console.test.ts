@@ -431,6 +431,19 @@ describe('grants', () => {
 });
 
 describe('groups', () => {
+  test('the page of a group shows its sign-in policy', async () => {
+    await set.instance.groups.add(
+      { name: 'payroll', description: '', signInPolicy: 'phishing_resistant' },
+      Date.now(),
+    );
+    await set.instance.groups.add({ name: 'guests', description: '' }, Date.now());
+    const browser = await set.browserOf('alice');
+    const payroll = await browser.get(`${set.url}/console/groups?name=payroll`);
+    assert.match(payroll.html, /<dt>Sign-in policy<\/dt><dd><bdi>phishing_resistant<\/bdi><\/dd>/);
+    const guests = await browser.get(`${set.url}/console/groups?name=guests`);
+    assert.doesNotMatch(guests.html, /Sign-in policy/);
+  });
+
   test('a group is added, gets a member, loses it after a question, and is removed', async () => {
     const { subject } = await set.addUser('judy');
     const browser = await set.browserOf('alice');

@@ -142,6 +142,7 @@ for (const database of DATABASES) {
       const { who, browser } = await agreed('carl');
       assert.equal(await silently(browser), null);
       await needed('second_factor');
+      assert.match(await prints('client', 'show', 'demo-web'), /^sign-in policy +second_factor$/m);
       // OpenID Connect Core §3.1.2.6: the user must interact, but is authenticated.
       assert.equal(await silently(browser), 'interaction_required');
       const enrolment = await browser.get(request());

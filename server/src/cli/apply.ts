@@ -56,7 +56,7 @@ What the file leaves out stays as it is. Clients have the members of docs/client
 Identity providers are not part of it: their file is named by --providers of grantd serve.
 
   groups:
-    staff: { description: Everyone on the payroll }
+    staff: { description: Everyone on the payroll, sign_in_policy: second_factor }
   clients:
     orders-api:
       resource: https://orders.example

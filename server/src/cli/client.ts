@@ -268,7 +268,7 @@ function showClient(output: Output, client: ClientRecord): void {
   } = documentOf(client);
   const { response_types: _, scope, resource, ...settings } = others;
   const rows = Object.entries(settings).map(([setting, value]) => [
-    setting.replaceAll('_', ' ').replace(/ uri(s?)$/, ' URI$1'),
+    labelOf(setting),
     setting === 'jwks' ? client.metadata?.jwks?.keys.map(keyInWords).join(', ') : textOf(value),
   ]);
   printOne(
@@ -295,6 +295,13 @@ function showClient(output: Output, client: ClientRecord): void {
       disabled: disabledAt,
     }),
   );
+}
+
+/** The label of a setting, such as `logo URI`. */
+function labelOf(setting: string): string {
+  return setting === 'sign_in_policy'
+    ? 'sign-in policy'
+    : setting.replaceAll('_', ' ').replace(/ uri(s?)$/, ' URI$1');
 }
 
 interface Shown {

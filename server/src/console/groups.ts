@@ -221,6 +221,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
       words.group,
       termList([
         [words.description, group.description && html`<bdi>${group.description}</bdi>`],
+        [words.signInPolicy, group.signInPolicy && html`<bdi>${group.signInPolicy}</bdi>`],
         [words.createdAt, timeOf(group.createdAtMs, texts)],
         [
           words.clientsFor,

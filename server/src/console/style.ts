@@ -38,7 +38,7 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .rows > li:last-child { border-bottom: 0; }
 .rows .detail > * { margin-right: .75rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); gap: .75rem; margin-top: .75rem; }
-.figures > div { padding: .75rem .875rem; border: 1px solid var(--line); border-radius: .625rem; }
+.figures > div { padding: .75rem .875rem; border: 1px solid var(--line); border-radius: var(--radius, .625rem); }
 .figures dt { font-size: .875rem; color: var(--muted); }
 .figures dd { font-size: 1.5rem; font-weight: 650; }
 .badge.good { color: var(--success); }
@@ -57,7 +57,7 @@ h2 + form { margin-top: .75rem; }
 select, textarea {
   display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
   font: inherit; color: inherit; background: var(--surface);
-  border: 1px solid var(--edge); border-radius: .625rem;
+  border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }
 textarea { min-height: 8rem; font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: .875rem; resize: vertical; }
 .family { display: block; width: 100%; max-width: 34rem; margin-top: .75rem; }

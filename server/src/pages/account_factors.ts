@@ -415,7 +415,7 @@ ${removal(view, idOf('remove-passkey', one.id), html`name="remove_passkey" value
 ${
   challenge === undefined
     ? ''
-    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add }, fields: name, problem: words.notAdded }, texts)}</div>
+    : html`<div class="fields">${passkeyForm({ ...view, challenge, button: { id: 'add-passkey', text: words.add, isPrimary: view.isNeeded }, fields: name, problem: words.notAdded }, texts)}</div>
 <noscript><p class="note">${words.needsScripts}</p></noscript>`
 }
 </section>`;

@@ -150,7 +150,7 @@ ${
 <input type="hidden" name="form_token" value="${view.formToken}">
 ${currentPasswordField(problem, texts)}
 ${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: problem !== undefined && !isCurrentWrong }, texts, minLength)}
-<button id="change-password" type="submit" class="primary">${account.changePassword}</button>
+<button id="change-password" type="submit"${factors.isNeeded ? '' : html` class="primary"`}>${account.changePassword}</button>
 </form>
 </div>
 `

@@ -692,7 +692,7 @@ export const DE: Texts = {
     groups: 'Gruppen',
     activeTokens: 'Gültige Token',
     count: 'Benutzer und gültige Token zählen',
-    countText: 'Dabei werden alle ihre Zeilen gelesen.',
+    countText: 'Dabei werden alle ihre Zeilen gelesen. Das kann bei einer großen Datenbank dauern.',
     charts: {
       title: 'Letzte Stunde',
       absent: 'Der Server zählt ab seinem nächsten Start, weil die Konsole beim letzten aus war.',
@@ -784,7 +784,8 @@ export const DE: Texts = {
     searchGroups: 'Teil eines Namens oder einer Beschreibung',
     memberCount: (members, shown) => (members === 1 ? '1 Mitglied' : `${shown} Mitglieder`),
     group: 'Gruppe',
-    groupName: 'Name, der so bleibt',
+    groupName: 'Name (später nicht änderbar)',
+    signInPolicy: 'Regel für Anmeldungen',
     description: 'Beschreibung',
     newGroup: 'Neue Gruppe',
     addGroup: 'Gruppe anlegen',

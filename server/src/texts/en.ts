@@ -456,7 +456,7 @@ export const EN = {
     fromNetwork: (network: Html) => html`from the network ${network}`,
     recentSignIns: 'Recent sign-ins',
     recentSignInsText:
-      'Of the browsers that are signed in. If you do not know one, sign it out and change your password.',
+      'These browsers are signed in. If you do not know one, sign it out and change your password.',
     allSessions: 'Show all sessions',
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
@@ -707,7 +707,7 @@ export const EN = {
     groups: 'Groups',
     activeTokens: 'Active tokens',
     count: 'Count users and active tokens',
-    countText: 'This reads all their rows.',
+    countText: 'This reads all their rows, which can take a while in a large database.',
     charts: {
       title: 'Last hour',
       absent: 'The server counts from its next start on, because the console was off at the last one.',
@@ -799,7 +799,8 @@ export const EN = {
     searchGroups: 'Part of a name or description',
     memberCount: (members: number, shown: string) => (members === 1 ? '1 member' : `${shown} members`),
     group: 'Group',
-    groupName: 'Name, which is fixed',
+    groupName: 'Name (cannot be changed later)',
+    signInPolicy: 'Sign-in policy',
     description: 'Description',
     newGroup: 'New group',
     addGroup: 'Add group',

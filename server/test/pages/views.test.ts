@@ -37,6 +37,12 @@ async function drawn(name: string, language: Language = 'en'): Promise<string> {
 
 const all = (html: string, pattern: RegExp) => [...html.matchAll(pattern)].map(([, first = '']) => first);
 
+test('the main button of the security page adds the missing factor, and changes the password otherwise', async () => {
+  const main = (html: string) => all(html, /<button id="([^"]+)" type="submit"[^>]* class="primary"/g);
+  assert.deepEqual(main(await drawn('account_security_factor_needed')), ['add-passkey']);
+  assert.deepEqual(main(await drawn('account_security_factors')), ['change-password']);
+});
+
 for (const language of languages()) {
   describe(`pages in ${language}`, () => {
     for (const [name, page] of samplePages(language)) {
