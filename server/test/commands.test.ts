@@ -290,6 +290,14 @@ for (const database of ANY_DATABASE) {
       assert.equal(await keyOf('current'), next);
       const [eddsa] = await printsJson('keys', 'rotate', '--algorithm', 'EdDSA', '--now');
       assert.equal(eddsa.algorithm, 'EdDSA');
+      const listed: { algorithm: string; status: string }[] = await printsJson('keys', 'list');
+      const order = listed.map(({ algorithm, status }) => `${algorithm} ${status}`);
+      assert.deepEqual(
+        [...new Set(order)],
+        ['RS256', 'PS256', 'ES256', 'EdDSA'].flatMap((algorithm) =>
+          ['current', 'next', 'retired'].map((status) => `${algorithm} ${status}`),
+        ),
+      );
     });
 
     test('findings E1: keys rotate refuses keys that clients may not know yet, and says when it takes them', async () => {

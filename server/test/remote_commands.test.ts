@@ -12,6 +12,7 @@ import { ADMIN_VARIABLES } from '../src/config/configuration.ts';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
+import { freePort } from './harness/free_port.ts';
 import { type Environment, type RunningServer, Workbench } from './harness/program.ts';
 
 test('the table has every command and every operation of the API', async () => {
@@ -340,6 +341,10 @@ describe('commands with --url', () => {
       stranger.stderr,
       /gave no token to the client nobody \(it does not accept its key or secret\)\.$/m,
     );
+    const nowhere = `http://127.0.0.1:${await freePort()}`;
+    const silent = await grantd(folder, [...list, '--url', nowhere], { environment: access });
+    assert.deepEqual([silent.code, silent.stdout], [1, '']);
+    assert.match(silent.stderr, /^grantd: http:\/\/127\.0\.0\.1:\d+ does not answer \(connect ECONNREFUSED/);
     const notKey = { ...access, [ADMIN_VARIABLES.key]: privateFile('not.pem', 'secret text') };
     const noKey = await remotely(list, '', notKey);
     assert.deepEqual([noKey.code, noKey.stderr.includes('secret text')], [2, false]);

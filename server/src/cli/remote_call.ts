@@ -217,6 +217,9 @@ async function senderOf(url: string, audience: string, environment: NodeJS.Proce
         DPoP,
       });
   } catch (error) {
+    // The error of `fetch` has the one of the connection as its cause.
+    if (error instanceof TypeError && error.cause instanceof Error)
+      throw new Refused(`${url} does not answer (${reasonOf(error)}).`);
     throw new Refused(`${url} gave no token to the client ${clientId} (${reasonOf(error)}).`);
   }
 }

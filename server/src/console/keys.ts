@@ -64,11 +64,10 @@ function idsOf(keys: readonly ShownKey[]): string {
 }
 
 export interface KeysView extends ConsoleView {
+  /** In the order of `listKeys`. */
   readonly keys: readonly ShownKey[];
   readonly nowMs: number;
 }
-
-const STATUS_ORDER = ['current', 'next', 'retired'] as const;
 
 /** `/console/keys`: links `ask-all` and `ask-ALGORITHM`. */
 export function keysPage(view: KeysView, setting: PageSetting): Page {
@@ -93,9 +92,7 @@ export function keysPage(view: KeysView, setting: PageSetting): Page {
 }
 
 function keysOf({ keys, nowMs }: KeysView, algorithm: SigningAlgorithm, texts: Texts): Html {
-  const own = keys
-    .filter((key) => key.algorithm === algorithm)
-    .toSorted((one, other) => STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status));
+  const own = keys.filter((key) => key.algorithm === algorithm);
   return html`<ul class="rows" role="list">
 ${own.map((key) => keyRow(key, nowMs, texts))}</ul>`;
 }

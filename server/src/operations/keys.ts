@@ -4,9 +4,19 @@ import { type OperationParts, OperationRefused } from './operation.ts';
 /** A signing key without its private part. */
 export type ShownKey = Omit<KeyRecord, 'sealedPrivateKey' | 'publicJwk'>;
 
+const STATUS_ORDER: readonly KeyRecord['status'][] = ['current', 'next', 'retired'];
+
+/** The keys of each algorithm together: the current one, the next one, and then retired ones, newest first. */
 export async function listKeys({ storage }: Pick<OperationParts, 'storage'>): Promise<readonly ShownKey[]> {
   const keys = await storage.keys.list();
-  return keys.map(({ sealedPrivateKey: _, publicJwk: __, ...shown }) => shown);
+  return keys
+    .map(({ sealedPrivateKey: _, publicJwk: __, ...shown }) => shown)
+    .toSorted(
+      (one, other) =>
+        SIGNING_ALGORITHMS.indexOf(one.algorithm) - SIGNING_ALGORITHMS.indexOf(other.algorithm) ||
+        STATUS_ORDER.indexOf(one.status) - STATUS_ORDER.indexOf(other.status) ||
+        other.createdAtMs - one.createdAtMs,
+    );
 }
 
 /** A key that signs now. */

@@ -440,7 +440,7 @@ export const DE: Texts = {
     fromNetwork: (network) => html`aus dem Netz ${network}`,
     recentSignIns: 'Letzte Anmeldungen',
     recentSignInsText:
-      'In den Browsern, die angemeldet sind. Wenn Sie einen nicht kennen, melden Sie ihn ab, und ändern Sie Ihr Passwort.',
+      'Diese Browser sind angemeldet. Wenn Sie einen nicht kennen, melden Sie ihn ab, und ändern Sie Ihr Passwort.',
     allSessions: 'Alle Sitzungen anzeigen',
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
