@@ -4,6 +4,7 @@ import asyncHooks from 'node:async_hooks';
 import { readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { runsAlone } from './run_test_files.ts';
+import './shared_primes.ts';
 
 // Node's runner follows every promise, to find the test that an unhandled error belongs to. This costs a fifth of the
 // processor time. Without it, such an error fails its file instead of its test.
