@@ -11,6 +11,7 @@ import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { hashCheaply } from './harness/cheap_hasher.ts';
 import { freePort } from './harness/free_port.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
@@ -20,6 +21,8 @@ const WHO = { username: 'ada', password: PASSWORD };
 
 /** Keys that are cheap to make. */
 const ES256 = { accessTokenAlgorithm: 'ES256', idTokenAlgorithm: 'ES256' };
+
+hashCheaply();
 
 const closing: (() => unknown)[] = [];
 after(async () => {

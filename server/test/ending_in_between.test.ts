@@ -19,6 +19,7 @@ import { ConsentWithdrawal } from '../src/people/consents.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
 import { Browser, isConsent, isLogin } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
+import { hashCheaply } from './harness/cheap_hasher.ts';
 import { DATABASES } from './harness/databases.ts';
 import { DUE, ISSUER, openDatabases } from './harness/program_data.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
@@ -88,6 +89,8 @@ function interruptedSignIn({ people, sessions }: Pick<OpenDatabase, 'people' | '
     },
   };
 }
+
+hashCheaply();
 
 let keys: readonly KeyRecord[];
 before(async () => {
