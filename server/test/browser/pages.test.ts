@@ -18,17 +18,39 @@ const DESKTOP = { width: 1280, height: 800 };
 /** WCAG 2.2 §1.4.10: a desktop of 1280 pixels at 400 %. */
 const NARROWEST = { width: 320, height: 256 };
 
-/** Each page is opened in the first two or in the last two: once in each width, and once in each scheme. */
-const VIEWS = [
-  { name: 'phone, light', viewport: PHONE, colorScheme: 'light', hasTouch: true, isMobile: true },
-  { name: 'desktop, dark', viewport: DESKTOP, colorScheme: 'dark' },
-  { name: 'phone, dark', viewport: PHONE, colorScheme: 'dark', hasTouch: true, isMobile: true },
-  { name: 'desktop, light', viewport: DESKTOP, colorScheme: 'light' },
-] as const;
+/** What a visitor sees, on a device that stays the same. */
+interface View {
+  readonly name: string;
+  readonly viewport: { readonly width: number; readonly height: number };
+  readonly colorScheme: 'light' | 'dark';
+}
 
-/** `npm run test:every-page` opens each page in every view. */
-const isOpened = (page: number, view: number) =>
-  process.env.TEST_EVERY_PAIR === 'yes' || page % 2 === Math.floor(view / 2);
+const TOUCH = { hasTouch: true, isMobile: true };
+const PHONE_LIGHT: View = { name: 'phone, light', viewport: PHONE, colorScheme: 'light' };
+const PHONE_DARK: View = { name: 'phone, dark', viewport: PHONE, colorScheme: 'dark' };
+const DESKTOP_LIGHT: View = { name: 'desktop, light', viewport: DESKTOP, colorScheme: 'light' };
+const DESKTOP_DARK: View = { name: 'desktop, dark', viewport: DESKTOP, colorScheme: 'dark' };
+
+/** One opening of a page, which changes from view to view. */
+interface Opening {
+  readonly device: typeof TOUCH | Record<string, never>;
+  readonly views: readonly [View, ...View[]];
+}
+
+/**
+ * Each page is opened once: on a phone, which then becomes as wide as a desktop and changes its scheme. Every second page
+ * is dark first. `npm run test:every-page` opens each page for each view, and desktops have no touch there.
+ */
+const openingsOf = (page: number): readonly Opening[] => {
+  if (process.env.TEST_EVERY_PAIR === 'yes')
+    return [PHONE_LIGHT, DESKTOP_DARK, PHONE_DARK, DESKTOP_LIGHT].map((view) => ({
+      device: view.viewport === PHONE ? TOUCH : {},
+      views: [view],
+    }));
+  return [
+    { device: TOUCH, views: page % 2 === 0 ? [PHONE_LIGHT, DESKTOP_DARK] : [PHONE_DARK, DESKTOP_LIGHT] },
+  ];
+};
 
 describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const set = scene(PAGE_FLAGS, addAdministrator);
@@ -40,10 +62,12 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     alice = await visit.person.storageState();
   });
 
-  for (const [index, { name: view, ...options }] of VIEWS.entries()) {
-    for (const { name, as, open, shows } of PAGES.filter((_, page) => isOpened(page, index))) {
-      test(`${name} (${view})`, async () => {
+  for (const [index, { name, as, open, shows }] of PAGES.entries()) {
+    for (const { device, views } of openingsOf(index)) {
+      test(`${name} (${views.map((view) => view.name).join('; ')})`, async () => {
         const { server, visitor } = set();
+        const { viewport, colorScheme } = views[0];
+        const options = { ...device, viewport, colorScheme };
         const visit = await visitor({ ...options, ...(as === 'alice' && { storageState: alice }) });
         const seen = watch(visit.person);
         let shown: Response | undefined;
@@ -56,16 +80,11 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
         assert.ok(shown);
         assert.deepEqual(framingHeaders(shown.headers()), FRAMED_NOWHERE);
 
-        const light = await brightness(visit.page);
-        assert.ok(options.colorScheme === 'light' ? light > 0.8 : light < 0.2, `brightness ${light}`);
-        assert.deepEqual(await accessibilityProblems(visit.page), []);
-        const stops = await tabStops(visit.page);
-        assert.deepEqual(
-          stops,
-          (await controls(visit.page)).map((control) => ({ name: control, isFocusVisible: true })),
-          'Tab leads to everything, in order, and shows where it is',
-        );
-        assert.ok((await contentWidth(visit.page)) <= options.viewport.width, 'nothing to scroll sideways');
+        for (const view of views) {
+          await visit.page.setViewportSize(view.viewport);
+          await visit.page.emulateMedia({ colorScheme: view.colorScheme });
+          await looksRight(visit.page, view);
+        }
         await visit.page.setViewportSize(NARROWEST);
         assert.ok((await contentWidth(visit.page)) <= NARROWEST.width, 'nor where it is narrow');
 
@@ -100,6 +119,20 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await person.close();
   });
 });
+
+async function looksRight(page: Page, { name, viewport, colorScheme }: View): Promise<void> {
+  const light = await brightness(page);
+  assert.ok(colorScheme === 'light' ? light > 0.8 : light < 0.2, `brightness ${light} (${name})`);
+  assert.deepEqual(await accessibilityProblems(page), [], name);
+  const stops = await tabStops(page);
+  assert.deepEqual(
+    stops,
+    (await controls(page)).map((control) => ({ name: control, isFocusVisible: true })),
+    `Tab leads to everything, in order, and shows where it is (${name})`,
+  );
+  assert.equal(await page.evaluate(() => innerWidth), viewport.width, name);
+  assert.ok((await contentWidth(page)) <= viewport.width, `nothing to scroll sideways (${name})`);
+}
 
 /** The scrollable width, in CSS pixels. */
 function contentWidth(page: Page): Promise<number> {
