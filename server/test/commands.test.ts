@@ -369,6 +369,7 @@ test('commands of every kind end by themselves as processes, with their exit cod
     keys: [0, 'list'],
     secrets: [0, 'status'],
     events: [0, 'list'],
+    audit: [0, 'list'],
     config: [0, 'show'],
     gc: [0],
     copy: [2],

@@ -83,10 +83,12 @@ export class Formats {
   duration(seconds: number): string {
     if (seconds <= 59) return this.#unit(Math.max(1, Math.ceil(seconds)), 'second');
     const minutes = Math.ceil(seconds / 60);
-    return minutes < 60 ? this.#unit(minutes, 'minute') : this.#unit(Math.ceil(minutes / 60), 'hour');
+    if (minutes < 60) return this.#unit(minutes, 'minute');
+    const hours = Math.ceil(minutes / 60);
+    return hours < 48 ? this.#unit(hours, 'hour') : this.#unit(Math.ceil(hours / 24), 'day');
   }
 
-  #unit(count: number, unit: 'second' | 'minute' | 'hour'): string {
+  #unit(count: number, unit: 'second' | 'minute' | 'hour' | 'day'): string {
     return new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
   }
 }

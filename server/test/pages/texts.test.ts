@@ -63,6 +63,9 @@ describe('numbers and times', () => {
     assert.deepEqual(waits(61), ['2 minutes', '2 Minuten']);
     assert.deepEqual(waits(3541), ['1 hour', '1 Stunde']);
     assert.deepEqual(waits(3601), ['2 hours', '2 Stunden']);
+    assert.deepEqual(waits(47 * 3600), ['47 hours', '47 Stunden']);
+    assert.deepEqual(waits(47 * 3600 + 1), ['2 days', '2 Tage']);
+    assert.deepEqual(waits(7 * 86_400), ['7 days', '7 Tage']);
   });
 
   test('a number and its words agree', () => {
