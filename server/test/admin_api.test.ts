@@ -65,9 +65,9 @@ describe('clients', () => {
     assert.deepEqual(await eventsOf('shop/1'), [
       ['client_added', 'api:ops'],
       ['client_changed', 'api:ops'],
-      ['client_disabled', undefined],
-      ['client_enabled', undefined],
-      ['client_revoked', undefined],
+      ['client_disabled', 'api:ops'],
+      ['client_enabled', 'api:ops'],
+      ['client_revoked', 'api:ops'],
       ['client_removed', 'api:ops'],
     ]);
   });
@@ -229,9 +229,10 @@ describe('users', () => {
     assert.equal((await admin.send('GET', path)).status, 404);
     assert.deepEqual(
       (await eventsOf(sub)).filter((event) => Array.isArray(event) && event[1] !== undefined),
-      ['person_added', 'person_changed', 'person_changed', 'person_password_set', 'person_removed'].map(
-        (type) => [type, 'api:ops'],
-      ),
+      [
+        ...['person_added', 'person_changed', 'person_changed', 'subject_disabled', 'subject_enabled'],
+        ...['person_password_set', 'subject_revoked', 'person_removed', 'subject_disabled'],
+      ].map((type) => [type, 'api:ops']),
     );
     assert.ok(!admin.log().includes('another horse'));
   });

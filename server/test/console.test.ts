@@ -382,6 +382,9 @@ describe('users and clients', () => {
     const browser = await set.browserOf('alice');
     const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=revoke`);
     assert.match((await browser.submit(asked, { do: 'revoke' })).html, /All tokens are revoked\./);
+    const { events } = await eventsBefore(set.instance, undefined, { type: 'subject_revoked' });
+    const alice = await set.instance.people.byName('alice');
+    assert.deepEqual([events[0]?.target, events[0]?.actor], [subject, `console:${alice?.subject}`]);
     assert.equal(await set.isActive(access), false);
     assert.ok(isLogin(await theirs.get(`${set.url}/account`)));
   });
