@@ -171,7 +171,7 @@ for (const database of ANY_DATABASE) {
       const again = await visitor.get(link);
       assert.deepEqual([again.status, /no longer works/.test(again.html)], [400, true]);
       const events = await grantdPrints(server.folder, ['events', 'list', '--json']);
-      assert.match(events, /"person_password_set"[^}]*"user"/);
+      assert.match(events, /"person_password_set"[^}]*"user:/);
     });
 
     test('concurrent uses of one link change the password once', async () => {
