@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { CHEAP_OPTIONS } from '../../server/test/harness/program.ts';
 
 const EXAMPLES = join(import.meta.dirname, '..');
 const LONGEST_START_MS = 20_000;
@@ -20,7 +21,7 @@ export interface Started {
 }
 
 /**
- * Starts an example as a reader would, with new databases.
+ * Starts an example as a reader would, with new databases. Its keys and password hashes are cheap.
  * @param t ends it: a test, when it is over
  * @param file below `examples/`, or an absolute path
  * @returns when it responds
@@ -38,6 +39,7 @@ export async function started(
     DATABASE: join(folder, 'tokens.db'),
     USERS: join(folder, 'users.db'),
     GRANTD_SECRET: SECRET,
+    NODE_OPTIONS: CHEAP_OPTIONS,
     ...variables,
   };
   const child = spawn(process.execPath, [resolve(EXAMPLES, file)], {
