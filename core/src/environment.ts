@@ -25,15 +25,14 @@ export function secondsOf(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);
 }
 
-/** The members of an object that may be undefined, as members that may be absent. */
+/** An object whose members may be absent where they could be undefined. */
 type Defined<T> = {
   readonly [M in keyof T as undefined extends T[M] ? never : M]: T[M];
 } & { readonly [M in keyof T as undefined extends T[M] ? M : never]?: Exclude<T[M], undefined> };
 
 /** Leaves out the members that are undefined. */
 export function defined<T extends object>(members: T): Defined<T> {
-  const known = Object.entries(members).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(known) as Defined<T>;
+  return Object.fromEntries(Object.entries(members).filter(([, one]) => one !== undefined)) as Defined<T>;
 }
 
 /**

@@ -255,7 +255,7 @@ export const ISSUING_SQL = {
   insertUpon: `
     ${INSERT_TOKEN} VALUES (?, ${[...insertedNames(TOKENS), ...GENERATIONS].map(positional).join(', ')})`,
 
-  extendPrincipal: `
+  extend: `
     UPDATE principals SET keep_until = :keepUntil
     WHERE issuer_id = :issuerId AND kind = :kind AND id = :id AND keep_until < :keepUntil`,
 
@@ -280,10 +280,9 @@ export function sqliteIssuing(
   const insertion = database.prepare(insert);
   const insertionUpon = database.prepare(insertUpon);
   /** Keeps the session and grant of a live refresh token or code, whose rows exist. NULL finds no row. */
-  const extendPrincipals = (basis: IssuingBasis, keepUntil: number): void => {
-    const { sessionId = null, grantId = null } = basis;
-    sql.extendPrincipal.run({ issuerId, kind: 'session', id: sessionId, keepUntil: endOfDay(keepUntil) });
-    sql.extendPrincipal.run({ issuerId, kind: 'grant', id: grantId, keepUntil });
+  const extendPrincipals = ({ sessionId, grantId }: IssuingBasis, keepUntil: number): void => {
+    sql.extend.run({ issuerId, kind: 'session', id: sessionId ?? null, keepUntil: endOfDay(keepUntil) });
+    sql.extend.run({ issuerId, kind: 'grant', id: grantId ?? null, keepUntil });
   };
   return {
     admits({ clientId, subject, issuedAtMs }, clientGeneration) {
