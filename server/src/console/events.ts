@@ -67,7 +67,10 @@ ${nextLink(view.next, texts)}`,
 }
 
 function eventRow({ sequence, atMs, type, target, actor }: EventRecord, base: string, texts: Texts): Html {
-  return html`<li><code>${type}</code> <a href="${urlOf(base, 'events', { target })}"><bdi>${target}</bdi></a>
+  // An event about the whole server, such as a loaded configuration, has no target.
+  const about =
+    target === '' ? '' : html` <a href="${urlOf(base, 'events', { target })}"><bdi>${target}</bdi></a>`;
+  return html`<li><code>${type}</code>${about}
 <p class="detail"><span>${String(sequence)}</span> ${timeOf(atMs, texts) ?? ''}${actor === undefined ? '' : html` <span>${texts.console.by(html`<bdi>${actor}</bdi>`)}</span>`}</p></li>
 `;
 }

@@ -770,7 +770,10 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('console_events', eventsPage, {
     ...{ ...CONSOLE, current: 'events', type: 'group_added', target: 'staff' },
-    events: [{ sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' }],
+    events: [
+      { sequence: 8, atMs: 0, type: 'configuration_loaded', target: '', actor: 'server' },
+      { sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
+    ],
   }),
   sample('console_refused', refusedPage, { ...CONSOLE, current: 'clients', kind: 'not_found' }),
   sample('problem_request_invalid', problemPage, {
