@@ -98,6 +98,9 @@ describe('an import', () => {
     assert.deepEqual(await reasons([{ username: 'eve', claims: { groups: ['admins'] } }], admin.token), [
       'claims: groups: applications would see it instead of the user’s groups',
     ]);
+    assert.deepEqual(await reasons([{ username: 'eve', subject: 'ops' }], admin.token), [
+      'subject: a client has this identifier, so APIs could take the user for the client',
+    ]);
     const denied = await importOf([], '?create_groups=true', few);
     assert.deepEqual([denied.status, denied.body.code], [403, 'insufficient_scope']);
     assert.equal(await admin.instance.people.byName('eve'), undefined);

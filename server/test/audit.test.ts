@@ -177,6 +177,12 @@ for (const database of DATABASES) {
         await of(() => cli.people.addImported([{ ...imported, subject: 'sub-of-carol' }], 'import-1')),
         ['people_imported import-1 cli - sub-of-carol -'],
       );
+      await cli.groups.add({ name: 'crew', description: '' }, nowMs);
+      const member = { ...imported, name: 'dave', subject: 'sub-of-dave', groups: ['crew'] };
+      assert.deepEqual(await of(() => cli.people.addImported([member], 'import-2')), [
+        'people_imported import-2 cli - sub-of-dave -',
+        'group_member_added crew/sub-of-dave cli - sub-of-dave -',
+      ]);
       const text = { scope: 'photos', api: undefined, texts: { name: 'Photos' } };
       assert.deepEqual(await of(() => cli.scopeTexts.add(text)), ['scope_texts_changed photos cli - - -']);
       assert.deepEqual(await of(() => cli.scopeTexts.remove(text)), ['scope_texts_changed photos cli - - -']);

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
-import { migratePostgres, PostgresConnections, requireUsableTables } from '@grantd/core/postgres';
+import {
+  migratePostgres,
+  openPostgresStorage,
+  PostgresConnections,
+  requireUsableTables,
+} from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { Refused } from '../src/config/refused.ts';
@@ -58,6 +63,8 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
   async function newPeople(statementTimeoutMs: number) {
     const url = await disposableDatabase(await sharedPostgres());
     const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
+    // Changes of the program's tables write into the library's table of events.
+    await openPostgresStorage({ pool, issuer: ISSUER });
     const connections = new PostgresConnections(pool, { statementTimeoutMs });
     await migratePostgres(connections, PROGRAM_TABLES);
     const tables = postgresProgramTables(connections, requireUsableTables(connections, PROGRAM_TABLES));

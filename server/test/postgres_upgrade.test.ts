@@ -15,11 +15,13 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   const first = await workbench.start(folder, []);
   const flags = ['--port', String(first.port)];
   await first.stop();
-  // What the last migration of the library added.
+  // What the last migrations of the library added.
   await POSTGRESQL.run(
     folder,
     `ALTER TABLE grantd.tokens DROP COLUMN authorization_details;
      ALTER TABLE grantd.authorization_codes DROP COLUMN authorization_details;
+     ALTER TABLE grantd.events
+       DROP COLUMN address, DROP COLUMN client_id, DROP COLUMN subject, DROP COLUMN reason, DROP COLUMN request_id;
      DELETE FROM grantd.schema_versions WHERE version >= 5;
      INSERT INTO grantd.schema_versions (version) VALUES (4) ON CONFLICT DO NOTHING`,
   );

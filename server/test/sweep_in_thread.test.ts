@@ -32,24 +32,18 @@ async function linesUntil(
 
 test('a thread sweeps expired rows, reports their number, and ends on request, however long its pause', async () => {
   const path = join(workbench.folder(), 'grantd.db');
-  // Its clock is two years behind, so its event has expired.
-  const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
-  const storage = openSqliteStorage({ path, issuer, clock: () => past });
-  await storage.revokeAll({ issuedBeforeMs: past });
-  assert.equal((await storage.eventsAfter(0, 10)).length, 1);
+  const storage = openSqliteStorage({ path, issuer });
+  await storage.oneTimeIdentifiers.take('expired', 1);
+  await storage.oneTimeIdentifiers.take('live', Math.ceil(Date.now() / 1000) + 3600);
   const lines = await linesUntil(path, 86_400, ({ length }) => length > 0);
   assert.deepEqual(lines, [{ event: 'swept', rows: 1 }]);
-  assert.deepEqual(await storage.eventsAfter(0, 10), []);
-  await storage.close();
-});
-
-test('findings D8: events are swept once they are older than the option says', async () => {
-  const path = join(workbench.folder(), 'grantd.db');
-  const storage = openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 });
-  await storage.revokeAll({ issuedBeforeMs: 1 });
-  const lines = await linesUntil(path, 86_400, ({ length }) => length > 0);
-  assert.deepEqual(lines, [{ event: 'swept', rows: 1 }]);
-  assert.deepEqual(await storage.eventsAfter(0, 10), []);
+  const database = new DatabaseSync(path);
+  const left = database.prepare('SELECT id FROM one_time_identifiers').all();
+  database.close();
+  assert.deepEqual(
+    left.map(({ id }) => id),
+    ['live'],
+  );
   await storage.close();
 });
 
@@ -58,9 +52,7 @@ test('findings D2: after a crash a thread looks through the file, and marks it i
   openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 }).close();
   const isMarked = () => existsSync(`${path}-corrupt`);
   const database = new DatabaseSync(path);
-  database.exec(
-    `INSERT INTO events (issuer_id, sequence, at_ms, type, target) VALUES (1, 1, 0, 'issued_before_revoked', '1')`,
-  );
+  database.exec(`INSERT INTO one_time_identifiers (issuer_id, id, expires_at) VALUES (1, 'expired', 1)`);
   const row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'").get();
   database.close();
   await linesUntil(path, 86_400, ({ length }) => length > 0, true);

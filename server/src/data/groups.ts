@@ -107,7 +107,7 @@ const GROUPS_SQL = {
     ORDER BY ended_at_ms LIMIT $3`,
 };
 
-/** The target is `GROUP/SUBJECT`. Subject identifiers contain no slash. */
+/** The target is `GROUP/SUBJECT`. Both parts may contain slashes, so readers take the end that is the subject. */
 function memberAct(
   type: 'group_member_added' | 'group_member_removed',
   { group, subject }: Membership,

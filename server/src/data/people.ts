@@ -300,7 +300,7 @@ const PEOPLE_SQL = {
     WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = $1 AND name = $2)
       AND (SELECT created_at_ms FROM grantd.people
         WHERE issuer = $1 AND subject = column1 AND import_digest IS NOT NULL) = CAST($3 AS bigint)
-    ON CONFLICT DO NOTHING`,
+    ON CONFLICT DO NOTHING RETURNING subject, group_name || '/' || subject AS member`,
 
   subjectsByNameKeys: `
     SELECT (SELECT subject FROM grantd.people WHERE issuer = $1 AND name_key = column1) AS subject
@@ -430,9 +430,12 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         const act = { ...personAct('people_imported', subject), target: importId };
         return recorded([PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest], act);
       });
-      const joining = [...byGroup].map(
-        ([group, subjects]) =>
-          [PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)] as const,
+      const joining = [...byGroup].map(([group, subjects]) =>
+        recorded([PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)], {
+          type: 'group_member_added',
+          target: { column: 'member' },
+          subject: { column: 'subject' },
+        }),
       );
       const rows = await tables.write(...calls, ...joining);
       return people.map((_, index) => rows[index]?.length === 1);

@@ -100,8 +100,10 @@ export function ocsfOf(event: AuditEvent, issuer: string): object {
   const [activityId, activityName] = mapping.activity;
   const isFailure = type === 'sign_in_failed';
   const user = { uid: subject ?? (isFailure ? 'unknown' : target) };
-  const [groupName = target] = target.split('/');
   const isMembership = type === 'group_member_added' || type === 'group_member_removed';
+  // The target of a membership ends in the subject. Both parts may have slashes.
+  const member = `/${subject}`;
+  const groupName = isMembership && target.endsWith(member) ? target.slice(0, -member.length) : target;
   const about = {
     account: { user },
     authentication: {

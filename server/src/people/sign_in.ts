@@ -133,6 +133,8 @@ export interface FailedSignIn {
 /** Refusals without a check. A flood of them would fill the audit trail. */
 const UNCHECKED: ReadonlySet<string> = new Set([
   ...['too_many_attempts', 'too_many_sign_ins', 'too_many_codes', 'provider_answer_foreign'],
+  // Nobody has said yet who they are.
+  ...['provider_denied', 'provider_unavailable'],
 ]);
 
 /** @returns a function that records failed sign-ins in the audit trail */
