@@ -427,6 +427,8 @@ specification('Authorization details of a grant (RFC 9396)', ON_EVERY_STORE, (sp
       const { refresh_token } = await grant(world, requesting(ACCOUNTS, PAYMENT, REPORT));
       const code = await approvedCode(world, 'app', requesting(PAYMENT));
       const change = async (metadata: ClientRecord['metadata']) => {
+        // The first use of a secret is noted after the response, which changes the client too.
+        await world.server.flush();
         const { secrets, ...read } = (await world.storage.clients.get('app')) ?? assert.fail();
         const changed = { ...read, ...(secrets && { secrets }), metadata: metadata ?? {} };
         assert.ok(await world.storage.clients.replace(changed, read));

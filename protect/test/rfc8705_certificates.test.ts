@@ -1,3 +1,4 @@
+// Runs alone: Hono's server replaces the global `Request` and `Response`.
 // § refers to RFC 8705.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
