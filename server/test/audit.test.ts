@@ -463,6 +463,18 @@ for (const database of DATABASES) {
       ]);
     });
 
+    test('changed blocks remove no events', async (t) => {
+      const place = await placeFor(t, database);
+      const opened = await place.open();
+      await addGroups(opened, 600);
+      await opened.auditTrail.seal(secret);
+      await place.tamper('UPDATE grantd.audit_blocks SET latest_ms = 0');
+      assert.equal(await opened.auditTrail.removeOldest(secret, 1), 0);
+      await place.tamper('DELETE FROM grantd.audit_blocks WHERE number = 1');
+      await assert.rejects(opened.auditTrail.removeOldest(secret, Date.now() + 1), AuditTrailBroken);
+      assert.equal((await eventsOf(opened)).length, 600);
+    });
+
     test('the head moves to a new server secret, so that the old one can be dropped', async (t) => {
       const opened = await (await placeFor(t, database)).open();
       await addGroups(opened, 1);

@@ -158,7 +158,10 @@ const SQL = {
 /** Above every number and time that is stored. */
 const BEYOND = 2 ** 52;
 
-/** The sealed head does not fit the server’s secret, or is older than the one that this process has seen. */
+/**
+ * The sealed head does not fit the server’s secret, or is older than the one that this process has seen, or the oldest
+ * events do not fit the chain.
+ */
 export class AuditTrailBroken extends Error {
   override readonly name = 'AuditTrailBroken';
 }
@@ -326,6 +329,7 @@ export class AuditTrail {
    * longer.
    * @param beforeMs events from before this time
    * @returns how many events were removed; 0 if none is left
+   * @throws {AuditTrailBroken} the oldest events were changed; none is removed
    */
   async removeOldest(secret: ProgramSecret, beforeMs: number): Promise<number> {
     const keys = await secret.keys('audit_seal');
@@ -335,7 +339,15 @@ export class AuditTrail {
     if (key === undefined || head === undefined || row === undefined) return 0;
     const block = blockOf(row);
     if (block.latestMs >= beforeMs || !isAuthentic(head, this.#issuer, keys)) return 0;
+    // Nothing signs the block, so only its events count.
+    const events = await this.#events(head.beginning.sequence, block.lastSequence, BLOCK_ROWS + 1);
     const beginning = { sequence: block.lastSequence, hash: block.hash };
+    if (!isSame(continued(head.beginning, events), beginning) || events.length !== block.rows) {
+      // Another process may have removed the block in between.
+      if ((await this.#head())?.beginning.sequence !== head.beginning.sequence) return 0;
+      throw new AuditTrailBroken('the oldest events of the audit trail do not fit the chain');
+    }
+    if (events.some(({ atMs }) => atMs >= beforeMs)) return 0;
     const written = this.#replacing(head, beginning, head.last, key);
     const [replaced] = await this.#tables.write(
       written.call,

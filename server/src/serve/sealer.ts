@@ -17,9 +17,8 @@ export async function sealOnce(
   try {
     await auditTrail.seal(secret());
   } catch (error) {
-    if (error instanceof AuditTrailBroken) log.error({ event: 'audit_trail_broken', cause: causeOf(error) });
     // The next pass tries again.
-    else log.warn({ event: 'audit_seal_failed', cause: causeOf(error) });
+    report(log, error, 'audit_seal_failed');
   }
 }
 
@@ -44,11 +43,18 @@ export async function sealPeriodically(
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }
     } catch (error) {
-      log.warn({ event: 'audit_removal_failed', cause: causeOf(error) });
+      report(log, error, 'audit_removal_failed');
+      // A chain that was changed stays so for the next pass.
+      if (error instanceof AuditTrailBroken) removesAtMs = performance.now() + REMOVE_EVERY_MS;
     }
     // Rejects only when aborted.
     await pause(SEAL_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
   }
+}
+
+function report(log: Pick<Log, 'error' | 'warn'>, error: unknown, otherwise: string): void {
+  if (error instanceof AuditTrailBroken) log.error({ event: 'audit_trail_broken', cause: causeOf(error) });
+  else log.warn({ event: otherwise, cause: causeOf(error) });
 }
 
 async function removeOld(
