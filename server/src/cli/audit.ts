@@ -176,7 +176,7 @@ async function verify(parts: CommandParts, expected: ChainLink | undefined): Pro
 function inWords(problem: AuditProblem): string {
   switch (problem.problem) {
     case 'head_not_authentic':
-      return 'the head of the chain is missing, or was not written with the server secret';
+      return 'the head of the chain is missing (a server makes it when it first runs), or was not written with the server secret';
     case 'rows_changed':
       return `events ${problem.from} to ${problem.to}: some were changed, removed, added or moved`;
     case 'rows_before_beginning':

@@ -192,20 +192,26 @@ export class AuditTrail {
   }
 
   /**
-   * Chains and indexes the events that are new.
-   * @returns how many
+   * Chains and indexes the events that are new. Begins a chain if there is none.
+   * @param onBegun called when a chain was begun, with the number of events that were there before
+   * @returns how many events were added
    * @throws {AuditTrailBroken} the chain was changed; nothing is added to it
    */
-  async seal(secret: ProgramSecret, signal?: AbortSignal): Promise<number> {
+  async seal(secret: ProgramSecret, onBegun: (events: number) => void = () => {}): Promise<number> {
+    return this.#seal(secret, onBegun);
+  }
+
+  /** @param onBegun `undefined` to begin no chain */
+  async #seal(secret: ProgramSecret, onBegun: ((events: number) => void) | undefined): Promise<number> {
     const [key, ...older] = await secret.keys('audit_seal');
     if (key === undefined) throw new TypeError('a server secret is never empty');
     for (let sealed = 0; ; ) {
-      if (signal?.aborted === true) return sealed;
       const head = await this.#head();
       if (head !== undefined && !isAuthentic(head, this.#issuer, [key, ...older]))
         throw new AuditTrailBroken('the head of the audit trail does not fit the server secret');
       if ((head?.last.sequence ?? 0) < this.#seen)
         throw new AuditTrailBroken('the audit trail has lost events that were sealed before');
+      if (head === undefined && onBegun === undefined) return sealed;
       const beginning = head?.beginning ?? genesis(this.#issuer);
       const last = head?.last ?? beginning;
       this.#seen = last.sequence;
@@ -219,6 +225,7 @@ export class AuditTrail {
           await this.#tables.write(this.#replacing(head, beginning, last, key).call);
         return sealed;
       }
+      const unchained = head === undefined ? await this.#countUpTo(BEYOND) : 0;
       const index = open?.index ?? new TermIndex();
       const next = continued(last, events, index);
       const number = open?.block.number ?? (lastBlock === undefined ? 1 : Number(lastBlock.number) + 1);
@@ -248,14 +255,15 @@ export class AuditTrail {
       if (replaced?.length === 1) {
         sealed += events.length;
         this.#seen = next.sequence;
+        if (head === undefined) onBegun?.(unchained);
       }
     }
   }
 
-  /** As `seal`, but leaves a chain that was changed as it is. */
+  /** As `seal`, but leaves a chain that was changed as it is, and begins none. */
   async sealIfSound(secret: ProgramSecret): Promise<void> {
     try {
-      await this.seal(secret);
+      await this.#seal(secret, undefined);
     } catch (error) {
       if (!(error instanceof AuditTrailBroken)) throw error;
     }

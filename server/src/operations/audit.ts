@@ -44,7 +44,7 @@ async function pageOf(found: AsyncIterable<AuditEvent>, most: number): Promise<A
 }
 
 /**
- * Chains the latest events and checks all of them.
+ * Chains the latest events and checks all of them. Begins no chain: a missing one is a problem.
  * @param expected a link that an earlier verification has returned
  */
 export async function verifyAudit(

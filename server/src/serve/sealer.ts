@@ -15,7 +15,8 @@ export async function sealOnce(
   log: Pick<Log, 'error' | 'warn'>,
 ): Promise<void> {
   try {
-    await auditTrail.seal(secret());
+    // Expected of a new database and after an upgrade. Otherwise, someone has removed the chain.
+    await auditTrail.seal(secret(), (events) => log.warn({ event: 'audit_chain_begun', events }));
   } catch (error) {
     // The next pass tries again.
     report(log, error, 'audit_seal_failed');
