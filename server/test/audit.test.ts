@@ -364,6 +364,10 @@ for (const database of DATABASES) {
         UPDATE grantd.events SET sequence = 302 WHERE sequence = 100000`,
       'a head of another secret': "UPDATE grantd.audit_heads SET mac = 'forged'",
       'a head with another end': 'UPDATE grantd.audit_heads SET last_sequence = 512',
+      'an emptied index': "UPDATE grantd.audit_blocks SET terms = ''",
+      'a moved first number': 'UPDATE grantd.audit_blocks SET first_sequence = last_sequence + 1',
+      'a moved earliest time': 'UPDATE grantd.audit_blocks SET earliest_ms = latest_ms + 1',
+      'a moved latest time': 'UPDATE grantd.audit_blocks SET latest_ms = 0',
       'a removed head': 'DELETE FROM grantd.audit_heads; DELETE FROM grantd.audit_blocks',
     };
 
@@ -383,6 +387,11 @@ for (const database of DATABASES) {
         assert.notDeepEqual(problems, [], what);
         if (what === 'a changed row')
           assert.deepEqual(problems, [{ problem: 'rows_changed', from: 1, to: 512 }]);
+        if (what === 'an emptied index')
+          assert.deepEqual(problems, [
+            { problem: 'index_changed', from: 1, to: 512 },
+            { problem: 'index_changed', from: 513, to: 600 },
+          ]);
         // Another process with the secret goes on, without making the change good.
         const again = await verifyAudit({ ...(await place.open()), secret: () => secret });
         assert.notDeepEqual(again.problems, [], `${what}, sealed again`);

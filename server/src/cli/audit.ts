@@ -179,6 +179,8 @@ function inWords(problem: AuditProblem): string {
       return 'the head of the chain is missing (a server makes it when it first runs), or was not written with the server secret';
     case 'rows_changed':
       return `events ${problem.from} to ${problem.to}: some were changed, removed, added or moved`;
+    case 'index_changed':
+      return `events ${problem.from} to ${problem.to}: their index was changed, so a search may not find them`;
     case 'rows_before_beginning':
       return `${problem.rows} events were added before the first one`;
     case 'not_as_expected':

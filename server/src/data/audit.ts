@@ -33,6 +33,8 @@ export type AuditProblem =
   | { readonly problem: 'head_not_authentic' }
   /** Rows of this range were changed, removed, added or moved. */
   | { readonly problem: 'rows_changed'; readonly from: number; readonly to: number }
+  /** What a search knows about the events of this range was changed, so it may not find them. */
+  | { readonly problem: 'index_changed'; readonly from: number; readonly to: number }
   /** Rows were put before the beginning of the chain. */
   | { readonly problem: 'rows_before_beginning'; readonly rows: number }
   /** The chain is not a continuation of the expected link. */
@@ -75,6 +77,9 @@ interface Block {
   readonly latestMs: number;
   readonly hash: string;
 }
+
+/** A block with the text of its `TermIndex`. */
+type IndexedBlock = Block & { readonly terms: string };
 
 interface Head {
   /** The link after which the kept events begin. */
@@ -302,14 +307,18 @@ export class AuditTrail {
     let events = 0;
     for await (const block of this.#blocks({}, { after: 0 })) {
       const from = link.sequence;
+      const index = new TermIndex();
       const rows = await this.#events(from, block.lastSequence, BLOCK_ROWS + 1);
       for (const row of rows) {
-        link = continued(link, [row]);
+        link = continued(link, [row], index);
         isExpected ||= expected !== undefined && isSame(expected, link);
       }
       events += rows.length;
-      if (link.sequence === block.lastSequence && link.hash === block.hash && rows.length === block.rows)
+      if (link.sequence === block.lastSequence && link.hash === block.hash && rows.length === block.rows) {
+        if (!isIndexOf(block, rows, index))
+          problems.push({ problem: 'index_changed', from: from + 1, to: block.lastSequence });
         continue;
+      }
       problems.push({ problem: 'rows_changed', from: from + 1, to: block.lastSequence });
       // Every later hash depends on this one.
       link = { sequence: block.lastSequence, hash: block.hash };
@@ -411,7 +420,7 @@ export class AuditTrail {
   async *#blocks(
     filter: AuditFilter,
     place: { readonly after: number } | { readonly before: number },
-  ): AsyncGenerator<Block, void, void> {
+  ): AsyncGenerator<IndexedBlock, void, void> {
     const wanted = termsOf(filter);
     const { sinceMs = 0, untilMs = BEYOND } = filter;
     const [sql, boundary, start] =
@@ -419,7 +428,8 @@ export class AuditTrail {
     for (let number = start; ; ) {
       const rows = await this.#tables.read(sql, this.#issuer, number, boundary, sinceMs, untilMs);
       for (const row of rows) {
-        if (wanted.length === 0 || TermIndex.from(row.terms).mayHave(wanted)) yield blockOf(row);
+        if (wanted.length === 0 || TermIndex.from(row.terms).mayHave(wanted))
+          yield { ...blockOf(row), terms: String(row.terms) };
         number = Number(row.number);
       }
       if (rows.length < BLOCKS_AT_ONCE) return;
@@ -473,6 +483,17 @@ function continued(link: ChainLink, events: readonly EventRecord[], index?: Term
 
 function isSame(one: ChainLink, other: ChainLink): boolean {
   return one.sequence === other.sequence && one.hash === other.hash;
+}
+
+/** Whether a search finds the events of a block. Nothing signs what it uses. */
+function isIndexOf(block: IndexedBlock, events: readonly EventRecord[], index: TermIndex): boolean {
+  const times = events.map(({ atMs }) => atMs);
+  return (
+    block.firstSequence === events[0]?.sequence &&
+    block.earliestMs === Math.min(...times) &&
+    block.latestMs === Math.max(...times) &&
+    block.terms === index.text
+  );
 }
 
 /** @returns `undefined` if the block is full or too old, or is not the end of the chain */
