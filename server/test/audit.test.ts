@@ -561,13 +561,42 @@ for (const database of DATABASES) {
         assert.deepEqual(found, expected, JSON.stringify(filter));
         const backwards: AuditEvent[] = [];
         for (let before: number | undefined; ; ) {
-          const page = await auditBefore(opened, before, filter, 70);
+          const page = await auditBefore(opened, before, filter, { most: 70 });
           backwards.push(...page.events);
           if (page.next === undefined) break;
           before = page.next;
         }
         assert.deepEqual(backwards.reverse(), expected, JSON.stringify(filter));
       }
+    });
+
+    test('a search stops after a number of events, and goes on', async (t) => {
+      const opened = await (await placeFor(t, database)).open();
+      await addGroups(opened, 1100, 'sealed');
+      await opened.auditTrail.seal(secret);
+      await addGroups(opened, 1100, 'unsealed');
+      const filter = { target: 'sealed-3' };
+      const pages: (readonly string[])[] = [];
+      for (let before: number | undefined; ; ) {
+        const page = await auditBefore(opened, before, filter, { most: 10, mostRead: 600 });
+        pages.push(page.events.map(({ target }) => target));
+        if (page.next === undefined) break;
+        assert.ok(page.next < (before ?? 2201), `${page.next}`);
+        before = page.next;
+      }
+      assert.deepEqual(pages, [[], ['sealed-3']]);
+      const all: number[] = [];
+      for (let before: number | undefined; ; ) {
+        const page = await auditBefore(opened, before, {}, { most: 700, mostRead: 600 });
+        assert.ok(page.events.length <= 700);
+        all.push(...page.events.map(({ sequence }) => sequence));
+        if (page.next === undefined) break;
+        before = page.next;
+      }
+      assert.deepEqual(
+        all,
+        Array.from({ length: 2200 }, (_, at) => 2200 - at),
+      );
     });
 
     test('a killed process leaves both a change and its event, or neither', async (t) => {

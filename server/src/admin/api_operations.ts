@@ -902,7 +902,8 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
         ...(until !== undefined && { untilMs: timeIn('until', until) }),
       };
       const before = cursor === undefined ? undefined : Number(cursor);
-      const { events, next } = await auditBefore(parts, before, filter, limit);
+      const most = { most: limit, mostRead: MAX_EVENTS_READ };
+      const { events, next } = await auditBefore(parts, before, filter, most);
       return paged(events.map(shownAuditEvent), next);
     },
   },

@@ -150,7 +150,7 @@ async function list(
   filter: AuditFilter,
   limit: number,
 ): Promise<void> {
-  const { events } = await auditBefore(parts, before, filter, limit);
+  const { events } = await auditBefore(parts, before, filter, { most: limit });
   printList(parts, events.map(shown), {
     NUMBER: ({ number }) => String(number),
     AT: ({ at }) => at,

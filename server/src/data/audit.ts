@@ -147,6 +147,9 @@ const SQL = {
   events: `
     SELECT ${EVENT_COLUMNS} FROM grantd.events
     WHERE ${OF_ISSUER} AND sequence > $2 AND sequence <= $3 ORDER BY sequence LIMIT $4`,
+  eventsBefore: `
+    SELECT ${EVENT_COLUMNS} FROM grantd.events
+    WHERE ${OF_ISSUER} AND sequence > $2 AND sequence < $3 ORDER BY sequence DESC LIMIT $4`,
   countUpTo: `SELECT count(*) AS events FROM grantd.events WHERE ${OF_ISSUER} AND sequence <= $2`,
 
   // Numbers continue after the removed ones.
@@ -393,26 +396,49 @@ export class AuditTrail {
     }
   }
 
-  /** Events before a number, the newest first. */
+  /**
+   * Events before a number, the newest first.
+   * @param mostRead stops after about so many events, whether or not they fit the filter. Default: reads all
+   * @returns the number before which to go on; `undefined` if all were read
+   */
   async *before(
     number: number | undefined,
     filter: AuditFilter = {},
-  ): AsyncGenerator<AuditEvent, void, void> {
+    mostRead = Number.POSITIVE_INFINITY,
+  ): AsyncGenerator<AuditEvent, number | undefined, void> {
     const matches = matcherOf(filter);
     const end = number ?? BEYOND;
-    const head = await this.#head();
-    const unsealed: AuditEvent[] = [];
-    for (let last = head?.last.sequence ?? 0; ; ) {
-      const events = await askStorage(() => this.#storage.eventsAfter(last, BLOCK_ROWS));
-      unsealed.push(...events.filter(({ sequence }) => sequence < end).map(withActor));
+    const sealed = (await this.#head())?.last.sequence ?? 0;
+    await this.#numberNew(mostRead);
+    let read = 0;
+    for (let below = end; ; ) {
+      const rows = await this.#tables.read(SQL.eventsBefore, this.#issuer, sealed, below, BLOCK_ROWS);
+      const events = rows.map(eventOf);
+      for (const event of events.map(withActor)) if (matches(event)) yield event;
+      read += events.length;
       if (events.length < BLOCK_ROWS) break;
-      last = events.at(-1)?.sequence ?? last;
+      below = events.at(-1)?.sequence ?? below;
+      if (read >= mostRead) return below;
     }
-    for (const event of unsealed.reverse()) if (matches(event)) yield event;
-    for await (const { firstSequence, lastSequence } of this.#blocks(filter, { before: end })) {
-      const to = Math.min(lastSequence, end - 1);
-      const events = await this.#events(firstSequence - 1, to, BLOCK_ROWS + 1);
+    // Events that are sealed meanwhile were read above.
+    for await (const block of this.#blocks(filter, { before: Math.min(end, sealed + 1) })) {
+      const to = Math.min(block.lastSequence, end - 1, sealed);
+      const events = await this.#events(block.firstSequence - 1, to, BLOCK_ROWS + 1);
       for (const event of events.reverse().map(withActor)) if (matches(event)) yield event;
+      read += events.length;
+      if (read >= mostRead) return block.firstSequence;
+    }
+    return undefined;
+  }
+
+  /** Gives numbers to events that have none yet, to at most about `most`: the store does so when it lists them. */
+  async #numberNew(most: number): Promise<void> {
+    const [row] = await this.#tables.read(SQL.eventsBefore, this.#issuer, 0, BEYOND, 1);
+    let last = Number(row?.sequence ?? 0);
+    for (let numbered = 0; numbered < most; numbered += BLOCK_ROWS) {
+      const events = await askStorage(() => this.#storage.eventsAfter(last, BLOCK_ROWS));
+      if (events.length < BLOCK_ROWS) return;
+      last = events.at(-1)?.sequence ?? last;
     }
   }
 

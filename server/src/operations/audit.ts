@@ -6,41 +6,38 @@ type AuditParts = Pick<OperationParts, 'auditTrail'>;
 /** A page of the audit trail. */
 export interface AuditPage {
   readonly events: readonly AuditEvent[];
-  /** The number to go on with; `undefined` if no event is left. */
+  /** The number to go on with; `undefined` if all were read. */
   readonly next: number | undefined;
+}
+
+interface AuditLimits {
+  /** Maximum events of the page. */
+  readonly most: number;
+  /** About how many events to read at most, whether or not they fit the filter. Default: all. */
+  readonly mostRead?: number;
 }
 
 /**
  * Lists events, the newest first.
  * @param before only events before this number: `next` of the page before
- * @param most maximum events of the page
  */
 export async function auditBefore(
   { auditTrail }: AuditParts,
   before: number | undefined,
   filter: AuditFilter,
-  most: number,
+  { most, mostRead }: AuditLimits,
 ): Promise<AuditPage> {
-  return pageOf(auditTrail.before(before, filter), most);
-}
-
-/** Lists events in order. @param after only events after this number: `next` of the page before */
-export async function auditAfter(
-  { auditTrail }: AuditParts,
-  after: number,
-  filter: AuditFilter,
-  most: number,
-): Promise<AuditPage> {
-  return pageOf(auditTrail.after(after, filter), most);
-}
-
-async function pageOf(found: AsyncIterable<AuditEvent>, most: number): Promise<AuditPage> {
+  const found = auditTrail.before(before, filter, mostRead);
   const events: AuditEvent[] = [];
-  for await (const event of found) {
-    if (events.length === most) return { events, next: events.at(-1)?.sequence };
-    events.push(event);
+  for (;;) {
+    const { done, value } = await found.next();
+    if (done === true) return { events, next: value };
+    if (events.length === most) {
+      await found.return(undefined);
+      return { events, next: events.at(-1)?.sequence };
+    }
+    events.push(value);
   }
-  return { events, next: undefined };
 }
 
 /**
