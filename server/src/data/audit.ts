@@ -166,6 +166,8 @@ const SQL = {
 /** Above every number and time that is stored. */
 const BEYOND = 2 ** 52;
 
+type OnBegun = (events: number, oldestMs: number) => void;
+
 /**
  * The sealed head does not fit the server’s secret, or is older than the one that this process has seen, or the oldest
  * events do not fit the chain.
@@ -201,16 +203,17 @@ export class AuditTrail {
 
   /**
    * Chains and indexes the events that are new. Begins a chain if there is none.
-   * @param onBegun called when a chain was begun, with the number of events that were there before
+   * @param onBegun called when a chain was begun, with the number of events that were there before and the time of the
+   * oldest, in milliseconds
    * @returns how many events were added
    * @throws {AuditTrailBroken} the chain was changed; nothing is added to it
    */
-  async seal(secret: ProgramSecret, onBegun: (events: number) => void = () => {}): Promise<number> {
+  async seal(secret: ProgramSecret, onBegun: OnBegun = () => {}): Promise<number> {
     return this.#seal(secret, onBegun);
   }
 
   /** @param onBegun `undefined` to begin no chain */
-  async #seal(secret: ProgramSecret, onBegun: ((events: number) => void) | undefined): Promise<number> {
+  async #seal(secret: ProgramSecret, onBegun: OnBegun | undefined): Promise<number> {
     const [key, ...older] = await secret.keys('audit_seal');
     if (key === undefined) throw new TypeError('a server secret is never empty');
     for (let sealed = 0; ; ) {
@@ -263,7 +266,7 @@ export class AuditTrail {
       if (replaced?.length === 1) {
         sealed += events.length;
         this.#seen = next.sequence;
-        if (head === undefined) onBegun?.(unchained);
+        if (head === undefined) onBegun?.(unchained, Math.min(...times));
       }
     }
   }

@@ -9,14 +9,19 @@ const SEAL_EVERY_MS = 2_000;
 /** Milliseconds between two removals of old events. */
 const REMOVE_EVERY_MS = 60_000;
 
+/** How long a database without a chain is taken for a new one. */
+const NEW_FOR_MS = 60_000;
+
 /** Chains new events. Never rejects. */
 export async function sealOnce(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
   log: Pick<Log, 'error' | 'warn'>,
 ): Promise<void> {
   try {
-    // Expected of a new database and after an upgrade. Otherwise, someone has removed the chain.
-    await auditTrail.seal(secret(), (events) => log.warn({ event: 'audit_chain_begun', events }));
+    await auditTrail.seal(secret(), (events, oldestMs) => {
+      // Expected after an upgrade, and of a database that only commands have used. Otherwise, someone has removed the chain.
+      if (Date.now() - oldestMs > NEW_FOR_MS) log.warn({ event: 'audit_chain_begun', events });
+    });
   } catch (error) {
     // The next pass tries again.
     report(log, error, 'audit_seal_failed');
