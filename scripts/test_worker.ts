@@ -59,6 +59,7 @@ async function results(file: string): Promise<FileResult> {
   const processorMsBefore = processorTimeMs();
   const counts = { passed: 0, failed: 0, skipped: 0 };
   const titles: Record<string, 'passed' | 'failed'> = {};
+  const remarks: string[] = [];
   let text = '';
   const failed = (title: string, reason: string) => {
     counts.failed += 1;
@@ -71,6 +72,7 @@ async function results(file: string): Promise<FileResult> {
   for await (const event of events) {
     if (event.type === 'test:summary') isSuccess = event.data.success;
     if (event.type === 'test:diagnostic' && event.data.level === 'error') text += `${event.data.message}\n`;
+    else if (event.type === 'test:diagnostic') remarks.push(event.data.message);
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { name, skip, details } = event.data;
     // A suite has failed by itself only if one of its hooks has.
@@ -89,7 +91,8 @@ async function results(file: string): Promise<FileResult> {
   const ms = performance.now() - startedAt;
   const processorMs = processorTimeMs() - processorMsBefore;
 
-  if (isSuccess !== true && counts.failed === 0) failed(file, INTERRUPTED);
+  // An error after the end of its test is only a remark of the runner.
+  if (isSuccess !== true && counts.failed === 0) failed(file, [INTERRUPTED, ...remarks].join('\n'));
   const replaced = SHARED_GLOBALS.filter((name, at) => globalThis[name] !== globals[at]);
   if (replaced.length > 0 && !runsAlone(file))
     failed(
