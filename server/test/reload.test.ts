@@ -57,7 +57,8 @@ function send(
   return new Promise((resolve, reject) => {
     const headers = { authorization, 'content-type': 'application/x-www-form-urlencoded' };
     const sent = request({ host: '127.0.0.1', port, agent, path, method: 'POST', headers });
-    sent.once('error', reject).once('response', (response: IncomingMessage) => {
+    // Also after the response: a connection that is closed later must not end the test file.
+    sent.on('error', reject).once('response', (response: IncomingMessage) => {
       response
         .setEncoding('utf8')
         .toArray()
@@ -184,7 +185,7 @@ describe('a reload', () => {
       },
     });
     const response = new Promise<IncomingMessage>((resolve, reject) =>
-      slow.once('response', resolve).once('error', reject),
+      slow.once('response', resolve).on('error', reject),
     );
     await new Promise((resolve) => slow.once('continue', resolve).flushHeaders());
     configure(folder, { accessTokenLifetime: 700 });
