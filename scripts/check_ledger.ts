@@ -37,10 +37,9 @@ function checkRow(place: string, cells: readonly string[]): void {
       faults.push(`${place} names ${name}, which is not in ${path}`);
     }
   }
+  if (tests.startsWith('not done, because ')) return;
   const titles = [...tests.matchAll(/`([^`]+)`/g)].map(([, title = '']) => title.replaceAll('\\|', '|'));
-  if (titles.length === 0 && !tests.startsWith('not done, because ')) {
-    faults.push(`${place} names neither a test nor why it is not done`);
-  }
+  if (titles.length === 0) faults.push(`${place} names neither a test nor why it is not done`);
   if (outcomes === undefined) return;
   for (const title of titles) {
     if (outcomes[title] !== 'passed') faults.push(`${place}: ${outcomes[title] ?? 'no such test'}: ${title}`);
