@@ -2,7 +2,7 @@
 # Builds the image of deploy/Dockerfile without a Docker daemon, and runs it as Kubernetes would: as its user, with a
 # read-only root file system, without privileges, and with one writable folder.
 #
-#   npm run build && deploy/try_image.sh [--stand-ins] FOLDER
+#   deploy/try_image.sh [--stand-ins] FOLDER
 #
 # It needs root on Linux, and buildah (apt install buildah). FOLDER gets several GB. With --stand-ins, the two base images
 # are not pulled but made of the same Debian packages (apt install mmdebstrap), with the Node of this repository.
@@ -15,9 +15,6 @@ if [ $# -ne 1 ]; then sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2; fi
 mkdir -p "$1"
 folder=$(realpath "$1")
 root=$(realpath "$(dirname "$0")/..")
-for name in core server; do
-  if [ ! -d "$root/$name/dist" ]; then echo "$name/dist is missing: run npm run build first" >&2; exit 1; fi
-done
 export BUILDAH_ISOLATION=chroot
 store() { buildah --storage-driver vfs --root "$folder/store" --runroot "$folder/run" "$@"; }
 
@@ -80,7 +77,7 @@ size=$(du --summarize --apparent-size --block-size=1 "$image" | cut -f1)
 echo "Size: $((size / 1000000)) MB (limit: 150)"
 compressed=$(tar --create --directory "$image" . | gzip --fast | wc --bytes)
 echo "Compressed: $((compressed / 1000000)) MB"
-echo "Components in the SBOM: $(grep --count '"bom-ref"' "$image/app/grantd.cdx.json")"
+echo "Components in the SBOM: $(grep --count '"bom-ref"' "$image/usr/local/share/grantd.cdx.json")"
 store inspect --type image --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}} {{.OCIv1.Config.Cmd}}' grantd
 
 # In namespaces of its own, the image is the root file system, mounted read-only.
@@ -99,7 +96,7 @@ chown 65532:65532 "$folder/volume"
 mkdir -p "$image/proc"
 settings=(PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_ENV=production MALLOC_ARENA_MAX=2 GRANTD_HOST=127.0.0.1 GRANTD_PORT=4180
   GRANTD_DATABASE=sqlite:/var/lib/grantd/grantd.db)
-program=(/usr/local/bin/node --max-semi-space-size=8 --no-parallel-scavenge /app/node_modules/grantd/bin/grantd.mjs)
+program=(/usr/local/bin/grantd)
 as_image() {
   # chroot needs a capability, which goes away with the change of the user.
   sandbox env --ignore-environment "${settings[@]}" \
@@ -107,11 +104,12 @@ as_image() {
 }
 
 echo "Writing outside of the volume:"
-as_image /usr/local/bin/node -e '
-  for (const file of ["/x", "/app/x", "/tmp/x", "/var/lib/grantd/x"])
+cp "$root/node_modules/node/bin/node" "$folder/volume/node" # the image itself has nothing that could write a file
+as_image /var/lib/grantd/node -e '
+  for (const file of ["/x", "/usr/local/bin/x", "/tmp/x", "/var/lib/grantd/x"])
     try { require("fs").writeFileSync(file, ""); console.log(" ", file, "written"); }
     catch ({ code }) { console.log(" ", file, code); }'
-rm -f "$folder/volume/x"
+rm -f "$folder/volume/x" "$folder/volume/node"
 
 started=$(date +%s%3N)
 as_image "${program[@]}" serve > "$folder/serve.log" 2>&1 &
@@ -120,7 +118,7 @@ until curl --silent --fail --output /dev/null http://127.0.0.1:4180/health/ready
   kill -0 $server || { cat "$folder/serve.log" >&2; exit 1; }
   sleep 0.02
 done
-echo "Start to the first answer, with a new database: $(($(date +%s%3N) - started)) ms"
+echo "Start until it is ready, with a new database: $(($(date +%s%3N) - started)) ms"
 echo "Health check: $(as_image "${program[@]}" health)"
 echo "Account page: $(curl --silent --output /dev/null --write-out '%{http_code}' http://127.0.0.1:4180/account)"
 echo "A client: $(as_image "${program[@]}" client add api --resource https://api.example.com | head -n 1)"
