@@ -44,14 +44,23 @@ export interface ProofRefusal {
 /** Maximum characters of a proof, which fits an RSA key of 8192 bits. */
 const MAX_PROOF_LENGTH = 8 * 1024;
 
-/** About 1 kB each. */
-const MAX_IMPORTED_KEYS = 1000;
+/** What a proof's header says about its key. */
+interface ProofKey {
+  /** As the header names it. */
+  readonly alg: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly jkt: string;
+  readonly verifies: Verifies;
+}
+
+/** About 2 kB each. */
+const MAX_KNOWN_HEADERS = 1000;
 
 /**
- * Imported keys by algorithm and thumbprint, because clients make many proofs with one key. A key enters with its first
+ * Keys by the encoded header of a proof, because clients make many proofs with one key. A header enters with its first
  * valid signature.
  */
-const importedKeys = new RecentlyUsed<Verifies>(MAX_IMPORTED_KEYS);
+const knownHeaders = new RecentlyUsed<ProofKey>(MAX_KNOWN_HEADERS);
 
 /** RFC 7515 §7.1. Several header lines arrive joined with commas, which are not part of it. */
 const COMPACT_JWS = /^[\w-]+\.[\w-]+\.[\w-]+$/;
@@ -68,23 +77,16 @@ export async function verifyDpopProof(
   if (header.length > MAX_PROOF_LENGTH || !COMPACT_JWS.test(header))
     return { reason: 'dpop_proof_malformed' };
 
-  // §4.3 (4, 5, 7) type, algorithm and a public key
-  const { type, algorithm: alg, isExtended, key: jwk } = readJwtHeader(header) ?? {};
-  if (type !== 'dpop+jwt' || isExtended !== false) return { reason: 'dpop_proof_malformed' };
-  const algorithm = signingAlgorithmOf(alg);
-  if (algorithm === undefined || !expected.algorithms.includes(algorithm))
-    return { reason: 'dpop_algorithm_refused', value: alg };
-  const key = isJsonObject(jwk) ? readPublicKey(jwk) : undefined;
-  if (key === undefined || !fitsAlgorithm(key, algorithm)) return { reason: 'dpop_key_unfit' };
-  const jkt = await thumbprintOf(key);
-  const keyName = `${algorithm} ${jkt}`;
-  const known = importedKeys.get(keyName);
-  const verifies = known ?? (await imported(key, algorithm));
-  if (verifies === undefined) return { reason: 'dpop_key_unfit' };
+  const encodedHeader = header.slice(0, header.indexOf('.'));
+  const known = knownHeaders.get(encodedHeader);
+  const key = known ?? (await readProofKey(header, expected.algorithms));
+  if ('reason' in key) return key;
+  if (!expected.algorithms.includes(key.algorithm))
+    return { reason: 'dpop_algorithm_refused', value: key.alg };
 
   // §4.3 (6) signature
-  if (!(await isSignedWith(verifies, header))) return { reason: 'dpop_signature_wrong' };
-  if (known === undefined) importedKeys.set(keyName, verifies);
+  if (!(await isSignedWith(key.verifies, header))) return { reason: 'dpop_signature_wrong' };
+  if (known === undefined) knownHeaders.set(encodedHeader, key);
 
   // §4.3 (3, 8, 9, 11) claims
   const claims = claimsOfJwt(header);
@@ -99,7 +101,23 @@ export async function verifyDpopProof(
     return { reason: 'dpop_url_wrong', value: withoutQuery(htu) };
   const reason = untimely(claims, iat, expected);
   if (reason !== undefined) return { reason };
-  return { jkt, jti, iat, nonce, ath };
+  return { jkt: key.jkt, jti, iat, nonce, ath };
+}
+
+/** §4.3 (4, 5, 7) type, algorithm and a public key */
+async function readProofKey(
+  header: string,
+  algorithms: readonly SigningAlgorithm[],
+): Promise<ProofKey | ProofRefusal> {
+  const { type, algorithm: alg, isExtended, key: jwk } = readJwtHeader(header) ?? {};
+  if (type !== 'dpop+jwt' || isExtended !== false) return { reason: 'dpop_proof_malformed' };
+  const algorithm = signingAlgorithmOf(alg);
+  if (alg === undefined || algorithm === undefined || !algorithms.includes(algorithm))
+    return { reason: 'dpop_algorithm_refused', value: alg };
+  const key = isJsonObject(jwk) ? readPublicKey(jwk) : undefined;
+  const verifies = key && fitsAlgorithm(key, algorithm) ? await imported(key, algorithm) : undefined;
+  if (key === undefined || verifies === undefined) return { reason: 'dpop_key_unfit' };
+  return { alg, algorithm, jkt: await thumbprintOf(key), verifies };
 }
 
 /** @returns `undefined` if the key is invalid, for example a point that is not on its curve */
@@ -192,8 +210,19 @@ export interface NonceSource {
 /** The nonce for the client's next proofs (§8.2). */
 export async function currentNonce({ keys: [key], owner, nowMs }: NonceSource): Promise<string> {
   if (key === undefined) throw new Error('a source of nonces has a key');
-  return nonceAt(owner, key, periodOf(nowMs));
+  const period = periodOf(nowMs);
+  const last = currentNonces.get(key);
+  if (last?.owner === owner && last.period === period) return last.nonce;
+  const nonce = await nonceAt(owner, key, period);
+  currentNonces.set(key, { owner, period, nonce });
+  return nonce;
 }
+
+/** The latest one by key, because most responses of a period have the same. */
+const currentNonces = new WeakMap<
+  Uint8Array,
+  { readonly owner: string; readonly period: number; readonly nonce: string }
+>();
 
 function periodOf(nowMs: number): number {
   return Math.floor(nowMs / NONCE_MS);

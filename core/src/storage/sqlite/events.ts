@@ -228,8 +228,8 @@ export const SWEEP_SQL = {
       WHERE issuer_id = :issuerId AND kind = 'session' AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
 
   oneTimeIdentifiers: `
-    DELETE FROM one_time_identifiers WHERE issuer_id = :issuerId AND id IN (
-      SELECT id FROM one_time_identifiers
+    DELETE FROM one_time_identifiers WHERE rowid IN (
+      SELECT rowid FROM one_time_identifiers
       WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
 
   pushedRequests: `

@@ -353,6 +353,30 @@ const VERSION_10 = {
 `,
 };
 
+/**
+ * Version 11. The table of one-time identifiers has row numbers. Before, its index by time contained the random
+ * identifiers, so most insertions changed a page of their own there.
+ */
+const VERSION_11 = {
+  expand: rebuiltIdentifiers('STRICT'),
+  down: rebuiltIdentifiers('STRICT, WITHOUT ROWID'),
+};
+
+function rebuiltIdentifiers(options: string): string {
+  return `
+  CREATE TABLE one_time_identifiers_11 (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) ${options};
+  INSERT INTO one_time_identifiers_11 SELECT issuer_id, id, expires_at FROM one_time_identifiers ORDER BY expires_at;
+  DROP TABLE one_time_identifiers;
+  ALTER TABLE one_time_identifiers_11 RENAME TO one_time_identifiers;
+  CREATE INDEX one_time_identifiers_by_expiry ON one_time_identifiers (issuer_id, expires_at);
+`;
+}
+
 const FLOOR_SINCE = 9;
 
 /** Migrating a database from a version before this one makes an assumption. */
@@ -393,6 +417,7 @@ export const SQLITE_STORE_TABLES: SqliteTables = {
     VERSION_8,
     VERSION_9,
     VERSION_10,
+    VERSION_11,
   ],
 };
 
