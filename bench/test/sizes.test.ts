@@ -8,7 +8,7 @@ import { populationOrder } from '../works/stage.ts';
 
 /** The most access tokens that the SQLite store caches: two generations of 100,000. */
 const MOST_REMEMBERED = 200_000;
-const SIZES = { records: 1_000_000, tokens: 100_000, personal: 20_000 };
+const SIZES = { records: 1_000_000, tokens: 100_000, personal: 40_000 };
 
 test('there are more opaque tokens than are cached, if there is room for them', () => {
   assert.equal(populationOrder(SIZES).tokens.opaque, 300_000);
