@@ -34,6 +34,7 @@ const DOCUMENTED = [
   'console_token_dead',
   'console_disable_user',
   'console_keys',
+  'console_audit',
 ];
 
 const [folder = 'docs/pictures', ...given] = process.argv.slice(2);

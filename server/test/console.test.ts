@@ -21,8 +21,8 @@ import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
 import { RequestLog } from '../src/log/log.ts';
 import { History } from '../src/monitoring/history.ts';
+import { auditBefore } from '../src/operations/audit.ts';
 import { addClient, registrationFrom } from '../src/operations/clients.ts';
-import { eventsBefore } from '../src/operations/events.ts';
 import { openPages } from '../src/pages/pages.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
 import { requestListener } from '../src/serve/http_server.ts';
@@ -126,7 +126,7 @@ before(async () => {
 });
 after(() => set.close());
 
-const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/events'];
+const PATHS = ['', '/tokens', '/users', '/groups', '/clients', '/keys', '/audit'];
 const FORMS = ['/tokens', '/users', '/groups', '/clients', '/keys'];
 
 describe('who may use the console', () => {
@@ -144,7 +144,7 @@ describe('who may use the console', () => {
     for (const [asked, shown] of [
       [`/users?sub=${bob?.subject}&ask=revoke`, `/users?sub=${bob?.subject}&ask=revoke`],
       ['/clients?search=%2F%2Fevil.example%5C%0d', '/clients?search=%2F%2Fevil.example%5C%0d'],
-      ['/events?target=x&notice=made-up', '/events'],
+      ['/audit?target=x&notice=made-up', '/audit'],
       [`/users?search=${'x'.repeat(600)}`, ''],
       ['', ''],
     ]) {
@@ -382,7 +382,7 @@ describe('users and clients', () => {
     const browser = await set.browserOf('alice');
     const asked = await browser.get(`${set.url}/console/users?sub=${subject}&ask=revoke`);
     assert.match((await browser.submit(asked, { do: 'revoke' })).html, /All tokens are revoked\./);
-    const { events } = await eventsBefore(set.instance, undefined, { type: 'subject_revoked' });
+    const { events } = await auditBefore(set.instance, undefined, { type: 'subject_revoked' }, { most: 100 });
     const alice = await set.instance.people.byName('alice');
     assert.deepEqual([events[0]?.target, events[0]?.actor], [subject, `console:${alice?.subject}`]);
     assert.equal(await set.isActive(access), false);
@@ -475,7 +475,12 @@ describe('groups', () => {
     const removed = await browser.submit(removal, { do: 'remove' });
     assert.match(removed.html, /The group is removed\./);
     assert.equal((await browser.submit(removal, { do: 'remove' })).status, 404, 'an old question is over');
-    const { events } = await eventsBefore(set.instance, undefined, { type: 'group_member_removed' });
+    const { events } = await auditBefore(
+      set.instance,
+      undefined,
+      { type: 'group_member_removed' },
+      { most: 100 },
+    );
     const alice = await set.instance.people.byName('alice');
     assert.equal(events[0]?.actor, `console:${alice?.subject}`);
   });
@@ -567,7 +572,7 @@ describe('keys', () => {
     const other = { ...hiddenFields(asked), rotated: 'all', do: 'rotate' };
     assert.equal((await browser.post(`${set.url}/console/keys`, other)).status, 409);
     assert.deepEqual(await currentKeys(), rotated);
-    const { events } = await eventsBefore(set.instance, undefined, { type: 'key_rotated' });
+    const { events } = await auditBefore(set.instance, undefined, { type: 'key_rotated' }, { most: 100 });
     const alice = await set.instance.people.byName('alice');
     assert.equal(events[0]?.actor, `console:${alice?.subject}`);
   });
@@ -611,7 +616,7 @@ test('PostgreSQL: the pages show and change the same', { skip: POSTGRES_ABSENCE 
   const list = hiddenFields(await at('/groups'));
   const added = { ...list, name: 'ops', description: '', do: 'add' };
   assert.match((await browser.post(`${other.url}/console/groups`, added)).html, /The group is added/);
-  assert.match((await at('/events?type=group_added')).html, new RegExp(`console:${alice.subject}`));
+  assert.match((await at('/audit?type=group_added')).html, new RegExp(`console:${alice.subject}`));
 
   const theirs = await other.browserOf('bob');
   const leave = await Promise.all([
@@ -637,14 +642,14 @@ test('markup in names of users, groups and clients stays text', async () => {
   const browser = await set.browserOf('alice');
   const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
   for (const path of [
-    ...['/users?search=xss', '/groups', '/clients', '/events'],
+    ...['/users?search=xss', '/groups', '/clients', '/audit'],
     `/users?${query({ sub: person?.subject ?? '' })}`,
     ...['remove', `leave&sub=${person?.subject}`].map((ask) => `/groups?${query({ name })}&ask=${ask}`),
     `/groups?${query({ name })}`,
     `/clients?${query({ id: 'a<b>"c' })}`,
     `/clients?${query({ id: 'a<b>"c', ask: 'disable' })}`,
     `/clients?${query({ search: name })}`,
-    `/events?${query({ target: name })}`,
+    `/audit?${query({ target: name })}`,
     `/users?${query({ sub: name })}`,
   ]) {
     const { html } = await browser.get(`${set.url}/console${path}`);
@@ -714,41 +719,57 @@ describe('overview and events', () => {
     for (let number = 1; number <= 51; number++)
       await groups.add({ name: `group ${number}`, description: '' }, Date.now());
     const browser = await set.browserOf('alice');
-    const page = await browser.get(`${set.url}/console/events?type=group_added`);
+    const at = (query: string) => browser.get(`${set.url}/console/audit?${query}`);
+    const page = await at('type=group_added');
     const targets = [...page.html.matchAll(/<a href="[^"]*target=[^"]*"><bdi>([^<]*)<\/bdi>/g)];
     assert.equal(targets.length, 50);
     assert.equal(targets[0]?.[1], 'group 51');
-    assert.match(page.html, /by <bdi>console:sub-of-alice<\/bdi>/);
+    assert.match(
+      page.html,
+      /by <a href="[^"]*actor=console%3Asub-of-alice"><bdi>console:sub-of-alice<\/bdi>/,
+    );
     const [, next = ''] = /<a id="next" class="button" href="([^"]*)"/.exec(page.html) ?? [];
     const second = await browser.get(`${set.url}${next.replaceAll('&amp;', '&')}`);
     assert.match(second.html, /<bdi>group 1<\/bdi>/);
-    const one = await browser.get(`${set.url}/console/events?target=group+7`);
-    assert.equal([...one.html.matchAll(/<li><code>group_added<\/code>/g)].length, 1);
+
+    const found = async (query: string) =>
+      [...(await at(query)).html.matchAll(/<li><code>(\w+)<\/code>/g)].map(([, type]) => type);
+    assert.deepEqual(await found('target=group+7'), ['group_added']);
+    assert.deepEqual(await found('target=group+7&actor=cli'), []);
+    assert.deepEqual(await found('target=group+7&since=2999-01-01T00:00'), []);
+    assert.deepEqual(await found('target=group+7&until=2999-01-01'), ['group_added']);
+    for (const value of ['type=unheard', 'since=yesterday', 'until=2026-13-01T00:00'])
+      assert.equal((await at(value)).status, 400, value);
   });
 
-  test('events before a number are found across gaps', async () => {
-    const numbers = [1, 2, 3, 1_000_000_004, 1_000_000_005, 5_000_000_000];
-    const events = numbers.map(
-      (sequence) => ({ sequence, atMs: 0, type: 'group_added', target: 'x' }) as const,
+  test('each filter leaves out the events without its value', async () => {
+    const browser = await set.browserOf('alice');
+    const { subject = '' } = (await set.instance.people.byName('bob')) ?? {};
+    const types = async (filter: Record<string, string>) => {
+      const { html } = await browser.get(`${set.url}/console/audit?${new URLSearchParams(filter)}`);
+      return [...html.matchAll(/<li><code>(\w+)<\/code>/g)].map(([, type]) => type);
+    };
+    await set.instance
+      .actingAs('console:sub-of-alice')
+      .groups.addMember({ subject, group: 'group 7' }, Date.now());
+    assert.ok((await types({ user: subject })).includes('group_member_added'));
+    for (const name of ['user', 'client', 'actor', 'target', 'address', 'request'])
+      assert.deepEqual(await types({ [name]: 'no such value' }), [], name);
+  });
+
+  test('the download has the same events as JSON Lines, with what the command prints', async () => {
+    const browser = await set.browserOf('alice');
+    const { headers, html } = await browser.get(`${set.url}/console/audit.jsonl?target=group+7`);
+    assert.equal(headers.get('content-disposition'), 'attachment; filename="audit.jsonl"');
+    assert.equal(headers.get('content-type'), 'application/jsonl');
+    const { number, at, ...event } = JSON.parse(html);
+    assert.ok(Number.isInteger(number) && !Number.isNaN(Date.parse(at)));
+    const { type, target, actor } = event;
+    assert.deepEqual(
+      { type, target, actor },
+      { type: 'group_added', target: 'group 7', actor: 'console:sub-of-alice' },
     );
-    let reads = 0;
-    const storage = {
-      ...set.instance.storage,
-      eventsAfter: async (number: number, limit: number) => {
-        reads++;
-        return events.filter(({ sequence }) => sequence > number).slice(0, limit);
-      },
-    };
-    const read = async (before?: number, most = 100) => {
-      const { events: found, next } = await eventsBefore({ storage }, before, {}, { most });
-      return [found.map(({ sequence }) => sequence), next];
-    };
-    assert.deepEqual(await read(), [numbers.toReversed(), undefined]);
-    assert.deepEqual(await read(undefined, 2), [[5_000_000_000, 1_000_000_005], 1_000_000_005]);
-    assert.deepEqual(await read(1_000_000_005, 2), [[1_000_000_004, 3], 3]);
-    assert.deepEqual(await read(3), [[2, 1], undefined]);
-    assert.deepEqual(await read(1), [[], undefined]);
-    assert.ok(reads < 600, `${reads} reads`);
+    assert.equal((await (await set.browserOf('bob')).get(`${set.url}/console/audit.jsonl`)).status, 403);
   });
 });
 

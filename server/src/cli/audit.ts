@@ -3,9 +3,9 @@ import { EVENT_TYPES } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { type Command as AnyCommand, Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { AuditEvent, AuditFilter, AuditProblem, ChainLink } from '../data/audit.ts';
+import type { AuditFilter, AuditProblem, ChainLink } from '../data/audit.ts';
 import { askStorage } from '../data/tables.ts';
-import { auditBefore, verifyAudit } from '../operations/audit.ts';
+import { auditBefore, exportedEvent, verifyAudit } from '../operations/audit.ts';
 import { ocsfOf } from '../operations/ocsf.ts';
 import { type CommandParts, databaseFlags, printList, printOne, timeOf, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -139,11 +139,6 @@ function linkFrom(text: string): ChainLink {
   return { sequence: Number(sequence), hash };
 }
 
-/** An event as the command prints it. */
-function shown({ sequence, atMs, ...event }: AuditEvent) {
-  return { number: sequence, at: new Date(atMs).toISOString(), ...event };
-}
-
 async function list(
   parts: CommandParts,
   before: number | undefined,
@@ -151,7 +146,7 @@ async function list(
   limit: number,
 ): Promise<void> {
   const { events } = await auditBefore(parts, before, filter, { most: limit });
-  printList(parts, events.map(shown), {
+  printList(parts, events.map(exportedEvent), {
     NUMBER: ({ number }) => String(number),
     AT: ({ at }) => at,
     TYPE: ({ type }) => type,
@@ -195,7 +190,7 @@ async function print(
   format: 'jsonl' | 'ocsf',
 ): Promise<void> {
   for await (const event of auditTrail.after(after, filter)) {
-    const line = JSON.stringify(format === 'ocsf' ? ocsfOf(event, issuer) : shown(event));
+    const line = JSON.stringify(format === 'ocsf' ? ocsfOf(event, issuer) : exportedEvent(event));
     if (!process.stdout.write(`${line}\n`)) await once(process.stdout, 'drain');
   }
 }

@@ -161,7 +161,7 @@ ${secrets.map(
           : html`<button id="enable" type="submit" name="do" value="enable">${words.enable}</button>\n`,
         ask('revoke'),
       ])}
-<p class="actions"><a href="${urlOf(base, 'events', { target: id })}">${words.eventsAbout}</a></p>`,
+<p class="actions"><a href="${urlOf(base, 'audit', { client: id })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }

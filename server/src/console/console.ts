@@ -10,9 +10,9 @@ import { SealedValues } from '../pages/browser_state.ts';
 import { refuseMethod, renderProblem } from '../pages/error_page.ts';
 import type { PageEnvironment, PageParts } from '../pages/page_parts.ts';
 import { type ConsoleParts, page } from './access.ts';
+import { downloadAudit, showAudit } from './audit.ts';
 import { showFigures, showLibrary } from './charts.ts';
 import { showClients, submitClients } from './clients.ts';
-import { showEvents } from './events.ts';
 import { showGroups, submitGroups } from './groups.ts';
 import { showKeys, submitKeys } from './keys.ts';
 import { showOverview } from './overview.ts';
@@ -87,6 +87,7 @@ export async function openConsole(
       .get(at('/clients'), page(parts, 'clients', showClients))
       .post(page(parts, 'clients', submitClients))
       .all(forms);
-    app.get(at('/events'), page(parts, 'events', showEvents)).all(reading);
+    app.get(at('/audit'), page(parts, 'audit', showAudit)).all(reading);
+    app.get(at('/audit.jsonl'), page(parts, 'audit', downloadAudit)).all(reading);
   };
 }

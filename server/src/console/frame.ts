@@ -12,7 +12,7 @@ import { textsIn } from '../texts/texts.ts';
 import { CONSOLE_STYLE } from './style.ts';
 
 /** The pages, in the order of their navigation. */
-export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'groups', 'clients', 'keys', 'events'] as const;
+export const CONSOLE_PAGES = ['overview', 'tokens', 'users', 'groups', 'clients', 'keys', 'audit'] as const;
 
 export type ConsolePageName = (typeof CONSOLE_PAGES)[number];
 
@@ -95,6 +95,7 @@ export function consoleFrame(view: ConsoleView, setting: PageSetting, content: C
     ...(status !== undefined && { status }),
     body: html`<header>
 ${operatorMark(setting.operator)}
+<p class="kicker">${texts.console.title}</p>
 <h1>${heading}</h1>${lead === undefined ? '' : html`\n<p class="lead">${lead}</p>`}
 </header>
 ${navigation(view, texts)}

@@ -252,7 +252,7 @@ ${hiddenFields(view, { name: group.name })}${username === undefined ? '' : probl
                 words.groupChanges.remove.yes,
               ),
             ])
-      }<p class="actions"><a href="${urlOf(base, 'events', { target: group.name })}">${words.eventsAbout}</a></p>`,
+      }<p class="actions"><a href="${urlOf(base, 'audit', { target: group.name })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }

@@ -16,6 +16,8 @@ export const CONSOLE_STYLE = `
 .wide main { max-width: 60rem; }
 :root { ${linesOf(LINES.light)} }
 @media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
+.kicker { margin-top: 1rem; font-size: .875rem; color: var(--muted); }
+.kicker + h1 { margin-top: .125rem; }
 .profile .codes { margin-top: 0; }
 #stopped[hidden] { display: none; }
 #stopped { margin-top: .75rem; }
@@ -43,6 +45,12 @@ ${DASHES.map((dash, index) => `.swatch.s${index + 1} { border-top: 3px ${dash} v
 .figures dd { font-size: 1.5rem; font-weight: 650; }
 .badge.good { color: var(--success); }
 .badge.bad { color: var(--danger); }
+.filters { display: grid; gap: 0 1.25rem; }
+.filters > details, .filters > .actions { grid-column: 1 / -1; }
+.filters summary { margin-bottom: 1rem; cursor: pointer; }
+.filters .actions { margin-top: 0; }
+.filters .actions > * { width: auto; }
+@media (min-width: 48rem) { .filters { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 .search { max-width: 27rem; }
 .search .field { display: flex; gap: .75rem; }
 .search .field > input:not([type=hidden]) { flex: 1; min-width: 0; margin: 0; }

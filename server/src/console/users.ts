@@ -229,7 +229,7 @@ ${askLink(thingUrl(base, 'users', subject, { ask: 'end_grant', grant: id }), `en
         ask('end_sessions'),
         ask('revoke'),
       ])}
-${isAdministrator && disabledAtMs === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'events', { target: subject })}">${words.eventsAbout}</a></p>`,
+${isAdministrator && disabledAtMs === undefined ? html`<p class="note">${words.administratorStays}</p>\n` : ''}<p class="actions"><a href="${urlOf(base, 'audit', { user: subject })}">${words.eventsAbout}</a></p>`,
     )}`,
   });
 }

@@ -40,6 +40,11 @@ export async function auditBefore(
   }
 }
 
+/** An event as commands and downloads print it. */
+export function exportedEvent({ sequence, atMs, ...event }: AuditEvent) {
+  return { number: sequence, at: new Date(atMs).toISOString(), ...event };
+}
+
 /**
  * Chains the latest events and checks all of them. Begins no chain: a missing one is a problem.
  * @param expected a link that an earlier verification has returned

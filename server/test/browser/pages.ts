@@ -420,7 +420,12 @@ export const PAGES: readonly PageCase[] = [
     open: (visit) => visit.open('/console/clients?id=unknown'),
     shows: '#problem',
   },
-  { name: 'console: events', as: 'alice', open: (visit) => visit.open('/console/events'), shows: '#target' },
+  {
+    name: 'console: audit',
+    as: 'alice',
+    open: (visit) => visit.open('/console/audit?actor=cli'),
+    shows: '#target',
+  },
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
 

@@ -1,6 +1,6 @@
 import type { TokenRecord } from '@grantd/core';
+import { auditPage } from '../../src/console/audit.ts';
 import { askClientPage, clientPage } from '../../src/console/clients.ts';
-import { eventsPage } from '../../src/console/events.ts';
 import { refusedPage } from '../../src/console/frame.ts';
 import { askGroupPage, groupPage, groupsPage } from '../../src/console/groups.ts';
 import { keysPage, rotatePage } from '../../src/console/keys.ts';
@@ -768,11 +768,18 @@ const SAMPLES: readonly Sample[] = [
   sample('console_revoke_client', askClientPage, {
     ...{ ...CONSOLE, current: 'clients', id: 'web', ask: 'revoke', alive: 2 },
   }),
-  sample('console_events', eventsPage, {
-    ...{ ...CONSOLE, current: 'events', type: 'group_added', target: 'staff' },
+  sample('console_audit', auditPage, {
+    ...{ ...CONSOLE, current: 'audit' },
+    filters: {
+      ...{ type: 'group_added', user: '', client: '', actor: '', target: 'staff' },
+      ...{ address: '', request: '', since: '2026-01-31T12:00', until: '' },
+    },
     events: [
       { sequence: 8, atMs: 0, type: 'configuration_loaded', target: '', actor: 'server' },
-      { sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
+      {
+        ...{ sequence: 7, atMs: 0, type: 'group_added', target: 'staff', actor: 'console:xT2a9' },
+        ...{ subject: 'xT2a9', address: '192.0.2.7', requestId: 'r1', clientId: 'web', reason: 'console' },
+      },
     ],
   }),
   sample('console_refused', refusedPage, { ...CONSOLE, current: 'clients', kind: 'not_found' }),
