@@ -442,9 +442,9 @@ describe('groups', () => {
     await set.instance.groups.add({ name: 'guests', description: '' }, Date.now());
     const browser = await set.browserOf('alice');
     const payroll = await browser.get(`${set.url}/console/groups?name=payroll`);
-    assert.match(payroll.html, /<dt>Sign-in policy<\/dt><dd><bdi>phishing_resistant<\/bdi><\/dd>/);
+    assert.match(payroll.html, /<dt>Sign-in policy<\/dt><dd>A passkey<\/dd>/);
     const guests = await browser.get(`${set.url}/console/groups?name=guests`);
-    assert.doesNotMatch(guests.html, /Sign-in policy/);
+    assert.doesNotMatch(guests.html, /<dt>Sign-in policy/);
   });
 
   test('a group is added, gets a member, loses it after a question, and is removed', async () => {
@@ -468,6 +468,23 @@ describe('groups', () => {
     assert.match((await join('judy')).html, /The user is now a member\./);
     assert.match((await join('judy')).html, /Nothing has changed\./);
     assert.deepEqual((await set.instance.people.bySubject(subject))?.groups, ['ops']);
+    const form = await browser.get(`${set.url}/console/groups?name=ops`);
+    const change = (policy: string) =>
+      browser.post(`${set.url}/console/groups`, {
+        ...hiddenFields(list),
+        ...{ name: 'ops', description: 'On call', policy, do: 'change' },
+        shown: JSON.parse(`"${/name="shown" value="([^"]*)"/.exec(form.html)?.[1] ?? ''}"`).replaceAll(
+          '&quot;',
+          '"',
+        ),
+      });
+    assert.match((await change('')).html, /Nothing has changed\./);
+    const changed = await change('second_factor_if_enrolled');
+    assert.match(changed.html, /The group is changed\./);
+    assert.match(changed.html, /<option value="second_factor_if_enrolled" selected>/);
+    const late = await change('second_factor');
+    assert.equal(late.status, 409);
+    assert.equal((await set.instance.groups.byName('ops'))?.signInPolicy, 'second_factor_if_enrolled');
     const asked = await browser.get(`${set.url}/console/groups?name=ops&ask=leave&sub=${subject}`);
     assert.match(asked.html, /Remove judy from ops\?/);
     assert.match((await browser.submit(asked, { do: 'leave' })).html, /The user is no longer a member\./);

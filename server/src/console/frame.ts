@@ -197,7 +197,7 @@ ${actions}</div>
 
 /** A link `ask-WHAT` to the question before a change. */
 export function askLink(url: string, what: string, label: string): Html {
-  return html`<a id="ask-${what}" class="button" href="${url}">${label}</a>\n`;
+  return html`<a id="ask-${what}" class="button ending" href="${url}">${label}</a>\n`;
 }
 
 export function hiddenFields({ formToken }: ConsoleView, fields: Readonly<Record<string, string>>): Html {

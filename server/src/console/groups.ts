@@ -1,15 +1,18 @@
+import { SIGN_IN_POLICIES } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Group } from '../data/groups.ts';
 import {
   addGroup,
+  changeGroup,
   clientsFor,
   joinGroup,
   leaveGroup,
+  MAX_DESCRIPTION,
   removeAdministrator,
   removeGroup,
   requireGroup,
 } from '../operations/groups.ts';
-import { InvalidInput, OperationRefused } from '../operations/operation.ts';
+import { changedByOthers, InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { type Listed, pagesOf, requireSubject } from '../operations/people.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
@@ -90,6 +93,18 @@ export async function submitGroups(visit: Visit): Promise<Response> {
         : await leaveGroup(parts, group, person);
       return changed ? 'member_removed' : 'nothing_changed';
     },
+    async change() {
+      const policy = form.get('policy') ?? '';
+      const signInPolicy = SIGN_IN_POLICIES.find((one) => one === policy) ?? null;
+      const description = (form.get('description') ?? '').trim();
+      if (description === group.description && signInPolicy === (group.signInPolicy ?? null))
+        return 'nothing_changed';
+      const shown = form.get('shown');
+      await changeGroup(parts, group.name, { description, signInPolicy }, (current) => {
+        if (shownStateOf(current) !== shown) throw changedByOthers(`the group ${group.name}`);
+      });
+      return 'group_changed';
+    },
     async remove() {
       requireNotAdministrators(visit, group);
       await removeGroup(parts, group.name);
@@ -101,6 +116,11 @@ export async function submitGroups(visit: Visit): Promise<Response> {
     changes,
     isRemoval ? urlOf(view.base, 'groups') : thingUrl(view.base, 'groups', group.name),
   );
+}
+
+/** What can be changed, as the form showed it. A form that shows something else changes nothing. */
+function shownStateOf({ description, signInPolicy }: Group): string {
+  return JSON.stringify([description, signInPolicy ?? null]);
 }
 
 /** Without it, the server would not start, and nobody could use the console. @throws {OperationRefused} it is this one */
@@ -205,7 +225,7 @@ export interface GroupView extends ConsoleView {
   readonly username?: string;
 }
 
-/** One group: field `username`, button `join`, links `ask-remove` and `ask-leave-SUB`. */
+/** One group: field `username`, button `join`, fields `description` and `policy`, button `save`, links `ask-remove` and `ask-leave-SUB`. */
 export function groupPage(view: GroupView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { console: words } = texts;
@@ -221,7 +241,7 @@ export function groupPage(view: GroupView, setting: PageSetting): Page {
       words.group,
       termList([
         [words.description, group.description && html`<bdi>${group.description}</bdi>`],
-        [words.signInPolicy, group.signInPolicy && html`<bdi>${group.signInPolicy}</bdi>`],
+        [words.signInPolicy, group.signInPolicy && words.policies[group.signInPolicy]],
         [words.createdAt, timeOf(group.createdAtMs, texts)],
         [
           words.clientsFor,
@@ -239,7 +259,7 @@ ${hiddenFields(view, { name: group.name })}${username === undefined ? '' : probl
 <input id="username" name="username" value="${username ?? ''}" autocomplete="off" autocapitalize="none" spellcheck="false" required${invalid}>
 <button id="join" type="submit" name="do" value="join">${words.addMember}</button>
 </form>`,
-    )}${section(
+    )}${section('change', words.changeGroup, changeForm(view, texts))}${section(
       'actions',
       words.actions,
       html`${
@@ -257,11 +277,25 @@ ${hiddenFields(view, { name: group.name })}${username === undefined ? '' : probl
   });
 }
 
+function changeForm(view: GroupView, { console: words }: Texts): Html {
+  const { base, group } = view;
+  return html`<form method="post" action="${urlOf(base, 'groups')}" class="fields">
+${hiddenFields(view, { name: group.name, shown: shownStateOf(group) })}<label for="description">${words.description}</label>
+<input id="description" name="description" value="${group.description}" maxlength="${String(MAX_DESCRIPTION)}" autocomplete="off">
+<label for="policy">${words.signInPolicy}</label>
+<select id="policy" name="policy" aria-describedby="policy-text">
+<option value="">${words.policies.none}</option>
+${SIGN_IN_POLICIES.map((policy) => html`<option value="${policy}"${policy === group.signInPolicy ? html` selected` : ''}>${words.policies[policy]}</option>\n`)}</select>
+<p class="note" id="policy-text">${words.policyText}</p>
+<button id="save" type="submit" name="do" value="change">${words.saveGroup}</button>
+</form>`;
+}
+
 function membersOf({ base, group, members, isOfAdministrators, own, next }: GroupView, texts: Texts): Html {
   const { console: words } = texts;
   if (members.length === 0) return html`<p class="empty">${words.none}</p>`;
   const leave = ({ key, name }: ListRow) =>
-    html`<a id="ask-leave-${key}" class="button" href="${thingUrl(base, 'groups', group.name, { ask: 'leave', sub: key })}">${words.groupChanges.leave.yes}<span class="unseen"> ${name}</span></a>`;
+    html`<a id="ask-leave-${key}" class="button ending" href="${thingUrl(base, 'groups', group.name, { ask: 'leave', sub: key })}">${words.groupChanges.leave.yes}<span class="unseen"> ${name}</span></a>`;
   const isOwn = ({ key }: ListRow) => isOfAdministrators && key === own;
   return html`<ul class="rows" role="list">
 ${members.map((member) => html`<li class="row"><div><a href="${thingUrl(base, 'users', member.key)}"><bdi>${member.name}</bdi></a>${badges(member.badges, texts)}${isOwn(member) ? html`<p class="detail">${words.administratorItself}</p>` : ''}</div>${isOwn(member) ? '' : leave(member)}</li>\n`)}</ul>

@@ -16,6 +16,7 @@ export const CONSOLE_STYLE = `
 .wide main { max-width: 60rem; }
 :root { ${linesOf(LINES.light)} }
 @media (prefers-color-scheme: dark) { :root { ${linesOf(LINES.dark)} } }
+.button.ending { color: var(--danger); }
 .kicker { margin-top: 1rem; font-size: .875rem; color: var(--muted); }
 .kicker + h1 { margin-top: .125rem; }
 .profile .codes { margin-top: 0; }

@@ -789,6 +789,16 @@ export const DE: Texts = {
     description: 'Beschreibung',
     newGroup: 'Neue Gruppe',
     addGroup: 'Gruppe anlegen',
+    changeGroup: 'Gruppe ändern',
+    saveGroup: 'Speichern',
+    policies: {
+      none: 'Wie der Server es verlangt',
+      second_factor_if_enrolled: 'Zweiter Faktor, wenn der Benutzer einen hat',
+      second_factor: 'Zweiter Faktor',
+      phishing_resistant: 'Ein Passkey',
+    },
+    policyText:
+      'Mitglieder brauchen das bei jeder Anmeldung, wenn es strenger ist als die Regel des Servers und der Anwendung.',
     groupProblems: {
       taken: 'Eine Gruppe heißt schon so oder sehr ähnlich. Wählen Sie einen anderen Namen.',
       invalid:
@@ -873,7 +883,7 @@ export const DE: Texts = {
         since: 'Ab (UTC)',
         until: 'Vor (UTC)',
       },
-      names: { user: 'Benutzer', client: 'Client', address: 'Adresse', request: 'Anfrage' },
+      names: { user: 'Benutzer', client: 'Anwendung', address: 'Adresse', request: 'Anfrage' },
       allTypes: 'Alle Arten',
       more: 'Weitere Filter',
       all: 'Alle anzeigen',
@@ -892,6 +902,7 @@ export const DE: Texts = {
       client_enabled: 'Die Anwendung ist freigegeben.',
       grant_ended: 'Der Zugriff ist beendet.',
       group_added: 'Die Gruppe ist angelegt.',
+      group_changed: 'Die Gruppe ist geändert.',
       group_removed: 'Die Gruppe ist entfernt.',
       member_added: 'Der Benutzer ist jetzt Mitglied.',
       member_removed: 'Der Benutzer ist kein Mitglied mehr.',

@@ -804,6 +804,16 @@ export const EN = {
     description: 'Description',
     newGroup: 'New group',
     addGroup: 'Add group',
+    changeGroup: 'Change group',
+    saveGroup: 'Save',
+    policies: {
+      none: 'As the server requires',
+      second_factor_if_enrolled: 'Second factor, if the user has one',
+      second_factor: 'Second factor',
+      phishing_resistant: 'A passkey',
+    },
+    policyText:
+      'Members need this for every sign-in, if it is stricter than the policy of the server and the client.',
     groupProblems: {
       taken: 'A group has this name, or one that looks like it. Choose another one.',
       invalid:
@@ -905,6 +915,7 @@ export const EN = {
       client_enabled: 'The client is enabled.',
       grant_ended: 'The grant has ended.',
       group_added: 'The group is added.',
+      group_changed: 'The group is changed.',
       group_removed: 'The group is removed.',
       member_added: 'The user is now a member.',
       member_removed: 'The user is no longer a member.',
