@@ -16,7 +16,8 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { pagePaths, publicAddressOf, siteFileOf, sitePage } from './pages.ts';
+import { brokenLinks } from './links.ts';
+import { LANDING_PAGE, MAP_PAGE, pagePaths, publicAddressOf, siteFileOf, sitePage } from './pages.ts';
 
 const { values } = parseArgs({
   options: { serve: { type: 'boolean', default: false }, port: { type: 'string', default: '4173' } },
@@ -29,9 +30,13 @@ const RESULT = join(HERE, 'dist');
 
 installPackages();
 writePages();
+run('typescript/bin/tsc', '--project', HERE);
+runFile(join(HERE, '.vitepress', 'api_pages.ts'), PAGES);
 run('vitepress/bin/vitepress.js', 'build', HERE);
 const requests = globSync('**/*.{html,css}', { cwd: RESULT }).flatMap(requestsElsewhere);
 if (requests.length > 0) throw new Error(`requests to other servers:\n${requests.join('\n')}`);
+const broken = brokenLinks(RESULT);
+if (broken.length > 0) throw new Error(`links that lead nowhere:\n${broken.join('\n')}`);
 console.log(`${globSync('**/*.html', { cwd: RESULT }).length} pages in site/dist`);
 // VitePress's own preview would listen on every address.
 if (values.serve) {
@@ -55,7 +60,7 @@ function installPackages(): void {
 function writePages(): void {
   rmSync(PAGES, { recursive: true, force: true });
   const paths = pagePaths();
-  const known = new Set([...paths, 'docs/README.md']);
+  const known = new Set([...paths, MAP_PAGE, LANDING_PAGE]);
   for (const path of known) {
     const { text, files } = sitePage(path, readFileSync(join(ROOT, path), 'utf8'), known);
     const target = join(PAGES, siteFileOf(path));
@@ -81,9 +86,10 @@ function requestsElsewhere(file: string): readonly string[] {
 }
 
 function run(script: string, ...args: readonly string[]): void {
-  const { status } = spawnSync(process.execPath, [join(HERE, 'node_modules', script), ...args], {
-    cwd: HERE,
-    stdio: 'inherit',
-  });
+  runFile(join(HERE, 'node_modules', script), ...args);
+}
+
+function runFile(file: string, ...args: readonly string[]): void {
+  const { status } = spawnSync(process.execPath, [file, ...args], { cwd: HERE, stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -21,8 +21,22 @@ export const PARTS: readonly Part[] = [
     pages: [
       { path: 'README.md', title: 'Try grantd', to: 'start grantd and revoke a token in one minute' },
       { path: 'docs/tutorials/web_application.md', to: 'let users of your web application sign in' },
+      { path: 'docs/tutorials/passport.md', to: 'let users sign in with Passport' },
+      { path: 'docs/tutorials/authjs.md', to: 'let users sign in with Auth.js' },
+      {
+        path: 'docs/tutorials/single_page_application.md',
+        to: 'let users sign in to a page without a server of its own',
+      },
+      {
+        path: 'docs/tutorials/native_application.md',
+        to: 'let users sign in to an app on a phone or a computer',
+      },
       { path: 'docs/tutorials/protected_api.md', to: 'check tokens in your API' },
       { path: 'docs/tutorials/machine.md', to: 'call an API from a program without a user' },
+      {
+        path: 'docs/tutorials/embedded_express.md',
+        to: 'let other applications sign in the users of your Express application',
+      },
       { path: 'docs/library.md', to: 'add the endpoints to your own application' },
       { path: 'examples/README.md', to: 'copy an example host or API that runs unchanged' },
     ],
@@ -99,3 +113,6 @@ export const PARTS: readonly Part[] = [
 
 /** Folders whose pages are reached from another page. The sidebar leaves them out. */
 export const FOLDERS = ['docs/adr', 'docs/specs'] as const;
+
+/** The address of the reference of the packages' TypeScript interfaces. Only the website has it. */
+export const API_FOLDER = 'api';

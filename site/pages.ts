@@ -10,7 +10,7 @@ const LINK = /(\]\(<?|^\[[^\]]+\]: <?|\b(?:src|href)=")(?![a-z][a-z\d+.-]*:|\/\/
 /** A fenced block or code in a line. */
 const CODE = /(^```.*?^ *```$|`[^`\n]+`)/gms;
 /** The website's pages are Vue components, for which every other element must be closed. */
-const NO_ELEMENT = /<(?!\/?(?:img|a|br|sub|sup)\b|!--|https?:)/g;
+const NO_ELEMENT = /<(?!\/?(?:img|a|br|sub|sup|p)\b|!--|https?:)/g;
 const LINK_TO_SOURCE = /\[([^\]]+)\]\(source:([^)]+)\)/g;
 
 /** The paths of all pages in the repository. */
@@ -20,9 +20,16 @@ export function pagePaths(): readonly string[] {
   return [...new Set([...listed, ...inFolders])].sort();
 }
 
+/** The first page of the website. */
+export const LANDING_PAGE = 'site/landing.md';
+/** The list of all pages. */
+export const MAP_PAGE = 'docs/README.md';
+
 /** The file of a page on the website. */
 export function siteFileOf(path: string): string {
   if (path === 'README.md') return 'start.md';
+  if (path === LANDING_PAGE) return 'index.md';
+  if (path === MAP_PAGE) return 'map.md';
   if (path.startsWith('docs/')) return path.slice('docs/'.length).replace(/README\.md$/, 'index.md');
   return path.replace(/\/README\.md$/, '.md').toLowerCase();
 }
@@ -75,7 +82,7 @@ export function sitePage(path: string, text: string, pages: ReadonlySet<string>)
     ),
   );
   const escaped = outsideCode(shown, (part) => part.replaceAll(NO_ELEMENT, '&lt;'));
-  return { text: escaped.replaceAll(/^```mermaid$/gm, '```text'), files };
+  return { text: escaped, files };
 }
 
 /** The address of a file that is no page. */

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
+import { freePort } from '../harness/free_port.ts';
 import { introspect } from '../harness/protocol.ts';
+import { Tutorials } from '../harness/tutorials.ts';
 import { hostileSite } from './hostile_site.ts';
 import { scene } from './scene.ts';
 import { singlePageApplication } from './single_page_application.ts';
+import { Visit } from './visit.ts';
 
 const SITES = [
   { where: 'on the server’s site', site: 'sameSite' },
@@ -75,5 +81,54 @@ describe('oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
       await elsewhere.page.evaluate(read, [`${server.url}/userinfo`, token] as const),
       'TypeError: Failed to fetch',
     );
+  });
+
+  test('tutorials/single_page_application.md: the page greets the user, renews bound tokens, and signs out', async (t) => {
+    const { server, chromium } = set();
+    const folder = mkdtempSync(join(tmpdir(), 'grantd-page-'));
+    const home = 'http://127.0.0.1:3002';
+    const own = `http://127.0.0.1:${await freePort()}`;
+    const tutorials = new Tutorials(
+      folder,
+      new Map([
+        ['http://localhost:4000', server.url],
+        [home, own],
+      ]),
+    );
+    t.after(async () => {
+      await tutorials.stop();
+      rmSync(folder, { recursive: true });
+    });
+    await tutorials.add('web_application', server.folder, { names: ['carol'] });
+    await tutorials.add('single_page_application', server.folder);
+    for (const file of ['page.html', 'page.js']) tutorials.save('single_page_application', file);
+    await tutorials.serve('single_page_application', 'files.mjs', home);
+
+    const page = await chromium.page();
+    const shows = (text: string) =>
+      page.waitForFunction((expected) => document.getElementById('state')?.textContent === expected, text);
+    await page.goto(own);
+    await shows('Signed out');
+    await page.click('#sign-in');
+    await new Visit(page, server.url).signIn({ username: 'carol', password: 'correct horse battery' });
+    await page.click('#consent-allow');
+    await shows('Hello Carol (DPoP)');
+    const token = () =>
+      page.evaluate(() => {
+        const [, user = ''] =
+          Object.entries(sessionStorage).find(([name]) => name.startsWith('oidc.user:')) ?? [];
+        return String(JSON.parse(user).access_token);
+      });
+    const first = await token();
+    await page.click('#renew');
+    await page.waitForFunction(
+      (former) => !JSON.stringify(Object.values(sessionStorage)).includes(former),
+      first,
+    );
+    const second = await token();
+    assert.deepEqual([await isAlive(first), await isAlive(second)], [true, true]);
+    await page.click('#sign-out');
+    await shows('Signed out');
+    assert.equal(await isAlive(second), false);
   });
 });

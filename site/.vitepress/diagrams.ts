@@ -1,0 +1,26 @@
+// Draws Mermaid diagrams as SVG when the website is built. Their colours are those of the website, light or dark.
+import { renderMermaidSVG } from 'beautiful-mermaid';
+
+const COLORS = {
+  bg: 'var(--vp-c-bg)',
+  fg: 'var(--vp-c-text-1)',
+  line: 'var(--vp-c-text-2)',
+  muted: 'var(--vp-c-text-1)',
+  surface: 'var(--vp-c-bg-soft)',
+  border: 'var(--vp-c-text-3)',
+};
+
+/** The style of the picture names a font of another server. theme/style.css has what the website needs of it. */
+const OWN_STYLE = /<style>.*?<\/style>/s;
+
+let count = 0;
+
+/** @param label what the diagram shows, for readers who do not see it */
+export function drawDiagram(text: string, label: string): string {
+  count += 1;
+  const svg = renderMermaidSVG(text, { ...COLORS, transparent: true })
+    .replace(OWN_STYLE, '')
+    .replaceAll(/(id="|url\(#)arrowhead/g, `$1d${count}-arrowhead`)
+    .replace('<svg ', `<svg role="img" aria-label="${label}" `);
+  return `<div class="diagram" tabindex="0" v-pre>${svg}</div>\n`;
+}
