@@ -1,5 +1,5 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/errors.md, docs/README.md, docs/hosts.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
+// docs/certification.md, docs/commands.md, docs/errors.md, docs/http.md, docs/README.md, docs/hosts.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
 // table in docs/monitoring.md; and the
 // picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
@@ -14,8 +14,10 @@ import { PAGE_REASONS } from '../server/src/log/log.ts';
 import { schemaOfTheme } from '../server/src/pages/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
+import { commandsPage } from './commands_page.ts';
 import { errorsPage } from './errors_page.ts';
 import { hostsPage } from './hosts_page.ts';
+import { httpPage } from './http_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
@@ -38,6 +40,8 @@ for (const [path, text] of [
   ['docs/migration.md', migrationPage()],
   ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],
+  ['docs/commands.md', await commandsPage()],
+  ['docs/http.md', httpPage()],
   ['docs/README.md', mapOfPages()],
   ['docs/theme.schema.json', `${JSON.stringify(schemaOfTheme(), undefined, 2)}\n`],
   ['docs/runtimes.md', runtimesPage()],

@@ -80,7 +80,9 @@ export const PARTS: readonly Part[] = [
   {
     title: 'Reference',
     pages: [
+      { path: 'docs/commands.md' },
       { path: 'docs/configuration.md' },
+      { path: 'docs/http.md' },
       { path: 'docs/client_metadata.md' },
       { path: 'docs/errors.md' },
       { path: 'docs/reason_codes.md' },

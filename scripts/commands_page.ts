@@ -1,0 +1,102 @@
+import type { Command, Option } from 'commander';
+import { NEEDS_MACHINE } from '../server/src/admin/commands.ts';
+import { EXIT, EXIT_HELP } from '../server/src/cli/exit.ts';
+import { createProgram } from '../server/src/cli/program.ts';
+import { flagOf, OPTIONS } from '../server/src/config/options.ts';
+
+const FLAGS_OF_OPTIONS = new Set(Object.keys(OPTIONS).map((name) => flagOf(name)));
+
+/** `docs/commands.md`: every command with its arguments and flags, from the program's own help. */
+export async function commandsPage(): Promise<string> {
+  const { commands } = await createProgram();
+  return `# Commands
+
+Every command of \`grantd\`, with its arguments and flags. Run \`npx grantd COMMAND --help\` to see the same text in a
+terminal. This page does not repeat the meaning of flags that [Configuration](configuration.md) explains.
+
+| exit code | meaning |
+| --- | --- |
+| ${EXIT.done} | done |
+| ${EXIT.failed} | failed or refused. The error on stderr says why. |
+| ${EXIT.badUsage} | bad usage or configuration |
+
+Commands with \`--url ISSUER\` can work through [the admin API](admin_api.md#run-commands-on-another-machine) of a server.
+All others need the server's machine.
+
+${commands.map((command) => part(command)).join('\n')}`;
+}
+
+/** A command of the first level with its subcommands. */
+function part(command: Command): string {
+  const isGroup = command.commands.length > 0;
+  const ownOptions = command.options.some(({ long }) => long !== '--help' && long !== '--url');
+  return [
+    `## ${command.name()}\n`,
+    isGroup && !ownOptions ? `${sentence(command.description())}\n` : described(command, []),
+    ...command.commands.map(
+      (one) => `### ${command.name()} ${one.name()}\n\n${described(one, [command.name()])}`,
+    ),
+  ].join('\n');
+}
+
+function described(command: Command, above: readonly string[]): string {
+  const path = [...above, command.name()];
+  const options = command.options.filter(({ hidden, long }) => !hidden && long !== '--help');
+  const shared = options.filter(({ long }) => FLAGS_OF_OPTIONS.has(long ?? '') || long === '--config');
+  const own = options.filter((option) => !shared.includes(option));
+  const needed = NEEDS_MACHINE[path.join(' ')] ?? NEEDS_MACHINE[path[0] ?? ''];
+  const words = ['npx grantd', ...path, ...command.registeredArguments.map(argument)];
+  const sections = [
+    sentence(command.description()),
+    `\`\`\`text\n${[...words, ...(options.length > 0 ? ['[FLAGS]'] : [])].join(' ')}\n\`\`\``,
+  ];
+  if (own.length > 0)
+    sections.push(`| flag | meaning |\n| --- | --- |\n${own.map((option) => row(option)).join('\n')}`);
+  if (shared.length > 0) sections.push(configured(shared));
+  if (needed !== undefined) sections.push(`Runs on the server's machine only, because it ${needed}.`);
+  const more = textAfter(command);
+  if (more !== '') sections.push(`\`\`\`text\n${more}\n\`\`\``);
+  return `${sections.join('\n\n')}\n`;
+}
+
+function configured(options: readonly Option[]): string {
+  const flags = options.map(({ long }) => `\`${long}\``);
+  const hasAll = flags.length > FLAGS_OF_OPTIONS.size / 2;
+  return hasAll
+    ? 'All flags of [Configuration](configuration.md#options-of-the-program).'
+    : `Flags of [Configuration](configuration.md#options-of-the-program): ${flags.join(', ')}.`;
+}
+
+/** What follows the flags in the help: notes and examples. */
+function textAfter(command: Command): string {
+  let text = '';
+  command.configureOutput({
+    writeOut(part) {
+      text += part;
+    },
+  });
+  command.outputHelp();
+  const after = text.replace(command.helpInformation(), '').replace(EXIT_HELP, '');
+  const paragraphs = after.split('\n\n').map((one) => one.replace(/^\n+|\n+$/g, ''));
+  return paragraphs
+    .filter((one) => !/^(?:With --url, the command works|The command has no --url)/.test(one) && one !== '')
+    .join('\n\n');
+}
+
+function row({ flags, description }: Option): string {
+  return `| \`${flags.replaceAll('|', '\\|')}\` | ${cell(description)} |`;
+}
+
+function argument(one: Command['registeredArguments'][number]): string {
+  const name = one.variadic ? `${one.name()}…` : one.name();
+  return one.required ? name.toUpperCase() : `[${name.toUpperCase()}]`;
+}
+
+function cell(text: string): string {
+  return sentence(text).replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+function sentence(text: string): string {
+  const upper = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?…]$/.test(upper) ? upper : `${upper}.`;
+}

@@ -1,0 +1,245 @@
+import { ENDPOINTS } from '../core/src/endpoints.ts';
+import { DEFAULT_PATHS } from '../core/src/options.ts';
+import { openApiDocument } from '../server/src/admin/openapi.ts';
+
+const ISSUER = 'https://login.example.com';
+
+/** Where to read about each endpoint of the protocols, in the order of the table. */
+const GUIDES: readonly (readonly [
+  endpoint: keyof typeof ENDPOINTS,
+  path: string,
+  standard: string,
+  guide: string,
+])[] = [
+  ['token', DEFAULT_PATHS.token, 'RFC 6749 §3.2', '[Client metadata](client_metadata.md)'],
+  [
+    'pushedAuthorizationRequest',
+    DEFAULT_PATHS.pushedAuthorizationRequest,
+    'RFC 9126',
+    '[Require FAPI 2.0](fapi.md)',
+  ],
+  ['introspection', DEFAULT_PATHS.introspection, 'RFC 7662', '[Specification](specification.md)'],
+  ['revocation', DEFAULT_PATHS.revocation, 'RFC 7009', '[Specification](specification.md)'],
+  ['userInfo', DEFAULT_PATHS.userInfo, 'OpenID Connect Core §5.3', '[Specification](specification.md)'],
+  ['registration', DEFAULT_PATHS.registration, 'RFC 7591', '[Registration](registration.md)'],
+  [
+    'clientConfiguration',
+    `${DEFAULT_PATHS.registration}/CLIENT_ID`,
+    'RFC 7592',
+    '[Registration](registration.md)',
+  ],
+  [
+    'metadata',
+    '/.well-known/openid-configuration',
+    'OpenID Connect Discovery §4',
+    '[Standards](standards.md)',
+  ],
+  ['metadata', '/.well-known/oauth-authorization-server', 'RFC 8414 §3', '[Standards](standards.md)'],
+  ['jwks', DEFAULT_PATHS.jwks, 'RFC 7517 §5', '[Specification](specification.md)'],
+];
+
+const CROSS_ORIGIN = {
+  off: 'none',
+  clients: 'origins of registered redirect URIs',
+  anyone: 'all origins',
+} as const;
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly oneOf?: readonly Schema[];
+  readonly anyOf?: readonly Schema[];
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly description?: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema?: Schema;
+}
+
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+
+interface Described {
+  readonly summary: string;
+  readonly tags: readonly string[];
+  readonly security: readonly { readonly oauth2: readonly string[] }[];
+  readonly parameters?: readonly (Parameter | { readonly $ref: string })[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content; readonly $ref?: string }>>;
+}
+
+interface Document {
+  readonly servers: readonly { readonly url: string }[];
+  readonly tags: readonly { readonly name: string }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
+    readonly 'x-problems': Readonly<Record<string, { readonly status: number; readonly title: string }>>;
+  };
+}
+
+/** `docs/http.md`: every endpoint, those of the admin API from its OpenAPI description. */
+export function httpPage(): string {
+  // The description is plain JSON, which has passed the tests of the admin API.
+  const document = JSON.parse(JSON.stringify(openApiDocument(ISSUER))) as Document;
+  const { schemas } = document.components;
+  const endpoints = GUIDES.map(([name, path, standard, guide]) => {
+    const { methods, crossOrigin } = ENDPOINTS[name];
+    return `| ${methods.map((method) => `\`${method}\``).join(', ')} | \`${path}\` | ${standard} | ${CROSS_ORIGIN[crossOrigin]} | ${guide} |`;
+  });
+  const problems = Object.entries(document.components['x-problems']).map(
+    ([code, { status, title }]) => `| ${status} | \`${code}\` | ${title} |`,
+  );
+  const tags = document.tags.map(
+    ({ name }) => `### Operations: ${name.replaceAll('-', ' ')}\n\n${operationsOf(document, name)}`,
+  );
+  const bodies = Object.keys(schemas)
+    .sort()
+    .map((name) => `#### ${name}\n\n${schemaText(schemas[name] ?? {})}`);
+  return `# HTTP
+
+Every endpoint of a server: those of the protocols, the pages, and the operations of the admin API.
+
+## Endpoints of the protocols
+
+The paths follow the path of the issuer. Only \`/.well-known/oauth-authorization-server\` comes before it (RFC 8414 §3.1).
+[\`paths\`](configuration.md#options-of-the-library) changes the paths of the library. Clients find all paths in the metadata.
+
+| methods | path | standard | web pages that may call it (CORS) | read |
+| --- | --- | --- | --- | --- |
+${endpoints.join('\n')}
+
+[Errors](errors.md) lists every error with its \`error_description\`.
+
+## Pages
+
+| path | page |
+| --- | --- |
+| \`/authorize\` | [starts a sign-in](sign_in.md#a-request-from-start-to-end), and returns to the application |
+| \`/logout\` | [signs the user out](sign_in.md#an-applications-link-to-sign-out) |
+| \`/account\` | shows users their sessions, applications and second factors |
+| \`/console\` | [the console](console.md) of operators |
+
+## Health and metrics
+
+| path | response |
+| --- | --- |
+| \`/health/live\` | 200 while the process runs |
+| \`/health/ready\`, \`/health\` | 200 while the server can read and write the database, else 503 |
+| \`/metrics\` | [metrics](monitoring.md), on a port of their own |
+
+## Admin API
+
+[Admin API](admin_api.md) shows how to get access. The paths follow \`${document.servers[0]?.url}\`. A server describes the same
+operations at \`/admin/openapi.json\` (OpenAPI 3.1), for code generators and other tools. \`npx grantd admin openapi\` prints this
+description.
+
+${tags.join('\n')}
+### Errors of the admin API
+
+Errors are problem details (RFC 9457, \`application/problem+json\`). Their member \`code\` is one of these:
+
+| status | code | meaning |
+| --- | --- | --- |
+${problems.join('\n')}
+
+### Bodies of the admin API
+
+${bodies.join('\n')}`;
+}
+
+function operationsOf(document: Document, tag: string): string {
+  const { parameters: shared } = document.components;
+  return Object.entries(document.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods)
+        .filter(([, { tags }]) => tags.includes(tag))
+        .map(([method, operation]) => {
+          const parameters = (operation.parameters ?? []).map((parameter) =>
+            'name' in parameter
+              ? parameter
+              : (shared[nameOf(parameter.$ref)] ?? { name: nameOf(parameter.$ref), in: '' }),
+          );
+          const rows = parameters.map(
+            ({ name, in: place, required, description, schema }) =>
+              `| \`${name}\` | ${place} | ${required === true ? 'yes' : 'no'} | ${typeOf(schema ?? {})} | ${cell(description)} |`,
+          );
+          const scopes = operation.security.flatMap(({ oauth2 }) => oauth2).map((scope) => `\`${scope}\``);
+          const facts = [
+            `Scope: ${scopes.join(', ') || 'any of this API'}.`,
+            ...(operation.requestBody ? [`Body: ${contentOf(operation.requestBody.content)}.`] : []),
+            `Response: ${responsesOf(operation)}.`,
+          ];
+          const table =
+            rows.length === 0
+              ? ''
+              : `\n| parameter | in | required | type | meaning |\n| --- | --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+          return `#### \`${method.toUpperCase()} ${path}\`\n\n${operation.summary}. ${facts.join(' ')}\n${table}`;
+        }),
+    )
+    .join('\n');
+}
+
+function responsesOf({ responses }: Described): string {
+  return Object.entries(responses)
+    .filter(([status]) => status.startsWith('2'))
+    .map(([status, { content }]) => (content === undefined ? status : `${status} with ${contentOf(content)}`))
+    .join(', ');
+}
+
+function contentOf(content: Content): string {
+  const found = Object.entries(content).map(([type, { schema }]) =>
+    schema.$ref === undefined ? `\`${type}\`` : typeOf(schema),
+  );
+  return [...new Set(found)].join(' or ');
+}
+
+function schemaText(schema: Schema): string {
+  const about = schema.description === undefined ? '' : `${cell(schema.description)}\n\n`;
+  const rows = Object.entries(schema.properties ?? {}).map(
+    ([name, member]) =>
+      `| \`${name}\` | ${schema.required?.includes(name) === true ? 'yes' : 'no'} | ${typeOf(member)} | ${cell(member.description)} |`,
+  );
+  const table =
+    rows.length === 0
+      ? `Type: ${typeOf({ ...schema, description: '' })}\n`
+      : `| member | always | type | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+  return about + table;
+}
+
+/** A type in words. Members of an object without a name are listed by name. */
+function typeOf(schema: Schema): string {
+  if (schema.$ref !== undefined) {
+    const name = nameOf(schema.$ref);
+    return `[${name}](#${name.toLowerCase()})`;
+  }
+  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
+  if (schema.const !== undefined) return `\`${String(schema.const)}\``;
+  const choices = schema.anyOf ?? (schema.properties === undefined ? schema.oneOf : undefined);
+  if (choices !== undefined) return choices.map((choice) => typeOf(choice)).join(' or ');
+  if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
+  if (schema.properties !== undefined)
+    return `object with ${Object.keys(schema.properties)
+      .map((name) => `\`${name}\``)
+      .join(', ')}`;
+  const types = [schema.type ?? 'any value'].flat();
+  return schema.format === 'date-time' ? 'time (RFC 3339)' : types.join(' or ');
+}
+
+function nameOf(reference: string): string {
+  return reference.slice(reference.lastIndexOf('/') + 1);
+}
+
+function cell(text = ''): string {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
