@@ -88,7 +88,7 @@ function checkPaths(file: string, text: string): void {
 
 /** Line numbers stay. */
 function withoutFences(text: string): string {
-  return text.replaceAll(/^```.*?^```/gms, (block) => block.replaceAll(/[^\n]/g, ''));
+  return text.replaceAll(/^ *```.*?^ *```$/gms, (block) => block.replaceAll(/[^\n]/g, ''));
 }
 
 function withoutCode(text: string): string {

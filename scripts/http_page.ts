@@ -233,7 +233,7 @@ function typeOf(schema: Schema): string {
       .map((name) => `\`${name}\``)
       .join(', ')}`;
   const types = [schema.type ?? 'any value'].flat();
-  return schema.format === 'date-time' ? 'time (RFC 3339)' : types.join(' or ');
+  return schema.format === 'date-time' ? 'date and time' : types.join(' or ');
 }
 
 function nameOf(reference: string): string {

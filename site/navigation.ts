@@ -45,7 +45,14 @@ export const PARTS: readonly Part[] = [
     title: 'How-to guides',
     pages: [
       { path: 'docs/production.md', to: 'serve at an https address, on SQLite or PostgreSQL' },
-      { path: 'docs/deployment.md', to: 'run grantd as a service, in a container or on Kubernetes' },
+      {
+        path: 'docs/deployment.md',
+        to: 'run grantd with systemd, in a container or on Kubernetes, behind a proxy',
+      },
+      {
+        path: 'docs/postgresql.md',
+        to: 'start with an empty PostgreSQL database, or move there from SQLite',
+      },
       { path: 'docs/monitoring.md', to: 'watch grantd with metrics, traces and alerts' },
       { path: 'docs/clients.md', to: 'connect Auth.js, Spring, oauth2-proxy and other clients' },
       {
@@ -54,12 +61,12 @@ export const PARTS: readonly Part[] = [
       },
       { path: 'docs/backup.md', to: 'back up and restore an SQLite database' },
       { path: 'docs/upgrades.md', to: 'upgrade to a new version, and go back' },
-      { path: 'docs/secrets.md', to: 'rotate the server’s secret and client secrets' },
+      { path: 'docs/secrets.md', to: 'rotate signing keys, client secrets and the server’s secret' },
       { path: 'docs/sign_in.md', to: 'change what users see, and how long they stay signed in' },
       { path: 'docs/branding.md', to: 'give the pages your logo, colours, texts and languages' },
       { path: 'docs/self_service.md', to: 'let users sign up and reset their passwords' },
       { path: 'docs/passkeys.md', to: 'let users sign in with passkeys and second factors' },
-      { path: 'docs/users.md', to: 'add, import and group users' },
+      { path: 'docs/users.md', to: 'import, add and group users' },
       { path: 'docs/directory.md', to: 'let users of an LDAP directory sign in' },
       { path: 'docs/providers.md', to: 'let users sign in with another provider' },
       { path: 'docs/application_claims.md', to: 'add roles, groups or a tenant to tokens' },
@@ -67,7 +74,8 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/audit.md', to: 'find out who changed what, and prove it' },
       { path: 'docs/console.md', to: 'explain tokens and end access in a browser' },
       { path: 'docs/apply.md', to: 'keep groups, clients and APIs in a file' },
-      { path: 'docs/registration.md', to: 'let clients register themselves, as MCP clients do' },
+      { path: 'docs/registration.md', to: 'let clients register themselves' },
+      { path: 'docs/mcp.md', to: 'let AI agents use your MCP server' },
       { path: 'docs/dpop.md', to: 'bind tokens to a client’s key' },
       { path: 'docs/mtls.md', to: 'authenticate clients by certificates' },
       { path: 'docs/fapi.md', to: 'require FAPI 2.0' },
@@ -100,7 +108,13 @@ export const PARTS: readonly Part[] = [
   {
     title: 'Explanations',
     pages: [
-      { path: 'SECURITY.md', to: 'see which attackers grantd stops, and how' },
+      { path: 'docs/promises.md', to: 'see what grantd promises, and when a promise does not hold' },
+      { path: 'docs/comparison.md', to: 'see what grantd does not do, and what other servers do' },
+      {
+        path: 'SECURITY.md',
+        title: 'Security and threat model',
+        to: 'see which attackers grantd stops, and how',
+      },
       {
         path: 'docs/reliability.md',
         to: 'see what grantd guarantees through crashes and failovers, and how we test it',
@@ -109,6 +123,7 @@ export const PARTS: readonly Part[] = [
       { path: 'docs/scale.md', to: 'plan for millions of users' },
       { path: 'GLOSSARY.md', to: 'look up a term' },
       { path: 'docs/adr/README.md', to: 'read why we decided something' },
+      { path: 'CONTRIBUTING.md', to: 'change grantd, and see how a request flows through the code' },
     ],
   },
 ];

@@ -5,10 +5,11 @@ import { FOLDERS, PARTS } from './navigation.ts';
 
 const ROOT = dirname(import.meta.dirname);
 
-/** `[text](target)`, `[name]: target`, `src="target"`, with the text before the target. */
-const LINK = /(\]\(<?|^\[[^\]]+\]: <?|\b(?:src|href)=")(?![a-z][a-z\d+.-]*:|\/\/|#)([^)\s>"]+)/gim;
+/** `[text](target)`, `[name]: target`, `src="target"`, and members of the landing page, with the text before the target. */
+const LINK =
+  /(\]\(<?|^\[[^\]]+\]: <?|\b(?:src|href)="|^ +(?:link|light|dark): )(?![a-z][a-z\d+.-]*:|\/\/|#)([^)\s>"]+)/gim;
 /** A fenced block or code in a line. */
-const CODE = /(^```.*?^ *```$|`[^`\n]+`)/gms;
+const CODE = /(^ *```.*?^ *```$|`[^`\n]+`)/gms;
 /** The website's pages are Vue components, for which every other element must be closed. */
 const NO_ELEMENT = /<(?!\/?(?:img|a|br|sub|sup|p)\b|!--|https?:)/g;
 const LINK_TO_SOURCE = /\[([^\]]+)\]\(source:([^)]+)\)/g;
@@ -131,7 +132,7 @@ function outsideCode(text: string, change: (part: string) => string): string {
 
 function outsideFences(text: string, change: (part: string) => string): string {
   return text
-    .split(/(^```.*?^ *```$)/gms)
+    .split(/(^ *```.*?^ *```$)/gms)
     .map((part, index) => (index % 2 === 0 ? change(part) : part))
     .join('');
 }

@@ -36,6 +36,7 @@ const application = await Application.bootstrapWithPlugins({
   logLevel: 'Warn',
   ...{
     outputFileStrategy: 'modules',
+    useHTMLAnchors: true,
     hideBreadcrumbs: true,
     hidePageHeader: true,
     parametersFormat: 'table',

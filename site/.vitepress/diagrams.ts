@@ -13,6 +13,11 @@ const COLORS = {
 /** The style of the picture names a font of another server. theme/style.css has what the website needs of it. */
 const OWN_STYLE = /<style>.*?<\/style>/s;
 
+/** The labels of a picture have 11 pixels, the text of the website has 16. */
+const SCALE = 1.25;
+/** Pixels. A wider picture keeps its size, and scrolls. */
+const WIDEST_TO_SHRINK = 1100;
+
 let count = 0;
 
 /** @param label what the diagram shows, for readers who do not see it */
@@ -21,6 +26,11 @@ export function drawDiagram(text: string, label: string): string {
   const svg = renderMermaidSVG(text, { ...COLORS, transparent: true })
     .replace(OWN_STYLE, '')
     .replaceAll(/(id="|url\(#)arrowhead/g, `$1d${count}-arrowhead`)
+    .replace(/ width="([\d.]+)" height="([\d.]+)"/, (_, width: string, height: string) => {
+      const [wide, high] = [width, height].map((size) => Math.round(Number(size) * SCALE));
+      const kind = (wide ?? 0) <= WIDEST_TO_SHRINK ? ' class="shrinks"' : '';
+      return ` width="${wide}" height="${high}"${kind}`;
+    })
     .replace('<svg ', `<svg role="img" aria-label="${label}" `);
   return `<div class="diagram" tabindex="0" v-pre>${svg}</div>\n`;
 }
