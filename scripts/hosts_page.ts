@@ -162,6 +162,8 @@ By default, Express, Fastify, Koa and h3 send the status and headers of an error
 | NestJS | \`sendResponse(request, response, errorResponse(error))\` in a filter |
 | Hono | \`app.onError((error, context) => sendResponse(context, errorResponse(error)))\` |
 | h3 | \`new H3({ onError: ({ cause }, event) => sendResponse(event, errorResponse(cause)) })\` |
+
+Next: [sign users in on your own pages](library.md#sign-users-in-on-your-own-pages), [protect an API](../protect/README.md), [the examples](../examples/README.md).
 `;
 }
 

@@ -42,6 +42,8 @@ If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims wit
 ${code('../test/extra_token_fields.ts')}
 
 In \`host.ts\`, pass the result to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If only some APIs or scopes need a field, add \`apis\` or \`scopes\` to its declaration.
+
+Next: [hosts for your framework](hosts.md), [protect an API](resource_servers.md), [the library](library.md).
 `;
 }
 

@@ -16,7 +16,7 @@ export async function publicNamesPage(): Promise<string> {
   }
   return `# Public names
 
-The exports of \`@grantd/core\` and \`@grantd/protect\`, so that a new public name shows up in review. The types in your editor document them. \`npm run docs\` writes this page.
+The exports of \`@grantd/core\` and \`@grantd/protect\`, so that a new public name shows up in review. The types in your editor document them, and so does the website that \`npm run site\` builds. \`npm run docs\` writes this page.
 
 ${sections.join('\n')}`;
 }

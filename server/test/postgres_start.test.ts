@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { pgBouncerAbsence, startPgBouncer } from '../../core/test/harness/postgres_pgbouncer.ts';
@@ -87,6 +90,49 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
         /: 3D000, database "nobodys" does not exist; create the database first \(createdb\)\.\n$/,
       );
     }
+  });
+
+  test('docs/postgresql.md starts with nothing: its statements and commands work in their order', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/postgresql.md'), 'utf8');
+    const { url } = await sharedPostgres();
+    const name = `test_${randomBytes(6).toString('hex')}`;
+    const password = 'the password of the role';
+    const [, statements = ''] = /```sql\n(.*?)```/s.exec(page) ?? [];
+    assert.match(
+      statements,
+      /^ +CREATE ROLE grantd LOGIN PASSWORD '(.*)';\n +CREATE DATABASE grantd OWNER grantd;\n/,
+    );
+    for (const statement of statements.trim().split('\n'))
+      await ask({ url }, statement.replaceAll('grantd', name).replace(/;$/, ''));
+
+    const [, database = ''] = /export GRANTD_DATABASE=(\S+)/.exec(page) ?? [];
+    const environment = {
+      GRANTD_SECRET: randomBytes(32).toString('base64'),
+      GRANTD_DATABASE: changed(database.replaceAll('grantd', name), (other) => {
+        other.host = new URL(url).host;
+      }),
+      PGPASSWORD: password,
+    };
+    assert.ok(page.includes(`PGPASSWORD='${password}'`));
+    const commands = [...page.matchAll(/^ *npx grantd (.*)$/gm)].map(([, words = '']) => words.split(' '));
+    const [add = [], serve = [], ...checks] = commands.slice(0, 4);
+    assert.deepEqual(
+      [add[0], serve[0], ...checks.map((words) => words.join(' '))],
+      [...['client', 'serve'], ...['migrate status', 'client list']],
+    );
+    const folder = workbench.folder();
+    const without = await grantd(
+      folder,
+      add.filter((word) => word !== '--create'),
+      { environment },
+    );
+    assert.equal(without.code, 1);
+    assert.match(without.stderr, / does not exist, or it is empty/);
+    assert.match(await grantdPrints(folder, add, '', environment), /grantd_cs_/);
+    const server = await workbench.start(folder, serve.slice(1), environment);
+    assert.equal((await fetch(new URL('/health/ready', server.url))).status, 200);
+    await server.stop();
+    for (const words of checks) assert.match(await grantdPrints(folder, words, '', environment), /shop|15/);
   });
 
   test('takes its password from PGPASSWORD, and warns of one among the arguments', async () => {

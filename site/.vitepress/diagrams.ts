@@ -23,7 +23,10 @@ let count = 0;
 /** @param label what the diagram shows, for readers who do not see it */
 export function drawDiagram(text: string, label: string): string {
   count += 1;
-  const svg = renderMermaidSVG(text, { ...COLORS, transparent: true })
+  const drawn = renderMermaidSVG(text, { ...COLORS, transparent: true });
+  const missing = labelsOf(text).find((words) => !drawn.includes(words));
+  if (missing !== undefined) throw new Error(`the diagram of “${label}” lacks “${missing}”`);
+  const svg = drawn
     .replace(OWN_STYLE, '')
     .replaceAll(/(id="|url\(#)arrowhead/g, `$1d${count}-arrowhead`)
     .replace(/ width="([\d.]+)" height="([\d.]+)"/, (_, width: string, height: string) => {
@@ -33,4 +36,12 @@ export function drawDiagram(text: string, label: string): string {
     })
     .replace('<svg ', `<svg role="img" aria-label="${label}" `);
   return `<div class="diagram" tabindex="0" v-pre>${svg}</div>\n`;
+}
+
+/** What a reader must find in the picture: the renderer leaves out lines that it does not understand. */
+function labelsOf(text: string): readonly string[] {
+  const labels = text.matchAll(/: (.+)$|\["(.+)"\]|participant \w+ as (.+)$/gm);
+  return [...labels].flatMap(([, message, node, participant]) =>
+    (message ?? node ?? participant ?? '').split('<br/>').map((words) => words.replaceAll("'", '&#39;')),
+  );
 }

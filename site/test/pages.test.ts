@@ -1,23 +1,35 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { brokenLinks } from '../links.ts';
 import { FOLDERS, PARTS } from '../navigation.ts';
-import { addressOf, pagePaths, siteFileOf, sitePage, slugOf } from '../pages.ts';
+import { addressOf, LANDING_PAGE, MAP_PAGE, pagePaths, siteFileOf, sitePage, slugOf } from '../pages.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
-const PAGES: ReadonlySet<string> = new Set([...pagePaths(), 'docs/README.md']);
+const PAGES: ReadonlySet<string> = new Set([...pagePaths(), MAP_PAGE, LANDING_PAGE]);
 const page = (path: string, text: string) => sitePage(path, text, PAGES).text;
 
 test('every page of docs is in the navigation once, or in a folder that a page leads to', () => {
   const listed = PARTS.flatMap(({ pages }) => pages.map(({ path }) => path));
   assert.equal(new Set(listed).size, listed.length);
-  const found = globSync('docs/**/*.md', { cwd: ROOT }).filter((path) => path !== 'docs/README.md');
+  const found = globSync('docs/**/*.md', { cwd: ROOT }).filter((path) => path !== MAP_PAGE);
   const inFolders = (path: string) => FOLDERS.some((folder) => dirname(path) === folder);
   assert.deepEqual(
     found.filter((path) => !listed.includes(path) && !inFolders(path)),
     [],
   );
+});
+
+test('each how-to guide says what it needs, and where to go next', () => {
+  const guides = PARTS.find(({ title }) => title === 'How-to guides')?.pages ?? [];
+  assert.ok(guides.length > 25);
+  for (const { path } of guides) {
+    const text = readFileSync(join(ROOT, path), 'utf8');
+    assert.match(text, /\b(?:You need|you need)\b/, `${path}: what does a reader need?`);
+    assert.match(text, /^(?:Next: |## (?:Next|Where to go next)$)/m, `${path}: where does a reader go next?`);
+  }
 });
 
 test('no two pages of the website have the same file', () => {
@@ -29,7 +41,7 @@ test('every link of every page leads to a page of the website or to a file', () 
   const addresses = new Map([...PAGES].map((path) => [addressOf(path), path]));
   const links = [...PAGES].flatMap((path) => {
     const { text } = sitePage(path, readFileSync(join(ROOT, path), 'utf8'), PAGES);
-    return [...text.matchAll(/\]\((\/[^)\s]*)\)/g)].map(([, link = '']) => ({ path, link }));
+    return [...text.matchAll(/(?:\]\(|^ +link: )(\/[^)\s]*)/gm)].map(([, link = '']) => ({ path, link }));
   });
   assert.ok(links.length > 300, `${links.length} links`);
   for (const { path, link } of links) {
@@ -61,6 +73,35 @@ test('code stays as it is, and other angle brackets are no elements', () => {
     page('docs/hosts.md', 'a <PATH> <br> <https://a.example>'),
     'a &lt;PATH> <br> <https://a.example>',
   );
+});
+
+test('the landing page leads to pages and shows pictures that the website has', () => {
+  const { text, files } = sitePage(LANDING_PAGE, readFileSync(join(ROOT, LANDING_PAGE), 'utf8'), PAGES);
+  const links = [...text.matchAll(/^ +link: (.*)$/gm)].map(([, link]) => link);
+  assert.ok(links.includes('/start') && links.includes('/tutorials/web_application'), links.join());
+  assert.equal(files.length, 2);
+  for (const file of files) assert.match(text, new RegExp(`^ +(?:light|dark): /files/${file}$`, 'm'));
+});
+
+test('a diagram stays Mermaid, and code in a list stays as it is', () => {
+  const text =
+    '```mermaid\nflowchart LR\n  a --> b\n```\n\n1. x\n\n   ```html\n   <script src="/x.js">\n   ```\n';
+  assert.equal(page('docs/hosts.md', text), text);
+});
+
+test('links of the built website that lead to no page, or to no place in one, are found', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-site-'));
+  mkdirSync(join(folder, 'a'));
+  writeFileSync(
+    join(folder, 'index.html'),
+    '<a href="/a/b.html#there">x</a> <a href="https://x.example/">y</a>',
+  );
+  writeFileSync(
+    join(folder, 'a', 'b.html'),
+    '<h1 id="there">b</h1> <a href="/">x</a> <a href="#gone">x</a> <a class="c" href="../none.html">x</a> <img src="p.png">',
+  );
+  assert.deepEqual(brokenLinks(folder), ['a/b.html: #gone', 'a/b.html: ../none.html', 'a/b.html: p.png']);
+  rmSync(folder, { recursive: true });
 });
 
 test('a link that leads to no file is an error', () => {
