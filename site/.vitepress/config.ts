@@ -34,6 +34,7 @@ export default defineConfig({
     ['link', { rel: 'icon', href: 'data:,' }],
   ],
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: slugOf },
     toc: { slugify: slugOf },
     config(markdown) {
@@ -54,7 +55,6 @@ export default defineConfig({
     nav: PARTS.map(({ title, pages }) => ({ text: title, link: addressOf(pages[0]?.path ?? '') })),
     sidebar: PARTS.map(({ title, pages }) => ({
       text: title,
-      collapsed: false,
       items: [
         ...pages.map(({ path, title: given }) => ({
           text: given ?? headingOf(readFileSync(join(ROOT, path), 'utf8')),
