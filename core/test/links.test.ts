@@ -13,6 +13,7 @@ const SOUND: Readonly<Record<string, string>> = {
     '<img src="docs/picture.svg">',
     '`[code](nowhere.md)` and `core/src/form.ts`',
     '```md\n[example](nowhere.md)\n```',
+    '1. step\n\n   ```html\n   <script src="/nowhere.js"></script>\n   ```',
   ].join('\n\n'),
   'docs/guide.md': '# Guide\n\n## 2. Run `the server`\n\n## Again\n\n## Again\n\n[second](#again-1)',
   'docs/picture.svg': '<svg/>',
