@@ -21,7 +21,7 @@ const MAX_EVENTS_DOWNLOADED = 10_000;
 /** The filters that are texts, in the order of the form. */
 const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request'] as const;
 
-/** The filters that are times, as `<input type="datetime-local">` sends them. They are in UTC. */
+/** The filters that are times: a date, with or without a time of day, in UTC. */
 const TIME_FILTERS = ['since', 'until'] as const;
 
 const FILTERS = ['type', ...TEXT_FILTERS, ...TIME_FILTERS] as const;
@@ -86,10 +86,10 @@ function filterOf(given: GivenFilters): AuditFilter {
 
 function timeIn(name: string, text: string): number | undefined {
   if (text === '') return undefined;
-  const isLocal = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/.test(text);
-  const atMs = isLocal ? Date.parse(text.includes('T') ? `${text}Z` : text) : Number.NaN;
+  const isLocal = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?$/.test(text);
+  const atMs = isLocal ? Date.parse(text.includes(':') ? `${text.replace(' ', 'T')}Z` : text) : Number.NaN;
   if (Number.isNaN(atMs))
-    throw new InvalidInput(name, `expected a time such as 2026-01-31T12:00, got ${JSON.stringify(text)}`);
+    throw new InvalidInput(name, `expected a time such as 2026-01-31 12:00, got ${JSON.stringify(text)}`);
   return atMs;
 }
 
@@ -123,7 +123,7 @@ ${TEXT_FILTERS.slice(0, 2).map(field)}<details${hasMore ? html` open` : ''}><sum
 <div class="filters">
 ${TEXT_FILTERS.slice(2).map(field)}${TIME_FILTERS.map(
   (name) => html`<div><label for="${name}">${words.filters[name]}</label>
-<input id="${name}" name="${name}" type="datetime-local" value="${filters[name]}"></div>
+<input id="${name}" name="${name}" value="${filters[name]}" maxlength="40" autocomplete="off" spellcheck="false"></div>
 `,
 )}</div></details>
 <div class="actions"><button id="search-submit" type="submit">${texts.console.search}</button>

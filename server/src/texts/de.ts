@@ -880,7 +880,7 @@ export const DE: Texts = {
         target: 'Ziel, etwa eine Gruppe oder die ID eines Tokens',
         address: 'IP-Adresse',
         request: 'ID der Anfrage',
-        since: 'Ab (UTC)',
+        since: 'Ab (UTC), etwa 2026-01-31 12:00',
         until: 'Vor (UTC)',
       },
       names: { user: 'Benutzer', client: 'Anwendung', address: 'Adresse', request: 'Anfrage' },

@@ -894,7 +894,7 @@ export const EN = {
         target: 'Target, such as a group or a token’s ID',
         address: 'IP address',
         request: 'Request ID',
-        since: 'From (UTC)',
+        since: 'From (UTC), such as 2026-01-31 12:00',
         until: 'Before (UTC)',
       },
       names: { user: 'User', client: 'Client', address: 'Address', request: 'Request' },

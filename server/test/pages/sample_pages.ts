@@ -772,7 +772,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...CONSOLE, current: 'audit' },
     filters: {
       ...{ type: 'group_added', user: '', client: '', actor: '', target: 'staff' },
-      ...{ address: '', request: '', since: '2026-01-31T12:00', until: '' },
+      ...{ address: '', request: '', since: '2026-01-31 12:00', until: '' },
     },
     events: [
       { sequence: 8, atMs: 0, type: 'configuration_loaded', target: '', actor: 'server' },
