@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
@@ -37,7 +37,7 @@ for (const database of DATABASES) {
         trustedProxies: ['127.0.0.1', '::1'],
       };
       writeFileSync(join(folder, 'grantd.json'), JSON.stringify(options));
-      server = await workbench.start(folder, ['--demo', '--config', 'grantd.json']);
+      server = await workbench.start(folder, ['--demo', '--config', 'grantd.json', '--sign-up', 'open']);
       for (const group of ['staff', 'ops', 'local']) await prints('group', 'add', group);
     });
     after(async () => {
@@ -247,6 +247,40 @@ for (const database of DATABASES) {
       assert.deepEqual([invited.code, /signs in through the directory/.test(invited.stderr)], [1, true]);
       const { html } = await new Browser(server.url).get(`${server.url}/demo/mailbox`);
       assert.doesNotMatch(html, /hal@example\.com/);
+    });
+
+    test('a stranger cannot sign up with the username of a directory user who has not signed in yet', async () => {
+      directory.addPerson('pia', { mail: 'pia@work.example' });
+      const stranger = newBrowser();
+      await stranger.submit(await stranger.get(`${server.url}/sign-up`), { email: 'stranger@example.com' });
+      let link: string | undefined;
+      for (let tries = 0; tries < 400 && link === undefined; tries++) {
+        const { html } = await new Browser(server.url).get(`${server.url}/demo/mailbox`);
+        link = /href="([^"]*\/link\?token=[^"]*)"/.exec(html)?.[1];
+        if (link === undefined) await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      let form = await stranger.get(unescaped(link ?? ''));
+      const choose = async (username: string) => {
+        const page = await stranger.submit(form, { username, new_password: 'quartz falcon kettle' });
+        if (page.status === 400) form = page;
+        return page;
+      };
+      // Spellings that readers confuse, other names of the entry, and letters of another script that look the same.
+      for (const name of ['pia', 'PIA', 'ｐｉａ', 'pia@work.example', '\u0440\u0456\u0430']) {
+        const page = await choose(name);
+        assert.deepEqual(
+          [page.status, /or one that looks like it, is taken/.test(page.html)],
+          [400, true],
+          name,
+        );
+      }
+      directory.refusals.set(ACCOUNT.dn, { code: 49 });
+      const outage = await choose('pia');
+      assert.deepEqual([outage.status, outage.headers.get('retry-after')], [503, '5']);
+      directory.refusals.clear();
+      assert.equal((await choose('pina')).status, 200);
+      assert.ok(isSignedIn(await signIn('pina', 'quartz falcon kettle')));
+      assert.ok(isSignedIn(await signIn('pia')));
     });
 
     test('an operator moves a user to the directory and back', async () => {

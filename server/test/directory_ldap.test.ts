@@ -168,7 +168,7 @@ test('groups come from a search, if a filter says how', async () => {
   assert.deepEqual('user' in outcome && outcome.user.groups, ['staff']);
 });
 
-test('Active Directory: the identifier is the GUID, and disabled or expired accounts are refused', async () => {
+test('Active Directory: the identifier is the GUID, and each reason of a refusal has its own', async () => {
   const objectGUID = Buffer.from('33221100554477668899aabbccddeeff', 'hex');
   const account = (name: string, control: string) =>
     server.entries.push({
@@ -185,6 +185,11 @@ test('Active Directory: the identifier is the GUID, and disabled or expired acco
     ['cay', '512'],
     ['dee', '512'],
     ['eve', '512'],
+    ['fay', '512'],
+    ['gus', '512'],
+    ['hal', '512'],
+    ['ian', '512'],
+    ['jim', '512'],
   ] as const)
     account(name, control);
   const data = (code: string) => ({
@@ -194,19 +199,26 @@ test('Active Directory: the identifier is the GUID, and disabled or expired acco
   server.refusals.set(`CN=cay,CN=Users,${SUFFIX}`, data('533'));
   server.refusals.set(`CN=dee,CN=Users,${SUFFIX}`, data('773'));
   server.refusals.set(`CN=eve,CN=Users,${SUFFIX}`, data('52e'));
+  server.refusals.set(`CN=fay,CN=Users,${SUFFIX}`, data('532'));
+  server.refusals.set(`CN=gus,CN=Users,${SUFFIX}`, data('530'));
+  server.refusals.set(`CN=hal,CN=Users,${SUFFIX}`, data('531'));
+  server.refusals.set(`CN=ian,CN=Users,${SUFFIX}`, data('701'));
+  server.refusals.set(`CN=jim,CN=Users,${SUFFIX}`, data('775'));
   const directory = await open({ ldapKind: 'active_directory' });
   const outcome = await directory.authenticate('ada', passwordOf('ada'));
   assert.ok('user' in outcome);
   assert.equal(outcome.user.id, '00112233-4455-6677-8899-aabbccddeeff');
   assert.deepEqual(outcome.user.claims, { name: 'ADA' });
   const refusals = [];
-  for (const name of ['bea', 'cay', 'dee', 'eve'])
+  for (const name of ['bea', 'cay', 'dee', 'eve', 'fay', 'gus', 'hal', 'ian', 'jim'])
     refusals.push(await directory.authenticate(name, passwordOf(name)));
   assert.deepEqual(
     refusals,
-    ['person_disabled', 'person_disabled', 'password_expired', 'password_wrong'].map((refused) => ({
-      refused,
-    })),
+    [
+      ...['person_disabled', 'person_disabled', 'password_expired', 'password_wrong', 'password_expired'],
+      ...['directory_sign_in_restricted', 'directory_sign_in_restricted'],
+      ...['person_disabled', 'directory_account_locked'],
+    ].map((refused) => ({ refused })),
   );
   // A wrong password says nothing about the state of the account.
   assert.deepEqual(await directory.authenticate('bea', 'guessed'), { refused: 'password_wrong' });

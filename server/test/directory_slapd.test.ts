@@ -2,17 +2,16 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'ldapts';
 import { type GivenFlags, readConfiguration } from '../src/config/configuration.ts';
 import type { Directory } from '../src/directory/contract.ts';
 import { openDirectory } from '../src/directory/directory.ts';
 import { SUFFIX } from './harness/directory_server.ts';
 import { freePort } from './harness/free_port.ts';
+import { listens } from './harness/listening.ts';
 import { serverCertificate } from './harness/tls.ts';
 
 const SLAPD = '/usr/sbin/slapd';
@@ -150,19 +149,6 @@ overlay memberof
 access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact="${ACCOUNT.dn}" read by anonymous auth by * none
 `;
-}
-
-async function listens(port: number): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
-    const isOpen = await new Promise<boolean>((resolve) => {
-      const probe = connect({ host: '127.0.0.1', port });
-      probe.once('connect', () => resolve(true)).once('error', () => resolve(false));
-      probe.once('connect', () => probe.destroy());
-    });
-    if (isOpen) return;
-    await pause(50);
-  }
-  assert.fail('slapd does not listen');
 }
 
 async function addEntries(url: string): Promise<void> {

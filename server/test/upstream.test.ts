@@ -709,7 +709,8 @@ for (const database of ANY_DATABASE) {
               issuer: company.url,
               client_id: 'login',
               client_secret: { env: 'SECRET' },
-              trusted_domains: ['example.com'],
+              trusted_domains: ['example.com', 'new.example'],
+              create_users: ['new.example'],
             },
           }),
         );
@@ -801,6 +802,24 @@ for (const database of ANY_DATABASE) {
         isProblem(await byAddress('zac-3'), 403, /No account is connected/);
         directory.change('zac', { mail: 'first@example.com', employeeType: 'former' });
         isProblem(await byAddress('zac-4'), 403, /No account is connected/);
+
+        // A new user gets no username of the directory, whose user may not have signed in yet.
+        directory.addPerson('yan');
+        const newcomer = async (sub: string) => {
+          const other = new Browser(here.url);
+          const request = await press(other, await other.get(account), 'provider-company');
+          const claims = { preferred_username: 'yan', email: `${sub}@new.example`, email_verified: true };
+          return other.get(company.answer(request.url, { sub, ...claims }).href);
+        };
+        directory.isSilent = true;
+        assert.equal((await newcomer('yan-away')).status, 503);
+        directory.isSilent = false;
+        isAt(await newcomer('yan-new'), '/account');
+        const names = JSON.parse(await grantdPrints(folder, ['user', 'list', '--search', 'yan', '--json']));
+        assert.deepEqual(
+          names.map(({ name }: { name: string }) => name),
+          ['yan-2'],
+        );
       } finally {
         await directory.stop();
       }

@@ -33,6 +33,8 @@ export type DirectoryRefusal =
   | 'password_wrong'
   | 'person_disabled'
   | 'password_expired'
+  | 'directory_account_locked'
+  | 'directory_sign_in_restricted'
   | 'directory_entry_ambiguous'
   | 'directory_entry_limited';
 
@@ -60,6 +62,8 @@ export interface Directory {
   ): Promise<{ readonly user: DirectoryUser } | { readonly refused: DirectoryRefusal }>;
   /** Looks up the entry with this identifier. @returns `undefined` if there is none that the filter accepts */
   byId(id: string): Promise<DirectoryUser | undefined>;
+  /** Whether a user of the directory has a username. Absent if the directory cannot be searched by username. */
+  hasName?(username: string): Promise<boolean>;
   close(): void;
 }
 

@@ -277,6 +277,13 @@ class LdapDirectory implements SearchableDirectory {
     });
   }
 
+  async hasName(username: string): Promise<boolean> {
+    return this.#pool.use(async (connection) => {
+      const found = await this.#search(connection, this.#mapping.filter({ username }));
+      return found.length > 0;
+    });
+  }
+
   async byId(id: string): Promise<DirectoryEntry | undefined> {
     return this.#pool.use(async (connection) => {
       const [entry, other] = await this.#search(connection, this.#mapping.entryFilter(id));
@@ -363,12 +370,15 @@ function unreadable({ dn }: LdapEntry, attribute: string): DirectoryFault {
   );
 }
 
-/** Reasons of Active Directory, which it gives only with the right password, except for locked accounts. */
+/** Reasons of Active Directory, which it gives only with the right password, except for locked accounts (775). */
 const REASONS: ReadonlyMap<string, DirectoryRefusal> = new Map([
+  ['530', 'directory_sign_in_restricted'],
+  ['531', 'directory_sign_in_restricted'],
   ['532', 'password_expired'],
   ['533', 'person_disabled'],
   ['701', 'person_disabled'],
   ['773', 'password_expired'],
+  ['775', 'directory_account_locked'],
 ]);
 
 function reasonOf({ message }: RefusedBind): DirectoryRefusal {

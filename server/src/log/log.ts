@@ -308,6 +308,10 @@ export const PAGE_REASONS = {
   password_wrong: 'The password is wrong.',
   person_disabled: 'The user is disabled.',
   password_expired: 'The password has expired in the directory, or the user must change it there first.',
+  directory_account_locked:
+    'The directory has locked the account after wrong passwords, and does not say whether this password is right.',
+  directory_sign_in_restricted:
+    'The password is right, but the directory does not allow the user to sign in at this time or from this server.',
   directory_entry_ambiguous: 'The option ldapFilter matches several entries of the directory.',
   directory_entry_limited:
     'There were too many wrong passwords from one IP address for this entry of the directory, counted over all its names.',

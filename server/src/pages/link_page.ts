@@ -121,6 +121,7 @@ async function create(
   const problem = await parts.passwordRules.problemOf(password, { name: username, email: link.address });
   if (problem !== undefined) return refuse(problem);
   if ((await parts.ownPeople.byName(username)) !== undefined) return refuse('name_taken');
+  if ((await parts.signInParts.directory?.hasName(username)) === true) return refuse('name_taken');
   const passwordHash = await parts.signInParts.hasher.hash(password);
   if ((await links.use(token)) === undefined) throw new PageProblem('link', 'link_invalid');
   const claims = { email: link.address, email_verified: true };

@@ -50,6 +50,8 @@ const PROBLEMS = {
   person_changed: { problem: 'credentials_wrong', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
   password_expired: { problem: 'password_expired', status: 403 },
+  directory_sign_in_restricted: { problem: 'sign_in_restricted', status: 403 },
+  directory_account_locked: { problem: 'credentials_wrong', status: 403 },
   directory_entry_ambiguous: { problem: 'credentials_wrong', status: 403 },
   directory_entry_limited: { problem: 'credentials_wrong', status: 403 },
   directory_entry_missing: { problem: 'account_disabled', status: 403 },

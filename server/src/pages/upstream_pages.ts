@@ -252,6 +252,7 @@ async function signIn(
   const resolved = await upstream.resolve(connected, user, {
     admit,
     noticeTo: (owner) => linkNotice(c, parts, owner, provider),
+    isReserved: async (name) => (await parts.signInParts.directory?.hasName(name)) === true,
   });
   parts.mail?.queue.wake();
   if ('unlinked' in resolved) return askToConnect(c, parts, provider, pending, resolved.unlinked);

@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Claims } from '@grantd/core';
 import type { Groups } from '../data/groups.ts';
-import { isName, NO_PASSWORD, nameAsKept, nameProblem, type People, type Person } from '../data/people.ts';
+import {
+  isName,
+  NO_PASSWORD,
+  nameAsKept,
+  nameKey,
+  nameProblem,
+  type People,
+  type Person,
+} from '../data/people.ts';
 import type { Directory, DirectoryRefusal, DirectoryUser } from '../directory/contract.ts';
 import type { AccessEnding } from './groups.ts';
 import { isAddress } from './mailing.ts';
@@ -36,6 +44,18 @@ export class DirectorySignIn {
   /** Whether the directory checks the password of a username. Users with a local password are never looked up in it. */
   decidesAbout(person: Person | undefined): boolean {
     return person === undefined || person.passwordHash === NO_PASSWORD;
+  }
+
+  /**
+   * Whether the directory has a username, or one that readers confuse with it. A person who signs up must not get it,
+   * because its user could never sign in then, and applications would take one for the other.
+   * @throws {DirectoryFault} the directory does not decide
+   */
+  async hasName(name: string): Promise<boolean> {
+    const { directory } = this.#parts;
+    for (const spelling of new Set([nameAsKept(name), nameKey(name)]))
+      if ((await directory.hasName?.(spelling)) === true) return true;
+    return false;
   }
 
   /** Whether a user can only be removed where the directory is managed. */

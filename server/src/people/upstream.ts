@@ -104,6 +104,7 @@ export class Upstream {
    * directory says whose address it is now.
    * @param admit asks the directory about one of its users
    * @param noticeTo makes the email for a user who gets a link
+   * @param isReserved whether a username belongs to a user of the directory, who may not have signed in yet
    */
   async resolve(
     { provider }: ConnectedProvider,
@@ -111,9 +112,11 @@ export class Upstream {
     {
       admit,
       noticeTo,
+      isReserved,
     }: {
       readonly admit: DirectorySignIn['admit'];
       readonly noticeTo: (owner: Person) => Promise<Notice | undefined>;
+      readonly isReserved: (name: string) => Promise<boolean>;
     },
   ): Promise<Resolved> {
     const { identities, people, clock } = this.#parts;
@@ -138,7 +141,7 @@ export class Upstream {
         : { person: owner, identity: link };
     }
     if (!mayCreate(provider, claims)) return { unlinked: identity };
-    const created = await this.#create(provider, identity, claims);
+    const created = await this.#create(provider, identity, claims, isReserved);
     return created ?? (await this.#linked(identity)) ?? { unlinked: identity };
   }
 
@@ -169,9 +172,11 @@ export class Upstream {
     provider: Provider,
     identity: NewIdentity,
     { preferred_username: preferred, ...claims }: Claims,
+    isReserved: (name: string) => Promise<boolean>,
   ): Promise<Resolved | undefined> {
     const { identities, clock } = this.#parts;
     for (const name of namesFor(provider, preferred, claims)) {
+      if (await isReserved(name)) continue;
       const person = { name, passwordHash: NO_PASSWORD, claims };
       const added = await identities.addPerson(identity, person, clock());
       if (added !== undefined) return added;

@@ -37,6 +37,8 @@ export const DE: Texts = {
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
+      sign_in_restricted:
+        'Ihr Firmenkonto erlaubt die Anmeldung zurzeit nicht. Wer es verwaltet, kann das ändern.',
       password_expired:
         'Ihr Passwort ist abgelaufen. Ändern Sie es dort, wo Sie Ihr Firmenkonto verwalten, und melden Sie sich dann hier an.',
       too_many_attempts: 'Zu viele Versuche.',

@@ -45,6 +45,8 @@ export const EN = {
     problems: {
       credentials_wrong: 'Wrong username or password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
+      sign_in_restricted:
+        'Your work account does not allow you to sign in now. The people who manage it can change this.',
       password_expired:
         'Your password has expired. Change it where you manage your work account, then sign in here.',
       too_many_attempts: 'Too many attempts.',

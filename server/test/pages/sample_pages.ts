@@ -488,6 +488,7 @@ const SAMPLES: readonly Sample[] = [
   sample('theme_account', overviewPage, ACCOUNT, THEMED),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
   sample('sign_in_expired', signInPage, { ...SIGN_IN, username: 'alice', problem: 'password_expired' }),
+  sample('sign_in_restricted', signInPage, { ...SIGN_IN, username: 'alice', problem: 'sign_in_restricted' }),
   sample('sign_in_wait', signInPage, {
     ...SIGN_IN,
     username: 'alice',
