@@ -107,6 +107,34 @@ for (const database of ANY_DATABASE) {
       assert.match(nothing.html, /That had already ended/);
     });
 
+    test('the security page shows sign-ins and failed attempts of the account, and which of them go on', async () => {
+      const { who, browser } = await newPerson(server, 'emma');
+      const elsewhere = new Browser(server.url, { 'user-agent': 'Mozilla/5.0 (X11; Linux) Firefox/140.0' });
+      const login = await elsewhere.get(account());
+      const wrong = await elsewhere.submit(login, { ...who, password: 'guessed' });
+      await elsewhere.submit(wrong, who);
+      await browser.submit(await browser.get(account()), who);
+      const shown = async () => {
+        const { html } = await browser.get(`${account()}/security`);
+        const [, section = ''] = /aria-labelledby="recent-sign-ins">([\s\S]*?)<\/section>/.exec(html) ?? [];
+        return [...section.matchAll(/<h3>(.*?) <span class="badge (\w+)">[\s\S]*?"detail">([^<,]*)/g)].map(
+          ([, ...parts]) => parts,
+        );
+      };
+      const attempt = ['Firefox on Linux', 'failed', 'Wrong password'];
+      assert.deepEqual(await shown(), [
+        ['Unknown browser', 'current', 'With password'],
+        ['Firefox on Linux', 'open', 'With password'],
+        attempt,
+      ]);
+      await press(browser, await browser.get(account()), 'end-other-sessions');
+      assert.deepEqual(await shown(), [
+        ['Unknown browser', 'current', 'With password'],
+        ['Firefox on Linux', 'ended', 'With password'],
+        attempt,
+      ]);
+    });
+
     test('ending the session of this very browser signs out, and says so', async () => {
       const { who, browser } = await newPerson(server, 'eve');
       const tokens = await tokensBy(browser, who);

@@ -197,11 +197,13 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => bare.sessions.add(session, 'digest', nowMs + 1e6, shown)), [
         `signed_in session user:${subject} - ${subject} pwd otp`,
       ]);
-      const failed = failureRecorder(storage);
-      assert.deepEqual(await of(() => failed({ reason: 'password_wrong', subject, clientId: 'web' })), [
+      const failed = failureRecorder({ storage, sessions: bare.sessions, clock: () => nowMs });
+      const browser = { userAgent: 'Firefox', network: '203.0.113.0/24' };
+      const wrong = { ...browser, reason: 'password_wrong', subject, clientId: 'web' };
+      assert.deepEqual(await of(() => failed(wrong)), [
         `sign_in_failed ${subject} anonymous web ${subject} password_wrong`,
       ]);
-      assert.deepEqual(await of(() => failed({ reason: 'person_unknown' })), [
+      assert.deepEqual(await of(() => failed({ ...browser, reason: 'person_unknown' })), [
         'sign_in_failed  anonymous - - person_unknown',
       ]);
       const asked = {

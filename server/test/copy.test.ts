@@ -51,6 +51,7 @@ const TABLES = [
   'passkeys',
   'totp_secrets',
   'recovery_codes',
+  'sign_ins',
   'audit_heads',
   'audit_blocks',
 ];

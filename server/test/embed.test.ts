@@ -277,8 +277,9 @@ test('a user of the application cannot use up their subject identifier by deleti
 });
 
 test('a sign-in during which the access ends begins no session', async () => {
-  const { url, users, grantd, signIn } = await open();
-  await signIn();
+  // Also before the user has had a token.
+  const { url, users, grantd, stored } = await open();
+  assert.equal((await stored.people.bySubject('user-7'))?.subject, undefined);
   const { authenticate } = users;
   users.authenticate = async (...typed) => {
     const user = await authenticate.apply(users, typed);

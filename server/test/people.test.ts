@@ -153,6 +153,11 @@ for (const database of DATABASES) {
       assert.deepEqual(await people.list(), []);
       assert.equal(await sessions.bySecret('digest-1'), undefined);
       assert.deepEqual(await consents.ofSubject(subject), []);
+      assert.equal(
+        await sessions.addFailedSignIn({ subject, reason: 'password_wrong', userAgent: '' }, 2),
+        false,
+      );
+      assert.deepEqual(await sessions.signInsOf(subject, 2), []);
       assert.ok((await storage.getPrincipalState('subject', subject))?.disabledAtMs !== undefined);
       assert.equal(await sessions.add({ ...session, id: 'sid-2' }, 'digest-2', 9000, alice), false);
       // Even if the random generator repeats itself.

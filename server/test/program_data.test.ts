@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
 import type { Person } from '../src/data/people.ts';
-import type { StoredSession } from '../src/data/sessions.ts';
+import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 
@@ -96,6 +96,49 @@ for (const database of DATABASES) {
       assert.deepEqual(await logoutDeliveries.take(6000, 1000, DUE), [
         { sessionId: 'sid-1', clientId: 'web', subject, ...TOLD, attempts: 1 },
       ]);
+    });
+
+    test('the history has each sign-in with its session, and each failed one with its reason, for thirty days', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions } = opened;
+      const alice = await addPerson(opened, 'alice');
+      await sessions.add(sessionOf(alice), 'old', 9000, alice);
+      const again = { amr: ['pwd', 'otp', 'mfa'], userAgent: 'another', signedInAtMs: 2000 };
+      await sessions.renew(SESSION.id, { from: 'old', to: 'new' }, again, 9000, alice);
+      // A renewal that another one was faster than, and a sign-in with an old password.
+      await sessions.renew(SESSION.id, { from: 'old', to: 'late' }, again, 9000, alice);
+      await sessions.add(sessionOf(alice, 'late'), 'late', 9000, { ...alice, passwordHash: 'old' });
+      const failed = { reason: 'password_wrong', userAgent: 'curl', network: '192.0.2.0/24' };
+      assert.equal(await sessions.addFailedSignIn({ ...failed, subject: alice.subject }, 3000), true);
+      assert.equal(await sessions.addFailedSignIn({ ...failed, subject: 'nobody' }, 3000), false);
+      const { userAgent, network, amr, lastSeenAtMs } = SESSION;
+      const history = [
+        { ...failed, atMs: 3000 },
+        { atMs: 2000, userAgent: 'another', session: { id: SESSION.id, amr: again.amr } },
+        { atMs: lastSeenAtMs, userAgent, network, session: { id: SESSION.id, amr } },
+      ];
+      assert.deepEqual(await sessions.signInsOf(alice.subject, 3000), history);
+      assert.deepEqual(await sessions.signInsOf(alice.subject, 3000 + SIGN_IN_KEPT_MS), []);
+      assert.deepEqual(await sessions.signInsOf('nobody', 3000), []);
+    });
+
+    test('guesses of a stranger push no sign-in out of the history, and neither kind grows without limit', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions } = opened;
+      const alice = await addPerson(opened, 'alice');
+      const { subject } = alice;
+      const { successful, failed } = MAX_SIGN_INS;
+      for (let atMs = 1; atMs <= successful + 2; atMs++) {
+        const session = { ...sessionOf(alice, `sid-${atMs}`), signedInAtMs: atMs, lastSeenAtMs: atMs };
+        await sessions.add(session, `digest-${atMs}`, 9000, alice);
+      }
+      for (let atMs = 101; atMs <= 100 + failed + 2; atMs++)
+        await sessions.addFailedSignIn({ subject, reason: 'password_wrong', userAgent: '' }, atMs);
+      const kept = await sessions.signInsOf(subject, 1000);
+      const times = (isFailed: boolean) =>
+        kept.filter(({ reason }) => (reason !== undefined) === isFailed).map(({ atMs }) => atMs);
+      assert.deepEqual([times(false).length, times(false).at(-1)], [successful, 3]);
+      assert.deepEqual([times(true).length, times(true).at(-1)], [failed, 103]);
     });
 
     test('no session starts or continues with a password that has been changed', async (t) => {
@@ -380,7 +423,8 @@ for (const database of DATABASES) {
       await sessions.beginEnd({ id: 'ending', subject: alice.subject }, nowMs);
       await attempts.count('over', nowMs - 2000, 1000);
       await attempts.count('open', nowMs, 60_000);
-      assert.deepEqual([await sweepProgram(3), await sweepProgram(3), await sweepProgram(3)], [4, 2, 0]);
+      assert.deepEqual([await sweepProgram(3), await sweepProgram(3), await sweepProgram(3)], [7, 5, 1]);
+      assert.equal(await sweepProgram(3), 0);
       assert.equal(await sessions.isOpen('sid-1'), true);
       assert.equal((await sessions.halfEnded(nowMs + 1, 10)).length, 1);
       assert.equal((await attempts.count('open', nowMs, 60_000)).attempts, 2);

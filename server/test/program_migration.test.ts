@@ -33,6 +33,7 @@ const NEW_TABLES = [
   'totp_secrets',
   'recovery_codes',
   'used_challenges',
+  'sign_ins',
   'audit_heads',
   'audit_blocks',
 ];

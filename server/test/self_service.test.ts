@@ -172,6 +172,13 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual([again.status, /no longer works/.test(again.html)], [400, true]);
       const events = await grantdPrints(server.folder, ['events', 'list', '--json']);
       assert.match(events, /"person_password_set"[^}]*"user:/);
+      const { sub } = JSON.parse(await grantdPrints(server.folder, ['user', 'show', 'ada', '--json']));
+      const ofReset = JSON.parse(
+        await grantdPrints(server.folder, [
+          ...['events', 'list', '--target', sub, '--type', 'subject_revoked', '--json'],
+        ]),
+      );
+      assert.equal(ofReset.length, 1);
     });
 
     test('concurrent uses of one link change the password once', async () => {
@@ -501,9 +508,13 @@ for (const database of ANY_DATABASE) {
       assert.equal(file.headers.get('content-disposition'), 'attachment; filename="account.json"');
       const data: Record<string, unknown> = JSON.parse(file.html);
       assert.deepEqual(Object.keys(data), [
-        ...['issuer', 'sub', 'createdAt', 'claims', 'sessions', 'consents', 'grants'],
+        ...['issuer', 'sub', 'createdAt', 'claims', 'sessions', 'signIns', 'consents', 'grants'],
       ]);
       assert.deepEqual(data.claims, { preferred_username: 'mia', email, email_verified: true });
+      assert.deepEqual(
+        (data.signIns as readonly Record<string, unknown>[]).map(({ methods, failed }) => methods ?? failed),
+        [['pwd']],
+      );
       assert.doesNotMatch(file.html, /argon2|hash|secret/);
 
       const fields = { current_password: OLD_PASSWORD, confirm: 'yes' };

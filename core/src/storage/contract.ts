@@ -334,8 +334,8 @@ export interface AdministrableStorage extends Storage {
   readonly pushedRequests: PushedRequestRepository;
 
   /**
-   * Revokes all tokens and codes of the target in one write that loads no row. Does nothing for a principal that
-   * never had a token.
+   * Revokes all tokens and codes of the target in one write that loads no row. Does nothing for a client, session or
+   * grant that does not exist. A user is marked even before their first token, because a sign-in may be under way.
    * @returns `false` if nothing changed: there is no such principal, or a later cutoff is set already
    */
   revokeAll(target: RevocationTarget): Awaitable<boolean>;

@@ -115,6 +115,12 @@ export const PRINCIPALS = {
     UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND kind = :kind AND id = :id`,
 
+  // A sign-in may be under way before the first token is issued.
+  raiseSubject: `
+    INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms)
+    VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs)
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE SET generation = p.generation + 1, raised_at_ms = :nowMs`,
+
   raiseClient: `
     UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND id = :id`,

@@ -117,7 +117,7 @@ export interface People {
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
   beginRemoval(subject: string, nowMs: number): Promise<void>;
-  /** Deletes the user and their factors. The name can be reused, the subject identifier cannot. Idempotent. */
+  /** Deletes the user with their factors and their history of sign-ins. The name can be reused, the subject identifier cannot. Idempotent. */
   erase(subject: string): Promise<void>;
   /** Last step of a removal. */
   finishRemoval(subject: string, nowMs: number): Promise<void>;
@@ -332,7 +332,7 @@ const PEOPLE_SQL = {
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
   forgetMails: 'DELETE FROM grantd.mails WHERE issuer = $1 AND subject = $2',
   forgetLinks: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
-  eraseFactors: ['passkeys', 'totp_secrets', 'recovery_codes'].map(
+  eraseRest: ['passkeys', 'totp_secrets', 'recovery_codes', 'sign_ins'].map(
     (table) => `
     DELETE FROM grantd.${table} WHERE issuer = $1 AND subject = $2 AND subject IN (
       SELECT subject FROM grantd.removed_people WHERE issuer = $1)`,
@@ -496,7 +496,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
         [PEOPLE_SQL.erase, issuer, subject],
         [PEOPLE_SQL.forgetMails, issuer, subject],
         [PEOPLE_SQL.forgetLinks, issuer, subject],
-        ...PEOPLE_SQL.eraseFactors.map((sql) => [sql, issuer, subject] as const),
+        ...PEOPLE_SQL.eraseRest.map((sql) => [sql, issuer, subject] as const),
       );
     },
     async finishRemoval(subject, nowMs) {

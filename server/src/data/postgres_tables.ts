@@ -353,5 +353,26 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP TABLE grantd.audit_blocks; DROP TABLE grantd.audit_heads',
     },
+    // The history of sign-ins that users see. Of a failed one, the reason is not empty, and there is no session.
+    {
+      expand: `
+      CREATE TABLE grantd.sign_ins (
+        issuer        text COLLATE "C" NOT NULL,
+        id            text COLLATE "C" NOT NULL,
+        subject       text COLLATE "C" NOT NULL,
+        session_id    text COLLATE "C" NOT NULL,
+        at_ms         bigint NOT NULL,
+        amr           text NOT NULL,
+        reason        text NOT NULL,
+        user_agent    text NOT NULL,
+        network       text COLLATE "C",
+        expires_at_ms bigint NOT NULL,
+        PRIMARY KEY (issuer, id)
+      );
+      CREATE INDEX sign_ins_by_subject ON grantd.sign_ins (issuer, subject, at_ms);
+      CREATE INDEX sign_ins_by_expiry ON grantd.sign_ins (issuer, expires_at_ms);
+      `,
+      down: 'DROP TABLE grantd.sign_ins',
+    },
   ],
 };

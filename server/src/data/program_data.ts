@@ -100,6 +100,10 @@ const SWEEP_SQL = [
     SELECT challenge_digest FROM grantd.used_challenges WHERE issuer = $1 AND expires_at_ms <= $2
     ORDER BY expires_at_ms LIMIT $3)
   RETURNING challenge_digest`,
+  `
+  DELETE FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 AND id IN (
+    SELECT id FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $3)
+  RETURNING id`,
 ];
 
 /**

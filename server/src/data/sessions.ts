@@ -1,5 +1,5 @@
 import type { Person } from './people.ts';
-import { type ActOfChange, type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { type ActOfChange, newIdentifier, type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** A user’s session in one browser, as stored. */
 export interface StoredSession {
@@ -16,6 +16,35 @@ export interface StoredSession {
   /** Accurate to about a minute. */
   readonly lastSeenAtMs: number;
 }
+
+/** Something that a user sees in the history of their sign-ins. */
+export interface RecordedSignIn {
+  readonly atMs: number;
+  readonly userAgent: string;
+  readonly network?: string | undefined;
+  /** The session that began or continued. Absent if the sign-in failed. */
+  readonly session?: { readonly id: string; readonly amr: readonly string[] };
+  /** Why the sign-in failed: a reason code of the pages. */
+  readonly reason?: string;
+}
+
+/** A failed sign-in of a user. */
+export interface FailedSignInOf {
+  readonly subject: string;
+  readonly reason: string;
+  readonly clientId?: string | undefined;
+  readonly userAgent: string;
+  readonly network?: string | undefined;
+}
+
+/** How long the history keeps a sign-in. */
+export const SIGN_IN_KEPT_MS = 30 * 24 * 60 * 60 * 1000;
+
+/**
+ * How many sign-ins of a user the history keeps, the newest ones. Failed ones have a limit of their own, so that
+ * guesses of a stranger push none of the others out.
+ */
+export const MAX_SIGN_INS = { successful: 50, failed: 20 } as const;
 
 /** What changes when the user signs in again. */
 type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'network' | 'signedInAtMs'> & {
@@ -94,6 +123,12 @@ export interface Sessions {
    */
   beginEndOfEveryone(nowMs: number): Promise<number>;
 
+  /** The history of a user’s sign-ins, newest first. Each `add` and `renew` adds to it. */
+  signInsOf(subject: string, nowMs: number): Promise<readonly RecordedSignIn[]>;
+
+  /** Records a failed sign-in, also in the audit trail. @returns `false` if the user does not exist */
+  addFailedSignIn(failed: FailedSignInOf, nowMs: number): Promise<boolean>;
+
   /** Sessions whose end started before a time and was not finished, because a process died. */
   halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;
 }
@@ -117,6 +152,17 @@ export interface SessionsOfPerson {
 const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms, network';
 
 const OPEN = 'ended_at_ms IS NULL';
+
+const SIGN_IN_COLUMNS =
+  'issuer, id, subject, session_id, at_ms, amr, reason, user_agent, network, expires_at_ms';
+
+/** Deletes all but the newest sign-ins of a kind. */
+function trimmed(kind: string, most: number): string {
+  return `
+    DELETE FROM grantd.sign_ins WHERE issuer = $1 AND subject = $2 AND ${kind} AND at_ms < (
+      SELECT at_ms FROM grantd.sign_ins WHERE issuer = $1 AND subject = $2 AND ${kind}
+      ORDER BY at_ms DESC LIMIT 1 OFFSET ${most - 1})`;
+}
 
 const SESSIONS_SQL = {
   // Blocks a concurrent password change, so that it ends the new session too.
@@ -178,6 +224,23 @@ const SESSIONS_SQL = {
     ON CONFLICT DO NOTHING RETURNING client_id`,
   remove: 'DELETE FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NOT NULL',
 
+  // Only if the session has just got this secret.
+  recordSignIn: `
+    INSERT INTO grantd.sign_ins (${SIGN_IN_COLUMNS})
+    SELECT issuer, CAST($4 AS text), subject, id, last_seen_at_ms, amr, '', user_agent, network,
+      last_seen_at_ms + ${SIGN_IN_KEPT_MS}
+    FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND secret_digest = $3`,
+  recordFailure: `
+    INSERT INTO grantd.sign_ins (${SIGN_IN_COLUMNS})
+    SELECT issuer, CAST($3 AS text), subject, '', CAST($4 AS bigint), '', CAST($5 AS text), CAST($6 AS text),
+      CAST($7 AS text), CAST($4 AS bigint) + ${SIGN_IN_KEPT_MS}
+    FROM grantd.people WHERE issuer = $1 AND subject = $2 RETURNING id`,
+  trimSignIns: trimmed("reason = ''", MAX_SIGN_INS.successful),
+  trimFailures: trimmed("reason <> ''", MAX_SIGN_INS.failed),
+  signInsOf: `
+    SELECT session_id, at_ms, amr, reason, user_agent, network FROM grantd.sign_ins
+    WHERE issuer = $1 AND subject = $2 AND expires_at_ms > $3 ORDER BY at_ms DESC, id`,
+
   halfEnded: `
     SELECT id, subject FROM grantd.sessions WHERE issuer = $1 AND ended_at_ms < $2
     ORDER BY ended_at_ms LIMIT $3`,
@@ -196,6 +259,11 @@ const SESSION_ENDED: ActOfChange = {
 };
 
 export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
+  const history = (id: string, secretDigest: string, subject: string) =>
+    [
+      [SESSIONS_SQL.recordSignIn, issuer, id, secretDigest, newIdentifier()],
+      [SESSIONS_SQL.trimSignIns, issuer, subject],
+    ] as const;
   const endedOf = ({ id, subject }: TableRow): EndedSession => ({ id: String(id), subject: String(subject) });
 
   return {
@@ -208,6 +276,7 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
           [SESSIONS_SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash, network],
           signedIn(id, subject, amr),
         ),
+        ...history(id, secretDigest, subject),
       );
       return added?.length === 1;
     },
@@ -225,6 +294,7 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
           [SESSIONS_SQL.renew, issuer, ...values, subject, passwordHash, lastSeenAtMs, network],
           signedIn(id, subject, amr),
         ),
+        ...history(id, to, subject),
       );
       return renewed?.length === 1;
     },
@@ -262,8 +332,32 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       );
       return ended.length;
     },
+    signInsOf: async (subject, nowMs) =>
+      (await tables.read(SESSIONS_SQL.signInsOf, issuer, subject, nowMs)).map(signInOf),
+    async addFailedSignIn({ subject, reason, clientId, userAgent, network = null }, nowMs) {
+      const values = [subject, newIdentifier(), nowMs, reason, userAgent, network] as const;
+      const [added] = await tables.write(
+        recorded([SESSIONS_SQL.recordFailure, issuer, ...values], {
+          ...{ type: 'sign_in_failed', target: subject, subject, clientId, reason, by: 'anonymous' },
+        }),
+        [SESSIONS_SQL.trimFailures, issuer, subject],
+      );
+      return added?.length === 1;
+    },
     halfEnded: async (beforeMs, limit) =>
       (await tables.read(SESSIONS_SQL.halfEnded, issuer, beforeMs, limit)).map(endedOf),
+  };
+}
+
+function signInOf(row: TableRow): RecordedSignIn {
+  const reason = String(row.reason);
+  return {
+    atMs: Number(row.at_ms),
+    userAgent: String(row.user_agent),
+    ...(row.network !== null && { network: String(row.network) }),
+    ...(reason === ''
+      ? { session: { id: String(row.session_id), amr: String(row.amr).split(' ') } }
+      : { reason }),
   };
 }
 

@@ -370,6 +370,27 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP TABLE audit_blocks; DROP TABLE audit_heads',
   },
+  // The history of sign-ins that users see. Of a failed one, the reason is not empty, and there is no session.
+  {
+    expand: `
+    CREATE TABLE sign_ins (
+      issuer        TEXT NOT NULL,
+      id            TEXT NOT NULL,
+      subject       TEXT NOT NULL,
+      session_id    TEXT NOT NULL,
+      at_ms         INTEGER NOT NULL,
+      amr           TEXT NOT NULL,
+      reason        TEXT NOT NULL,
+      user_agent    TEXT NOT NULL,
+      network       TEXT,
+      expires_at_ms INTEGER NOT NULL,
+      PRIMARY KEY (issuer, id)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX sign_ins_by_subject ON sign_ins (issuer, subject, at_ms);
+    CREATE INDEX sign_ins_by_expiry ON sign_ins (issuer, expires_at_ms);
+    `,
+    down: 'DROP TABLE sign_ins',
+  },
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */
@@ -392,6 +413,7 @@ export const SQLITE_TABLES_TO_COPY = [
   'passkeys',
   'totp_secrets',
   'recovery_codes',
+  'sign_ins',
   'audit_heads',
   'audit_blocks',
 ];

@@ -18,7 +18,7 @@ export interface ActOfChange {
   readonly clientId?: string | undefined;
   readonly reason?: OfRow | undefined;
   /** Who acts if the cause does not say so. Default: the server. */
-  readonly by?: 'user' | undefined;
+  readonly by?: 'user' | 'anonymous' | undefined;
 }
 
 /** A statement with the events to record if it changes something. */

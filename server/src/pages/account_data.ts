@@ -95,8 +95,9 @@ async function remove(c: PageContext, parts: PageParts, session: BrowserSession)
 async function exportData(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const { subject } = person;
-  const [sessions, consents, grants, links, passkeys, totp] = await Promise.all([
+  const [sessions, signIns, consents, grants, links, passkeys, totp] = await Promise.all([
     parts.browserSessions.ofPerson(person),
+    parts.sessions.signInsOf(subject, parts.clock()),
     parts.consents.ofSubject(subject),
     parts.grants.grantsOf(subject),
     parts.upstream?.upstream.identities.ofSubject(subject),
@@ -128,6 +129,12 @@ async function exportData(c: PageContext, parts: PageParts, session: BrowserSess
       ...(network !== undefined && { network }),
       signedInAt: time(signedInAtMs),
       lastSeenAt: time(lastSeenAtMs),
+    })),
+    signIns: signIns.map(({ atMs, userAgent, network, session, reason }) => ({
+      at: time(atMs),
+      userAgent,
+      ...(network !== undefined && { network }),
+      ...(session === undefined ? { failed: reason } : { methods: session.amr }),
     })),
     consents: consents
       .filter((consent, index) => counts(consent, clients[index]))

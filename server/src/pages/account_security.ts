@@ -13,7 +13,7 @@ import {
   factorsView,
 } from './account_factors.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
-import { endOtherSessions, recentSignIns, type SessionShown, sessionsOf } from './account_sessions.ts';
+import { endOtherSessions, historyOf, recentSignIns, type SignInShown } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
@@ -79,7 +79,7 @@ async function securityOf(
     isOfDirectory: session.person.directoryId !== undefined,
     ...(providers !== undefined && { providers }),
     factors: await factorsView(c, parts, session),
-    sessions: await sessionsOf(parts, session),
+    signIns: await historyOf(parts, session),
     nowMs: parts.clock(),
     ...refused,
   };
@@ -111,7 +111,7 @@ export async function checkPassword(
   const { subject } = person;
   const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), subject } as const;
   parts.requestLog.pageEvent({ ...event, sessionId: id, reason });
-  await parts.recordFailure({ reason, subject });
+  await parts.recordFailure(c, { reason, subject });
   if (!('refused' in outcome) || !('secondsToWait' in outcome))
     return { refusal: { problem: 'credentials_wrong', status: 403 } };
   const { refused: problem, secondsToWait } = outcome;
@@ -126,7 +126,7 @@ export interface SecurityView extends AccountView {
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
   readonly providers?: ProvidersOfAccount;
-  readonly sessions: readonly SessionShown[];
+  readonly signIns: readonly SignInShown[];
   readonly nowMs: number;
 }
 

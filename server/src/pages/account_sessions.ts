@@ -1,4 +1,5 @@
 import { html } from 'hono/html';
+import type { RecordedSignIn } from '../data/sessions.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -169,25 +170,105 @@ export function sessionEntry(session: SessionShown, nowMs: number, texts: Texts)
   );
 }
 
-/** Sign-ins that a page shows besides the sessions. */
-const MAX_RECENT = 5;
+/** Sign-ins that are shown at first. The rest can be opened. */
+const MAX_SHOWN = 10;
 
-/** The newest sign-ins, each with its browser, time and network: link `all-sessions`. */
+/** Sign-ins and failed attempts of the last weeks, newest first. */
+export async function historyOf(
+  { sessions, browserSessions, clock }: PageParts,
+  { id, person }: BrowserSession,
+): Promise<readonly SignInShown[]> {
+  const [recorded, valid] = await Promise.all([
+    sessions.signInsOf(person.subject, clock()),
+    browserSessions.ofPerson(person),
+  ]);
+  // A user who signs in again continues their session, so only the newest sign-in of a session is the open one.
+  const open = new Set(valid.map((session) => session.id));
+  return recorded.map(({ session, ...signIn }) => {
+    if (session === undefined) return { ...signIn, status: 'failed' };
+    const isOpen = open.delete(session.id);
+    return {
+      ...signIn,
+      amr: session.amr,
+      status: !isOpen ? 'ended' : session.id === id ? 'current' : 'open',
+    };
+  });
+}
+
+/** A sign-in or a failed attempt. */
+export interface SignInShown extends Pick<RecordedSignIn, 'atMs' | 'userAgent' | 'network' | 'reason'> {
+  readonly status: 'current' | 'open' | 'ended' | 'failed';
+  /** RFC 8176. */
+  readonly amr?: readonly string[];
+}
+
+/** The history of sign-ins: link `all-sessions`. */
 export function recentSignIns(
-  { sessions, nowMs, base }: Pick<SessionsView, 'sessions' | 'nowMs' | 'base'>,
+  {
+    signIns,
+    nowMs,
+    base,
+  }: {
+    readonly signIns: readonly SignInShown[];
+    readonly nowMs: number;
+    readonly base: string;
+  },
   texts: Texts,
 ): Html {
   const { account } = texts;
-  const newest = sessions
-    .toSorted((one, other) => other.signedInAtMs - one.signedInAtMs)
-    .slice(0, MAX_RECENT);
+  const list = (shown: readonly SignInShown[]) =>
+    html`<ul class="entries" role="list">
+${shown.map((one) => signInEntry(one, nowMs, texts))}</ul>`;
+  const rest = signIns.slice(MAX_SHOWN);
   return html`<section aria-labelledby="recent-sign-ins">
 <h2 id="recent-sign-ins">${account.recentSignIns}</h2>
 <p class="note">${account.recentSignInsText}</p>
-<ul class="entries" role="list">
-${newest.map((one) => entry(one, nowMs, texts, html``))}</ul>
+${signIns.length === 0 ? html`<p class="empty">${account.noSignIns}</p>` : list(signIns.slice(0, MAX_SHOWN))}
+${
+  rest.length === 0
+    ? ''
+    : html`<details id="earlier-sign-ins">
+<summary>${account.earlierSignIns(rest.length)}</summary>
+${list(rest)}
+</details>`
+}
 <a id="all-sessions" href="${base}/sessions">${account.allSessions}</a>
 </section>`;
+}
+
+function signInEntry(
+  { atMs, userAgent, network, status, amr, reason }: SignInShown,
+  nowMs: number,
+  texts: Texts,
+): Html {
+  const { account } = texts;
+  const place = network === undefined ? '' : html` ${account.fromNetwork(html`<bdi>${network}</bdi>`)}`;
+  const when = moment(atMs, nowMs, texts);
+  const how =
+    reason === undefined
+      ? html`${account.signedInBy(waysOf(amr ?? [], texts), when)}`
+      : html`${account.signInFailures[failureOf(reason)]}, ${when}`;
+  return html`<li>
+<span class="mark device">${icon(isPhone(userAgent) ? 'phone' : 'computer')}</span>
+<div class="entry">
+<h3>${browserText(userAgent, texts)} <span class="badge ${status}">${account.signInStatuses[status]}</span></h3>
+<p class="detail">${how}${place}</p>
+</div>
+</li>
+`;
+}
+
+/** What the user has shown, in words. */
+function waysOf(amr: readonly string[], { account: { ways }, formats }: Texts): string {
+  return formats.list(SHOWN_WAYS.filter((way) => amr.includes(way)).map((way) => ways[way]));
+}
+
+const SHOWN_WAYS = ['fed', 'pwd', 'otp', 'pop'] as const;
+
+function failureOf(reason: string): keyof Texts['account']['signInFailures'] {
+  if (reason === 'password_wrong') return 'password';
+  if (reason.startsWith('passkey')) return 'passkey';
+  return reason.includes('code') ? 'code' : 'other';
 }
 
 function entry(session: SessionShown, nowMs: number, texts: Texts, action: Html): Html {

@@ -96,7 +96,7 @@ export class BrowserSessions {
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
       amr: how.amr,
-      userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
+      userAgent: userAgentOf(c),
       network: networkOf(c),
       signedInAtMs: how.signedInAtMs ?? how.provedAtMs ?? nowMs,
       lastSeenAtMs: nowMs,
@@ -213,6 +213,11 @@ export class BrowserSessions {
     if (lastSeenAtMs - session.lastSeenAtMs < interval) return;
     await sessions.touch(session.id, lastSeenAtMs, this.#expiryOf({ ...session, lastSeenAtMs }));
   }
+}
+
+/** The `User-Agent` header, shortened. */
+export function userAgentOf(c: Context): string {
+  return (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT);
 }
 
 function digestOf(secret: string): string {

@@ -69,8 +69,11 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   /** The users, for changes that they make to themselves. */
   readonly ownPeople: People;
-  /** Records a failed sign-in in the audit trail. */
-  readonly recordFailure: (failure: FailedSignIn) => Promise<void>;
+  /** Records a failed sign-in in the audit trail, and in the user’s history. */
+  readonly recordFailure: (
+    c: PageContext,
+    failure: Omit<FailedSignIn, 'userAgent' | 'network'>,
+  ) => Promise<void>;
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;
   readonly passwordRules: PasswordRules;

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
 import { actingAs } from '../data/acting.ts';
@@ -31,7 +31,7 @@ import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
 import { authorizePage } from './authorization.ts';
 import type { OperatorShown } from './brand.ts';
-import { BrowserSessions } from './browser_sessions.ts';
+import { BrowserSessions, userAgentOf } from './browser_sessions.ts';
 import {
   Cookies,
   FormTokens,
@@ -138,6 +138,8 @@ export function openPages(
   const { ownPeople, ownFactors: factors } = instance;
   const rpId = rpIdOf(settings, issuer);
   const addressOf = clientAddress(settings.trustedProxies ?? []);
+  const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
+  const recordFailure = failureRecorder({ sessions, clock, storage: instance.storage });
   const partsOfPages: PageParts = {
     server,
     requestLog,
@@ -160,7 +162,7 @@ export function openPages(
     withdrawal: new ConsentWithdrawal({ consents, storage: ownStorage, clock }),
     browserSessions: new BrowserSessions({
       ...{ cookies, sessions, people, storage, lifetimes, clock },
-      networkOf: (c) => networkOf(addressOf((c as PageContext).env.incoming)),
+      networkOf: networkOfVisitor,
       ending: sessionEnding,
     }),
     formTokens: new FormTokens(cookies, secret),
@@ -193,7 +195,8 @@ export function openPages(
     groups: instance.groups,
     clientAddress: addressOf,
     ownPeople,
-    recordFailure: failureRecorder(instance.storage),
+    recordFailure: (c, failure) =>
+      recordFailure({ ...failure, userAgent: userAgentOf(c), network: networkOfVisitor(c) }),
     selfService: new SelfService({
       ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher },
       queue: mail?.queue,

@@ -65,7 +65,7 @@ export function submitSecond(parts: PageParts) {
     };
     if ('refused' in outcome) {
       parts.requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
-      await parts.recordFailure({ reason: outcome.refused, subject, clientId });
+      await parts.recordFailure(c, { reason: outcome.refused, subject, clientId });
       return renderSecond(c, parts, page, waiting, outcome);
     }
     if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
@@ -80,7 +80,7 @@ export function submitSecond(parts: PageParts) {
     parts.halfSignIns.forget(c);
     const reason = refused ?? 'person_changed';
     parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
-    await parts.recordFailure({ reason, subject, clientId });
+    await parts.recordFailure(c, { reason, subject, clientId });
     return redirectToPage(c, parts, 'login', page.pending);
   };
 }

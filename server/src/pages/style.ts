@@ -169,7 +169,8 @@ form > .note + button { margin-top: .75rem; }
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
 .developers h2 { font-size: inherit; }
 .developers summary { padding: 0; }
-.badge.unchecked { color: var(--muted); }
+.badge.unchecked, .badge.ended { color: var(--muted); }
+.badge.failed { color: var(--danger); }
 .developers p { margin-top: .25rem; }
 .developers dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin-top: .5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

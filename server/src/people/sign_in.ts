@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import { type Attempts, isName, nameKey, type People, type Person } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
+import type { Sessions } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
 import type { DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
@@ -128,6 +129,9 @@ export interface FailedSignIn {
   /** The user, if known. What was typed as a name may be a password, so it is not recorded. */
   readonly subject?: string | undefined;
   readonly clientId?: string | undefined;
+  /** The browser, as in the history of sign-ins. */
+  readonly userAgent: string;
+  readonly network?: string | undefined;
 }
 
 /** Refusals without a check. A flood of them would fill the audit trail. */
@@ -137,12 +141,20 @@ const UNCHECKED: ReadonlySet<string> = new Set([
   ...['provider_denied', 'provider_unavailable'],
 ]);
 
-/** @returns a function that records failed sign-ins in the audit trail */
-export function failureRecorder(
-  storage: Pick<AdministrableStorage, 'recordAct'>,
-): (failure: FailedSignIn) => Promise<void> {
-  return async ({ reason, subject, clientId }) => {
+/** @returns a function that records failed sign-ins in the audit trail, and in the history of the user if one is known */
+export function failureRecorder({
+  storage,
+  sessions,
+  clock,
+}: {
+  readonly storage: Pick<AdministrableStorage, 'recordAct'>;
+  readonly sessions: Pick<Sessions, 'addFailedSignIn'>;
+  readonly clock: () => number;
+}): (failure: FailedSignIn) => Promise<void> {
+  return async ({ subject, ...failure }) => {
+    const { reason, clientId } = failure;
     if (UNCHECKED.has(reason)) return;
+    if (subject !== undefined && (await sessions.addFailedSignIn({ ...failure, subject }, clock()))) return;
     const facts = { target: subject ?? '', subject, clientId, reason };
     await askStorage(() => storage.recordAct({ type: 'sign_in_failed', actor: 'anonymous', ...facts }));
   };

@@ -442,7 +442,26 @@ export const DE: Texts = {
     fromNetwork: (network) => html`aus dem Netz ${network}`,
     recentSignIns: 'Letzte Anmeldungen',
     recentSignInsText:
-      'Diese Browser sind angemeldet. Wenn Sie einen nicht kennen, melden Sie ihn ab, und ändern Sie Ihr Passwort.',
+      'Anmeldungen und fehlgeschlagene Versuche der letzten 30 Tage. Wenn Ihnen etwas unbekannt ist, ändern Sie Ihr Passwort. Das meldet auch alle anderen Browser ab.',
+    noSignIns: 'Es sind noch keine Anmeldungen verzeichnet.',
+    earlierSignIns: counted(
+      (count) =>
+        `${formats.number(count)} ${formats.plural(count, { one: 'früherer Eintrag', other: 'frühere Einträge' })}`,
+    ),
+    signedInBy: (ways, when) => html`Mit ${ways}, ${when}`,
+    ways: { fed: 'anderem Anbieter', pwd: 'Passwort', otp: 'Code', pop: 'Passkey' },
+    signInStatuses: {
+      current: 'Dieser Browser',
+      open: 'Angemeldet',
+      ended: 'Beendet',
+      failed: 'Fehlgeschlagen',
+    },
+    signInFailures: {
+      password: 'Falsches Passwort',
+      code: 'Falscher Code im zweiten Schritt',
+      passkey: 'Passkey nicht angenommen',
+      other: 'Nicht erlaubt',
+    },
     allSessions: 'Alle Sitzungen anzeigen',
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',

@@ -458,7 +458,21 @@ export const EN = {
     fromNetwork: (network: Html) => html`from the network ${network}`,
     recentSignIns: 'Recent sign-ins',
     recentSignInsText:
-      'These browsers are signed in. If you do not know one, sign it out and change your password.',
+      'Sign-ins and failed attempts of the last 30 days. If you do not know one, change your password. This also signs out all other browsers.',
+    noSignIns: 'No sign-ins are recorded yet.',
+    earlierSignIns: counted(
+      (count: number) =>
+        `${formats.number(count)} earlier ${formats.plural(count, { one: 'entry', other: 'entries' })}`,
+    ),
+    signedInBy: (ways: string, when: Html) => html`With ${ways}, ${when}`,
+    ways: { fed: 'another provider', pwd: 'password', otp: 'code', pop: 'passkey' },
+    signInStatuses: { current: 'This browser', open: 'Signed in', ended: 'Ended', failed: 'Failed' },
+    signInFailures: {
+      password: 'Wrong password',
+      code: 'Wrong code in the second step',
+      passkey: 'Passkey not accepted',
+      other: 'Not allowed',
+    },
     allSessions: 'Show all sessions',
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',

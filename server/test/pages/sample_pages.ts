@@ -15,7 +15,7 @@ import { emailPage } from '../../src/pages/account_email.ts';
 import { type FactorsView, recoveryCodesPage, totpPage } from '../../src/pages/account_factors.ts';
 import { type OverviewView, overviewPage } from '../../src/pages/account_overview.ts';
 import { securityPage } from '../../src/pages/account_security.ts';
-import { sessionsPage } from '../../src/pages/account_sessions.ts';
+import { type SignInShown, sessionsPage } from '../../src/pages/account_sessions.ts';
 import { type Brand, type OperatorShown, SCHEMES } from '../../src/pages/brand.ts';
 import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
 import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
@@ -90,6 +90,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'next',
   'type',
   'algorithm',
+  'amr',
   'badges',
 ]);
 
@@ -353,7 +354,32 @@ const FACTORS: FactorsView = {
   recoveryCodes: 9,
 };
 
-const SECURITY = { ...ACCOUNT, current: 'security', minLength: 12, factors: NO_FACTORS } as const;
+const SIGN_INS: readonly SignInShown[] = [
+  ...ACCOUNT.sessions.map(({ isCurrent, userAgent = '', network, signedInAtMs: atMs }) => ({
+    ...{ userAgent, network, atMs, amr: ['pwd', 'otp', 'mfa'] },
+    status: isCurrent ? ('current' as const) : ('open' as const),
+  })),
+  ...(['password_wrong', 'code_wrong', 'passkey_wrong', 'person_disabled'] as const).map((reason, index) => ({
+    ...{ reason, userAgent: 'curl/8', network: '192.0.2.0/24', status: 'failed' as const },
+    atMs: NOW_MS - (index + 1) * 90_000_000,
+  })),
+  ...Array.from({ length: 6 }, (_, index) => ({
+    ...{
+      userAgent: ACCOUNT.sessions[0]?.userAgent ?? '',
+      status: 'ended' as const,
+      amr: ['pop', 'user', 'mfa'],
+    },
+    atMs: NOW_MS - (index + 5) * 90_000_000,
+  })),
+];
+
+const SECURITY = {
+  ...ACCOUNT,
+  current: 'security',
+  minLength: 12,
+  factors: NO_FACTORS,
+  signIns: SIGN_INS,
+} as const;
 
 const RECOVERY_CODES = Array.from({ length: 10 }, (_, at) => `k7mq-2xw${at}-p4rt-zzh3`);
 
@@ -577,7 +603,7 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security', securityPage, SECURITY),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
-  sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true }),
+  sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true, signIns: [] }),
   sample('account_security_providers', securityPage, { ...SECURITY, providers: OF_ACCOUNT }),
   sample('account_security_connect', securityPage, {
     ...SECURITY,

@@ -36,6 +36,7 @@ export const PRINCIPALS_SQL = {
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
   raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), '$5'),
+  raiseSubject: withEvent(forPostgres(PRINCIPALS.raiseSubject, ...OF_ONE), '$4'),
   raiseClient: withEvent(forPostgres(PRINCIPALS.raiseClient, ...OF_ONE), '$4'),
   disableClient: withEvent(forPostgres(PRINCIPALS.disableClient, ...OF_ONE), '$4'),
   disableSubject: withEvent(forPostgres(PRINCIPALS.disableSubject, ...OF_ONE), '$4'),
@@ -57,7 +58,7 @@ export interface Principals {
   keep(dependents: Parameters<typeof principalsBehind>[0]): readonly PostgresCall[];
   /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
-  /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. */
+  /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. Every user counts as one. */
   raise(principal: Principal, id: string): PostgresCall;
   /** Also writes the event. Changes nothing if the state is the same already. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
@@ -69,6 +70,7 @@ export interface Principals {
 export async function postgresPrincipals(handle: PostgresHandle): Promise<Principals> {
   const { primary, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(PRINCIPALS_SQL);
+  const raising = { client: sql.raiseClient, subject: sql.raiseSubject };
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
   const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
@@ -83,8 +85,8 @@ export async function postgresPrincipals(handle: PostgresHandle): Promise<Princi
     },
     raise(principal, id) {
       const event = eventOf(handle, `${principal}_revoked`, principalFacts(principal, id), originOf());
-      return principal === 'client'
-        ? [sql.raiseClient, issuerId, id, clock(), event]
+      return principal === 'client' || principal === 'subject'
+        ? [raising[principal], issuerId, id, clock(), event]
         : [sql.raise, issuerId, principal, id, clock(), event];
     },
     setDisabled(principal, id, disabled) {
