@@ -2,8 +2,11 @@
 // the pictures of the documentation, in English, into docs/pictures.
 //
 //     node scripts/draw_pages.ts FOLDER [NAME …]
-import { mkdirSync } from 'node:fs';
+//     node scripts/draw_pages.ts --sheets FOLDER    also puts the pages for users, in English, on one sheet per width
+//                                                   and theme, into docs/pictures
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { BrowserContext } from 'playwright-core';
 import { CHART_SCRIPT } from '../server/src/console/chart_library.ts';
 import type { Page } from '../server/src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
@@ -37,8 +40,15 @@ const DOCUMENTED = [
   'console_audit',
 ];
 
-const [folder = 'docs/pictures', ...given] = process.argv.slice(2);
-const names = process.argv.length > 2 ? given : DOCUMENTED.map((name) => `${name}.en`);
+const SHEETS = '--sheets';
+const drawsSheets = process.argv.includes(SHEETS);
+const typed = process.argv.slice(2).filter((argument) => argument !== SHEETS);
+const [folder = 'docs/pictures', ...given] = typed;
+if (drawsSheets && typed.length !== 1) {
+  console.error(`${SHEETS}: expected one folder for the pictures of every state, and no names`);
+  process.exit(2);
+}
+const names = typed.length > 0 ? given : DOCUMENTED.map((name) => `${name}.en`);
 mkdirSync(folder, { recursive: true });
 
 const pages = new Map<string, Page>(
@@ -49,10 +59,48 @@ const pages = new Map<string, Page>(
     .filter(([name]) => names.length === 0 || names.some((wanted) => `${name}.`.startsWith(`${wanted}.`))),
 );
 
+const pictureOf = (name: string, size: string, theme: string) => join(folder, `${name}.${size}.${theme}.png`);
+
+/** Thumbnails of the pages for users. The console has guides and pictures of its own. */
+const COLUMNS = { phone: 12, desktop: 8 } as const;
+const SHEET_WIDTH = 1600;
+
+/** Puts the drawn pictures of one width and theme on one sheet, each cut to the height of the screen. */
+async function drawSheet(
+  person: BrowserContext,
+  size: keyof typeof SIZES,
+  theme: 'light' | 'dark',
+): Promise<void> {
+  const { width, height } = SIZES[size];
+  const shown = [...pages.keys()].filter((name) => name.endsWith('.en') && !name.startsWith('console'));
+  const tab = await person.newPage();
+  await tab.setViewportSize({ width: SHEET_WIDTH, height: 800 });
+  await tab.route(`${SITE}/**`, (route) => {
+    const name = new URL(route.request().url()).pathname.slice(1);
+    if (name !== 'sheet')
+      return route.fulfill({ body: readFileSync(pictureOf(name, size, theme)), contentType: 'image/png' });
+    const figures = shown.map(
+      (one) =>
+        `<figure><img src="${SITE}/${one}"><figcaption>${one.slice(0, -'.en'.length)}</figcaption></figure>`,
+    );
+    const [ground, ink] = theme === 'light' ? ['#ccc', '#222'] : ['#333', '#ddd'];
+    const style = `body { margin: 8px; display: grid; grid-template-columns: repeat(${COLUMNS[size]}, 1fr); gap: 8px;
+        font: 9px/1.2 sans-serif; background: ${ground}; color: ${ink} }
+      figure { margin: 0; min-width: 0 } figcaption { overflow-wrap: anywhere }
+      img { display: block; width: 100%; aspect-ratio: ${width} / ${height}; object-fit: cover; object-position: top }`;
+    const body = `<!doctype html><style>${style}</style>${figures.join('')}`;
+    return route.fulfill({ body, contentType: 'text/html; charset=utf-8' });
+  });
+  await tab.goto(`${SITE}/sheet`);
+  await tab.screenshot({ path: join('docs', 'pictures', `sheet.${size}.${theme}.png`), fullPage: true });
+  await tab.close();
+}
+
 console.log(`drawing ${pages.size} pages, four pictures each, into ${folder}`);
 const chromium = await Chromium.start();
 try {
-  for (const [size, viewport] of Object.entries(SIZES)) {
+  for (const size of ['phone', 'desktop'] as const) {
+    const viewport = SIZES[size];
     for (const colorScheme of ['light', 'dark'] as const) {
       const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: true });
       const tab = await person.newPage();
@@ -72,8 +120,9 @@ try {
       });
       for (const name of pages.keys()) {
         await tab.goto(`${SITE}/${name}`);
-        await tab.screenshot({ path: join(folder, `${name}.${size}.${colorScheme}.png`), fullPage: true });
+        await tab.screenshot({ path: pictureOf(name, size, colorScheme), fullPage: true });
       }
+      if (drawsSheets) await drawSheet(person, size, colorScheme);
       await person.close();
     }
   }

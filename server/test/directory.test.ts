@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
+import { Secret, TOTP } from 'otpauth';
+import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
+import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
@@ -281,6 +283,171 @@ for (const database of DATABASES) {
       assert.equal((await choose('pina')).status, 200);
       assert.ok(isSignedIn(await signIn('pina', 'quartz falcon kettle')));
       assert.ok(isSignedIn(await signIn('pia')));
+    });
+
+    const STEP_MS = 30_000;
+    const pathOf = (page: Page) => new URL(page.url).pathname;
+    const isBack = (page: Page) => page.url.startsWith('http://localhost:4001/callback');
+
+    /** Adds an authenticator app. */
+    async function addApp(browser: Browser, page: Page) {
+      const action = page.url.replace('/security', '/factors');
+      const offer = await browser.post(action, { ...hiddenFields(page), act: 'offer_totp' });
+      const [, secret = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.html);
+      const totp = new TOTP({ secret: Secret.fromBase32(secret.replaceAll(' ', '')) });
+      /** Each code counts once, and no older one after it. */
+      const code = (steps = 0) => totp.generate({ timestamp: Date.now() + steps * STEP_MS });
+      const codes = await browser.post(action, {
+        ...hiddenFields(offer),
+        act: 'confirm_totp',
+        code: code(-1),
+      });
+      const recovery = [...codes.html.matchAll(/<li><code>([^<]*)<\/code>/g)].map(([, one = '']) => one);
+      return { codes, code, recovery };
+    }
+
+    /** Asks for the page of an application, or signs in for it. */
+    const request = (browser: Browser, parameters = {}) =>
+      browser.get(url({ scope: 'openid', ...parameters }));
+    const signInFor = async (browser: Browser, username: string, parameters = {}) =>
+      browser.submit(await request(browser, parameters), { username, password: passwordOf(username) });
+    /** Without an answer of the directory, sends something. */
+    async function inOutage(send: () => Promise<Page>): Promise<void> {
+      directory.refusals.set(ACCOUNT.dn, { code: 49 });
+      const page = await send();
+      assert.deepEqual([page.status, page.headers.get('retry-after')], [503, '5'], page.url);
+      assert.doesNotMatch(page.html, /Wrong|wrong/);
+      directory.refusals.clear();
+    }
+    const makeOld = async (name: string) => {
+      const { sub } = await shown(name);
+      const sessions = `${database.schema}sessions`;
+      await database.run(
+        server.folder,
+        `UPDATE ${sessions} SET signed_in_at_ms = signed_in_at_ms - 601000 WHERE subject = '${sub}'`,
+      );
+    };
+
+    test('the policies of groups and clients ask users of a directory for a second factor, and an outage in between is no wrong code', async () => {
+      directory.addPerson('ria', { memberOf: [groupDn('ops')] });
+      await prints('group', 'update', 'ops', '--sign-in-policy', 'second_factor');
+      const browser = newBrowser();
+      const enrolment = await signInFor(browser, 'ria');
+      assert.match(enrolment.url, /\/account\/security\?pending=/);
+      const { codes, code, recovery } = await addApp(browser, enrolment);
+      const [, next = ''] = /id="continue" class="[^"]*" href="([^"]*)"/.exec(codes.html) ?? [];
+      const consent = await browser.get(new URL(next, server.url).href);
+      assert.ok(isBack(await browser.submit(consent, { decision: 'allow' })));
+
+      const other = newBrowser();
+      await inOutage(() => signInFor(other, 'ria'));
+      const second = await signInFor(other, 'ria');
+      assert.equal(pathOf(second), '/login/second');
+      const wrong = await other.submit(second, { code: '000000' });
+      assert.deepEqual([wrong.status, /This code is wrong/.test(wrong.html)], [403, true]);
+      await inOutage(() => other.submit(second, { code: code() }));
+      assert.ok(isBack(await other.submit(second, { code: code() })), 'the outage has not used up the code');
+
+      const third = newBrowser();
+      const recovering = await signInFor(third, 'ria');
+      const fields = { ...hiddenFields(recovering), recovery_code: recovery[0] ?? '' };
+      await inOutage(() => third.post(recovering.url, fields));
+      assert.ok(isBack(await third.post(recovering.url, fields)));
+      assert.equal((await newBrowser().post(recovering.url, fields)).status, 403);
+
+      // Leaving the group takes the policy along, with the next sign-in; the client can still ask.
+      directory.change('ria', { memberOf: [] });
+      await prints('group', 'update', 'ops', '--no-sign-in-policy');
+      await prints('client', 'update', 'demo-web', '--sign-in-policy', 'phishing_resistant');
+      try {
+        const fourth = newBrowser();
+        const asked = await signInFor(fourth, 'ria');
+        assert.equal(pathOf(asked), '/login/second');
+        const enrolling = await fourth.submit(asked, { code: code(1) });
+        assert.match(enrolling.url, /\/account\/security\?pending=/);
+        const form = passkeyFormOf(enrolling);
+        const authenticator = new Authenticator(server.url);
+        const added = { ...form.fields, passkey: authenticator.create(form.options), passkey_name: '' };
+        assert.ok(isBack(await fourth.post(form.action, added)));
+        const fifth = newBrowser();
+        const byPasskey = passkeyFormOf(await signInFor(fifth, 'ria'));
+        const answer = { ...byPasskey.fields, passkey: authenticator.get(byPasskey.options) };
+        await inOutage(() => fifth.post(byPasskey.action, answer));
+        assert.ok(isBack(await fifth.post(byPasskey.action, answer)));
+        assert.deepEqual((await shown('ria')).groups ?? [], []);
+      } finally {
+        await prints('client', 'update', 'demo-web', '--unset', 'sign-in-policy');
+      }
+    });
+
+    test('a user of a directory changes factors only after a new sign-in, which the directory checks', async () => {
+      directory.addPerson('sam');
+      const browser = newBrowser();
+      await signIn('sam', passwordOf('sam'), browser);
+      await makeOld('sam');
+      const stale = await browser.get(`${server.url}/account/security`);
+      const refused = await browser.post(`${server.url}/account/factors`, {
+        ...hiddenFields(stale),
+        act: 'offer_totp',
+      });
+      assert.ok(isLogin(refused), refused.url);
+      await inOutage(() => browser.submit(refused, { username: 'sam', password: passwordOf('sam') }));
+      assert.equal((await browser.submit(refused, { username: 'sam', password: 'guessed' })).status, 403);
+      const fresh = await browser.submit(refused, { username: 'sam', password: passwordOf('sam') });
+      assert.equal(pathOf(fresh), '/account/security');
+      assert.equal((await addApp(browser, fresh)).recovery.length, 10);
+    });
+
+    test('max_age and acr_values ask the directory again, and a user whom it has disabled loses the session', async () => {
+      directory.addPerson('tea');
+      const browser = newBrowser();
+      const consent = await signInFor(browser, 'tea');
+      assert.ok(isBack(await browser.submit(consent, { decision: 'allow' })));
+      await makeOld('tea');
+      const again = await request(browser, { max_age: '300' });
+      assert.ok(isLogin(again));
+      await inOutage(() => browser.submit(again, { username: 'tea', password: passwordOf('tea') }));
+      assert.ok(isBack(await browser.submit(again, { username: 'tea', password: passwordOf('tea') })));
+
+      const { code } = await addApp(browser, await browser.get(`${server.url}/account/security`));
+      const acr_values = 'urn:grantd:acr:multi-factor';
+      await prints('user', 'end-sessions', 'tea');
+      await prints('client', 'update', 'demo-web', '--unset', 'sign-in-policy');
+      const half = await signInFor(browser, 'tea', { acr_values });
+      assert.equal(pathOf(half), '/login/second');
+      assert.ok(isBack(await browser.submit(half, { code: code() })));
+
+      // A change in the directory alone ends nothing (ADR 92), a further step asks.
+      const tokens = await redeem(server.url, pkce, new URL((await request(browser)).url));
+      const isActive = async () => (await introspect(server.url, tokens.access_token)).active;
+      await database.run(
+        server.folder,
+        `UPDATE ${database.schema}sessions SET amr = 'pwd' WHERE subject = '${(await shown('tea')).sub}'`,
+      );
+      const step = await request(browser, { acr_values });
+      assert.equal(pathOf(step), '/login/second');
+      directory.change('tea', { userAccountControl: '514' });
+      assert.equal(await isActive(), true);
+      await inOutage(() => browser.submit(step, { code: code(1) }));
+      const out = await browser.submit(step, { code: code(1) });
+      assert.ok(isLogin(out), out.url);
+      assert.deepEqual([browser.cookies.has('grantd_session'), await isActive()], [false, false]);
+      assert.match((await signIn('tea')).html, /This account is disabled/);
+
+      // The operator ends the rest at once.
+      directory.change('tea', { userAccountControl: undefined });
+      const other = newBrowser();
+      await other.submit(await signInFor(other, 'tea'), { code: code(1) });
+      const offline = await request(other, { scope: 'openid offline_access' });
+      const kept = await redeem(
+        server.url,
+        pkce,
+        new URL((await other.submit(offline, { decision: 'allow' })).url),
+      );
+      await prints('user', 'disable', 'tea');
+      assert.equal((await introspect(server.url, String(kept.refresh_token))).active, false);
+      assert.ok(isLogin(await other.get(`${server.url}/account`)));
+      await prints('user', 'enable', 'tea');
     });
 
     test('an operator moves a user to the directory and back', async () => {

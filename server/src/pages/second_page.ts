@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import { type Level, PHISHING_RESISTANT } from '../config/acr.ts';
 import type { FactorsOfPerson } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
+import type { PageReason } from '../log/log.ts';
 import { afterStep, METHODS } from '../people/acr.ts';
 import type { Challenge } from '../people/passkeys.ts';
 import type { CodeRefusal } from '../people/second_factors.ts';
@@ -56,31 +57,36 @@ export function submitSecond(parts: PageParts) {
     }
     const waiting = await waitingIn(c, parts, page);
     if (waiting instanceof Response) return waiting;
-    const outcome = await check(parts, waiting, form);
-    const { person } = waiting;
-    const { subject } = person;
+    const { subject } = waiting.person;
     const event = {
       ...({ page: 'second', requestId: requestIdOf(c), subject } as const),
       ...(clientId !== undefined && { clientId }),
     };
+    const refuse = async (reason: PageReason) => {
+      parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
+      await parts.recordFailure(c, { reason, subject, clientId });
+    };
+    // A directory may have disabled the user since the password, or since the session began. Asks it before the step is
+    // checked, so that an outage uses up no code.
+    const admitted = await parts.signInParts.directory?.admit(waiting.person);
+    if (admitted !== undefined && 'refused' in admitted) {
+      parts.halfSignIns.forget(c);
+      await refuse(admitted.refused);
+      if (waiting.session !== undefined)
+        void parts.notifyClients(await parts.browserSessions.end(c, waiting.session));
+      return redirectToPage(c, parts, 'login', page.pending);
+    }
+    const outcome = await check(parts, { ...waiting, ...admitted }, form);
     if ('refused' in outcome) {
-      parts.requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
-      await parts.recordFailure(c, { reason: outcome.refused, subject, clientId });
+      await refuse(outcome.refused);
       return renderSecond(c, parts, page, waiting, outcome);
     }
     if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
-    // A directory may have disabled the user since the password.
-    const { directory } = parts.signInParts;
-    const admitted = waiting.session === undefined ? await directory?.admit(outcome.person) : undefined;
-    const refused = admitted !== undefined && 'refused' in admitted ? admitted.refused : undefined;
     const how = { page: 'second', ...outcome.how } as const;
-    const finished =
-      refused === undefined ? await finishSignIn(c, parts, page, outcome.person, how) : undefined;
+    const finished = await finishSignIn(c, parts, page, outcome.person, how);
     if (finished !== undefined) return finished;
     parts.halfSignIns.forget(c);
-    const reason = refused ?? 'person_changed';
-    parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
-    await parts.recordFailure(c, { reason, subject, clientId });
+    await refuse('person_changed');
     return redirectToPage(c, parts, 'login', page.pending);
   };
 }

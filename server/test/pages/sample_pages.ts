@@ -186,6 +186,13 @@ const ALICE = { name: 'Alice Liddell', detail: 'alice@example.com' };
 
 const AGAIN = { person: ALICE, reason: 'tooLongAgo', changePerson: '/login' } as const;
 
+const RIGHT_TO_LEFT: ApplicationShown = { name: 'תמונות (Photos) – אלבום' };
+
+const LONG_PERSON = {
+  name: 'أليس ليدل بنت عبد الرحمن',
+  detail: 'alexandra.konstantinopoulou-von-hohenzollern@forschungsabteilung.verwaltung.example.com',
+};
+
 const SIGN_IN: SignInView = { ...FORM, application: PHOTOS, username: '' };
 
 const PAYMENT: DetailShown = {
@@ -521,6 +528,10 @@ const SAMPLES: readonly Sample[] = [
     problem: 'too_many_attempts',
     secondsToWait: 290,
   }),
+  sample('sign_in_disabled', signInPage, { ...SIGN_IN, username: 'alice', problem: 'account_disabled' }),
+  sample('sign_in_busy', signInPage, {
+    ...{ ...SIGN_IN, username: 'alice', problem: 'too_many_sign_ins', secondsToWait: 5 },
+  }),
   sample('sign_in_again', signInPage, { ...SIGN_IN, username: 'alice', again: AGAIN }),
   sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
   sample('sign_in_all_ways', signInPage, { ...SIGN_IN, forgot: '/forgot', signUp: '/sign-up' }, OPERATOR),
@@ -551,6 +562,11 @@ const SAMPLES: readonly Sample[] = [
     otherAccount: '/login',
   }),
   sample('consent_unchecked', consentPage, { ...CONSENT, application: STRANGER }),
+  sample('consent_right_to_left', consentPage, {
+    ...CONSENT,
+    application: RIGHT_TO_LEFT,
+    person: LONG_PERSON,
+  }),
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
@@ -666,6 +682,15 @@ const SAMPLES: readonly Sample[] = [
   sample('account_email_invalid', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice', problem: 'address_invalid' },
   }),
+  sample('account_email_sent', overviewPage, { ...ACCOUNT, notice: { done: 'link_sent' } }),
+  sample('account_email_changed', overviewPage, { ...ACCOUNT, notice: { done: 'email_confirmed' } }),
+  sample('account_long', overviewPage, {
+    ...{ ...ACCOUNT, person: LONG_PERSON },
+    profile: {
+      ...{ username: 'alexandra.konstantinopoulou-von-hohenzollern', fullName: LONG_PERSON.name },
+      email: { address: LONG_PERSON.detail, isVerified: false },
+    },
+  }),
   sample('account_email_confirm', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice@example.com', confirm: 'alice@example.net' },
   }),
@@ -687,6 +712,12 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('link_reset', linkFormPage, LINK),
   sample('link_reset_elsewhere', linkFormPage, { ...LINK, isAsked: true, username: '' }, OPERATOR),
+  sample('link_reset_foreign', linkFormPage, {
+    ...{ ...LINK, isAsked: true, username: 'bob', problem: 'link_foreign' },
+  }),
+  sample('link_reset_wait', linkFormPage, {
+    ...{ ...LINK, isAsked: true, username: 'bob', problem: 'too_many_attempts', secondsToWait: 290 },
+  }),
   sample('link_reset_short', linkFormPage, { ...LINK, problem: 'password_short' }),
   sample('link_invite', linkFormPage, { ...LINK, purpose: 'invite' }),
   sample('link_sign_up', linkFormPage, { ...LINK, purpose: 'sign_up', isAsked: true, username: '' }),
