@@ -63,7 +63,7 @@ const pictureOf = (name: string, size: string, theme: string) => join(folder, `$
 
 /** Thumbnails of the pages for users. The console has guides and pictures of its own. */
 const COLUMNS = { phone: 12, desktop: 8 } as const;
-const SHEET_WIDTH = 1600;
+const SHEET_WIDTH = 1200;
 
 /** Puts the drawn pictures of one width and theme on one sheet, each cut to the height of the screen. */
 async function drawSheet(

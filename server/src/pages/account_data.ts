@@ -221,7 +221,7 @@ function deletion(view: DataView, texts: Texts): Html {
     ? currentPasswordText(problem, view.secondsToWait, texts)
     : account.notConfirmed;
   const isUnconfirmed =
-    problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem"` : '';
+    problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem" autofocus` : '';
   if (isKeptElsewhere)
     return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>

@@ -481,7 +481,7 @@ ${form(
   view,
   html`<input type="hidden" name="totp_offer" value="${offer.sealed}">
 <label for="code">${words.firstCode}</label>
-<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${isWrong ? html` aria-describedby="problem" aria-invalid="true"` : ''}>
+<input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="10" required${isWrong ? html` aria-describedby="problem" aria-invalid="true" autofocus` : ''}>
 <button id="confirm-totp" type="submit" name="act" value="confirm_totp" class="primary">${words.confirmTotp}</button>`,
 )}
 </div>`,

@@ -76,6 +76,8 @@ async function securityOf(
   const view = {
     ...(await accountView(c, parts, session, 'security')),
     minLength: parts.passwordRules.minLength,
+    username: session.person.name,
+    ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     isOfDirectory: session.person.directoryId !== undefined,
     ...(providers !== undefined && { providers }),
     factors: await factorsView(c, parts, session),
@@ -120,6 +122,10 @@ export async function checkPassword(
 
 export interface SecurityView extends AccountView {
   readonly minLength: number;
+  /** For the user’s password manager. */
+  readonly username: string;
+  /** URL for users who have forgotten their password; absent if the server sends no emails. */
+  readonly forgot?: string;
   /** Whether a directory has the password, so that it cannot be changed here. */
   readonly isOfDirectory?: boolean;
   readonly factors: FactorsView;
@@ -139,6 +145,7 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const { account, passwords } = texts;
   const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
+  const isNewWrong = problem !== undefined && !isCurrentWrong;
   const passwordSection = html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
 ${
@@ -148,9 +155,11 @@ ${
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
+<input type="text" class="unseen" value="${view.username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">
 ${currentPasswordField(problem, texts)}
-${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: problem !== undefined && !isCurrentWrong }, texts, minLength)}
+${passwordField({ id: 'new-password', name: 'new_password', label: passwords.newPassword, autocomplete: 'new-password', hint: passwords.hint(minLength), isWrong: isNewWrong, isFocused: isNewWrong }, texts, minLength)}
 <button id="change-password" type="submit"${factors.isNeeded ? '' : html` class="primary"`}>${account.changePassword}</button>
+${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.forgot}">${texts.signIn.forgot}</a>`}
 </form>
 </div>
 `
@@ -195,7 +204,8 @@ export function currentPasswordField(problem: unknown, texts: Texts): Html {
     {
       ...{ id: 'current-password', name: 'current_password', autocomplete: 'current-password' },
       label: texts.passwords.currentPassword,
-      isWrong: isAboutCurrent(problem),
+      isWrong: problem === 'credentials_wrong',
+      isFocused: isAboutCurrent(problem),
     },
     texts,
   );

@@ -160,7 +160,7 @@ export function forgotPage(view: ForgotView, setting: PageSetting): Page {
 ${secondsToWait === undefined ? '' : problemBox(tooMany(secondsToWait, texts))}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
-${textField({ id: 'username', name: 'username', label: forgot.usernameOrEmail, autocomplete: 'username', value: view.typed, isFocused: true, isWrong: secondsToWait !== undefined })}
+${textField({ id: 'username', name: 'username', label: forgot.usernameOrEmail, autocomplete: 'username', value: view.typed, isFocused: true })}
 <button id="forgot-submit" type="submit" class="primary">${forgot.submit}</button>
 </form>
 <a id="to-sign-in" class="button" href="${view.back}">${forgot.back}</a>`,

@@ -211,6 +211,9 @@ export function linkFormPage(view: LinkView, setting: PageSetting): Page {
   const { purpose, problem, isAsked, username, minLength } = view;
   const words = texts.links[purpose];
   const isNameWrong = problem === 'link_foreign' || problem === 'name_refused' || problem === 'name_taken';
+  // Of no field, as nothing has been checked.
+  const isToWait = problem === 'too_many_attempts' || problem === 'too_many_sign_ins';
+  const isNameNext = username === '' || isNameWrong;
   const lead =
     isAsked && purpose === 'reset'
       ? texts.links.elsewhere
@@ -233,7 +236,7 @@ ${
     ? textField({
         ...{ id: 'username', name: 'username', autocomplete: 'username', value: username },
         label: texts.signIn.username,
-        isFocused: username === '',
+        isFocused: isNameNext,
         isWrong: isNameWrong,
       })
     : html`<input type="text" class="unseen" name="username" value="${username}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
@@ -243,8 +246,8 @@ ${passwordField(
     ...{ id: 'new-password', name: 'new_password', autocomplete: 'new-password' },
     label: texts.passwords.newPassword,
     hint: texts.passwords.hint(minLength),
-    isFocused: username !== '',
-    isWrong: problem !== undefined && !isNameWrong,
+    isFocused: !isAsked || !isNameNext,
+    isWrong: problem !== undefined && !isNameWrong && !isToWait,
   },
   texts,
   minLength,

@@ -304,10 +304,10 @@ ${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
-${challenge === undefined ? '' : passkeyForm({ ...view, challenge, isAutofilled: again === undefined, button: { id: 'passkey-submit', text: texts.passkeys.signIn } }, texts)}
-${application === undefined ? '' : cancelForm(view, texts)}
-${providerButtons(view.providers, view.formToken, texts)}
 ${otherWays(view, texts)}
+${challenge === undefined ? '' : passkeyForm({ ...view, challenge, isAutofilled: again === undefined, button: { id: 'passkey-submit', text: texts.passkeys.signIn } }, texts)}
+${providerButtons(view.providers, view.formToken, texts)}
+${application === undefined ? '' : cancelForm(view, texts)}
 ${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}
 ${challenge === undefined ? '' : passkeyScript()}
 ${revealScript()}`,

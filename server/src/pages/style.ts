@@ -1,4 +1,7 @@
-/** The style sheet of all pages. Colours come from the palette. */
+/**
+ * The style sheet of all pages. Colours come from the palette. Buttons have a transition only under the pointer, because
+ * a change of the theme would fade otherwise, with too little contrast on its way.
+ */
 export const STYLE = `
 *, ::before, ::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: none; text-size-adjust: none; }
@@ -194,7 +197,7 @@ form > .note + button { margin-top: .75rem; }
   .profile > div { display: grid; grid-template-columns: 10rem minmax(0, 1fr); gap: 1rem; }
 }
 @media (prefers-reduced-motion: no-preference) {
-  button, .button { transition: background-color .15s; }
+  button:hover, .button:hover { transition: background-color .15s; }
 }
 @media (forced-colors: active) {
   .primary { border-width: 3px; }

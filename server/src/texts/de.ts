@@ -403,7 +403,7 @@ export const DE: Texts = {
     exportYes: 'Herunterladen',
     deleteAccount: 'Konto löschen',
     deleteText:
-      'Ihre Daten werden gelöscht, Sie werden überall abgemeldet, und Anwendungen verlieren ihren Zugriff. Niemand kann das rückgängig machen.',
+      'Ihre Daten werden gelöscht, Sie werden überall abgemeldet, und Anwendungen verlieren ihren Zugriff. Das lässt sich nicht rückgängig machen.',
     deleteElsewhere: 'Ihr Konto gehört zu der Anwendung, in der Sie es verwalten. Löschen Sie es dort.',
     deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
     deleteYes: 'Konto löschen',

@@ -252,7 +252,7 @@ export const EN = {
   /** Pages that links in emails lead to. */
   links: {
     elsewhere:
-      'This link was asked for in another browser. If that was you, type the username of your account, which protects you if somebody else has this link.',
+      'This link was asked for in another browser. If that was you, type the username of your account, which protects you if another person has this link.',
     problems: {
       link_foreign: 'This link is for another username.',
       name_refused:
@@ -418,7 +418,7 @@ export const EN = {
     exportYes: 'Download',
     deleteAccount: 'Delete your account',
     deleteText:
-      'Your data is deleted, you are signed out everywhere, and applications lose their access. Nobody can undo this.',
+      'Your data is deleted, you are signed out everywhere, and applications lose their access. This cannot be undone.',
     deleteElsewhere: 'Your account belongs to the application in which you manage it. Delete it there.',
     deleteConfirm: 'I want to delete my account permanently.',
     deleteYes: 'Delete account',

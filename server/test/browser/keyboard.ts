@@ -7,7 +7,7 @@ export interface Control {
   readonly isFocusVisible: boolean;
 }
 
-/** All controls that a mouse could use, in document order. */
+/** All controls that a mouse could use, in document order. Fields that only password managers see are hidden. */
 export function controls(page: Page): Promise<readonly string[]> {
   return page.evaluate(() =>
     [
@@ -15,7 +15,10 @@ export function controls(page: Page): Promise<readonly string[]> {
         'a[href], button, input, select, textarea, summary, [tabindex]:not([tabindex="-1"])',
       ),
     ]
-      .filter((element) => element.checkVisibility() && !element.matches('[type=hidden], [disabled]'))
+      .filter(
+        (element) =>
+          element.checkVisibility() && !element.matches('[type=hidden], [disabled], [aria-hidden=true]'),
+      )
       .map((element) => element.id || element.outerHTML.slice(0, 60)),
   );
 }

@@ -189,7 +189,7 @@ const AGAIN = { person: ALICE, reason: 'tooLongAgo', changePerson: '/login' } as
 const RIGHT_TO_LEFT: ApplicationShown = { name: 'תמונות (Photos) – אלבום' };
 
 const LONG_PERSON = {
-  name: 'أليس ليدل بنت عبد الرحمن',
+  name: 'אליס בת שרה לידל-גולדשטיין מירושלים',
   detail: 'alexandra.konstantinopoulou-von-hohenzollern@forschungsabteilung.verwaltung.example.com',
 };
 
@@ -384,6 +384,7 @@ const SECURITY = {
   ...ACCOUNT,
   current: 'security',
   minLength: 12,
+  username: 'alice',
   factors: NO_FACTORS,
   signIns: SIGN_INS,
 } as const;
@@ -616,7 +617,7 @@ const SAMPLES: readonly Sample[] = [
     .map((application) =>
       sample('account_end_access', endAccessPage, { ...ACCOUNT, current: 'applications', application }),
     ),
-  sample('account_security', securityPage, SECURITY),
+  sample('account_security', securityPage, { ...SECURITY, forgot: '/forgot' }),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
   sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true, signIns: [] }),
