@@ -9,7 +9,7 @@ import type { SessionEnd, SessionEnding } from './sessions.ts';
 interface Parts {
   /** Records changes under the actor `user`. */
   readonly people: People;
-  readonly storage: Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf' | 'revokeAll'>;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState' | 'revokeAll'>;
   readonly ending: Pick<SessionEnding, 'end'>;
   readonly hasher: Pick<PasswordHasher, 'hash'>;
   /** `undefined` if the server sends no emails. */
@@ -36,8 +36,9 @@ export class SelfService {
   }
 
   /**
-   * Sets a password by a link, ends all sessions and revokes all tokens. They end before the change, so that a fault
-   * leaves the link usable, and nobody signed in with the old password. What began meanwhile ends after it.
+   * Sets a password by a link, ends all sessions and revokes all tokens. They end before the change too, so that a fault
+   * leaves the link usable, and nobody signed in with the old password. Afterwards, what began meanwhile ends: codes do
+   * not show in a list, so the tokens are revoked again in any case.
    * @param use uses the link up
    * @returns the ended sessions; `undefined` if another request was faster
    */
@@ -49,13 +50,13 @@ export class SelfService {
   ): Promise<readonly SessionEnd[] | undefined> {
     const { people, hasher } = this.#parts;
     const hash = await hasher.hash(password);
-    const before = await this.#endEverything(person, false);
+    const before = await this.#endEverything(person);
     const link = await use();
     if (link === undefined) return undefined;
     const notice = link.purpose === 'reset' ? await this.#notice(person, language) : undefined;
     if (!(await people.setPasswordHash(person.subject, hash, person.passwordHash, notice))) return undefined;
     this.#parts.queue?.wake();
-    const ended = [...before, ...(await this.#endEverything(person, true))];
+    const ended = [...before, ...(await this.#endEverything(person))];
     // The address of an invitation is verified by the use of its link.
     if (link.purpose === 'invite') await this.#verify(person.subject, link.address);
     return ended;
@@ -97,13 +98,9 @@ export class SelfService {
     return undefined;
   }
 
-  /** @param isRepeated whether everything has just ended, so that only what is new has to end */
-  async #endEverything({ subject }: Person, isRepeated: boolean): Promise<readonly SessionEnd[]> {
-    const { storage, ending } = this.#parts;
-    const ended = await ending.end({ subject });
-    const isOver =
-      isRepeated && ended.length === 0 && (await askStorage(() => storage.grantsOf(subject))).length === 0;
-    if (!isOver) await askStorage(() => storage.revokeAll({ principal: 'subject', id: subject }));
+  async #endEverything({ subject }: Person): Promise<readonly SessionEnd[]> {
+    const ended = await this.#parts.ending.end({ subject });
+    await askStorage(() => this.#parts.storage.revokeAll({ principal: 'subject', id: subject }));
     return ended;
   }
 
