@@ -491,6 +491,23 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual([again.code, /already exists/.test(again.stderr)], [1, true]);
     });
 
+    test('pre-hijacking: an account with the unverified address of another person gets no link, and keeps nobody from signing up', async () => {
+      const { who } = await person('trojan', 'victim@example.com', false);
+      await askForReset(newBrowser(), 'victim@example.com');
+      const victim = newBrowser();
+      await victim.submit(await victim.get(`${server.url}/sign-up`), { email: 'victim@example.com' });
+      // The only email is that of the sign-up.
+      const form = await victim.get(linkIn(await mailTo('victim@example.com')));
+      const done = await victim.submit(form, { username: 'victim', new_password: NEW_PASSWORD });
+      assert.match(done.html, /Your account is ready/);
+      assert.ok(await canSignIn('victim', NEW_PASSWORD));
+      // From now on, links go to the owner alone, and the other account has kept its password.
+      await askForReset(newBrowser(), 'victim@example.com');
+      const reset = await mailTo('victim@example.com', 2);
+      assert.deepEqual([reset.links.length, /trojan/.test(reset.text)], [1, false]);
+      assert.ok(await canSignIn('trojan', who.password));
+    });
+
     test('users export their data, and delete their account with its data', async () => {
       const { who, browser, email } = await person('mia');
       const pkce = newPkce();

@@ -302,6 +302,7 @@ describe('a language in one file', () => {
         for (const [section, name] of [
           ['factors', 'recoveryText'],
           ['account', 'more'],
+          ['account', 'earlierSignIns'],
         ] as const)
           Reflect.set(tree[section] as object, name, forms);
         const { notices } = tree.account as { notices: object };

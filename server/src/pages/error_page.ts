@@ -86,7 +86,7 @@ export async function renderProblem(
     home: `${parts.basePath}/`,
     account: `${parts.basePath}/account`,
     ...(view.problem === 'form_foreign' && { again: addressOf(c) }),
-    ...(view.problem === 'link_invalid' && { again: `${parts.basePath}/forgot` }),
+    ...(view.problem === 'link_invalid' && { newLink: `${parts.basePath}/forgot` }),
     ...(application !== undefined && { application }),
   };
   return renderPage(c, { ...problemPage({ ...view, ways }, setting), status });
@@ -166,6 +166,8 @@ interface ProblemWays {
   readonly account: string;
   /** A page to try again. */
   readonly again?: string;
+  /** The page that sends links. */
+  readonly newLink?: string;
   /** The application’s own page, if the application is checked. */
   readonly application?: { readonly name: string; readonly uri: string };
 }
@@ -178,7 +180,7 @@ interface ProblemDetail {
   readonly requestId?: string;
 }
 
-/** Explains the problem and what the user can do. Links: `try-again`, `to-application`, `to-home`, `to-account`. */
+/** Explains the problem and what the user can do. Links: `try-again`, `new-link`, `to-application`, `to-home`, `to-account`. */
 export function problemPage(view: ProblemView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { title, text, help } = texts.problems[view.problem];
@@ -205,9 +207,10 @@ function reasonText(reason: string | undefined, { reasons }: Texts): string | un
   return Object.entries(reasons).find(([code]) => code === reason)?.[1];
 }
 
-function waysOf({ home, account, again, application }: ProblemWays, { problemWays }: Texts): Html {
+function waysOf({ home, account, again, newLink, application }: ProblemWays, { problemWays }: Texts): Html {
   const applicationUri = webAddress(application?.uri);
   return html`${again === undefined ? '' : html`<a id="try-again" class="button" href="${again}">${problemWays.again}</a>`}
+${newLink === undefined ? '' : html`<a id="new-link" class="button" href="${newLink}">${problemWays.newLink}</a>`}
 ${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
 <ul class="links" role="list">
 <li><a id="to-home" href="${home}">${problemWays.home}</a></li>

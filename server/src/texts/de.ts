@@ -575,6 +575,7 @@ export const DE: Texts = {
   },
   problemWays: {
     again: 'Noch einmal versuchen',
+    newLink: 'Neuen Link anfordern',
     application: (application) => html`Zu ${application}`,
     home: 'Startseite',
     account: 'Ihr Konto',

@@ -583,6 +583,7 @@ export const EN = {
   } satisfies Partial<Record<RefusalReason, string>>,
   problemWays: {
     again: 'Try again',
+    newLink: 'Get a new link',
     application: (application: Name) => html`Go to ${application}`,
     home: 'Home',
     account: 'Your account',

@@ -859,6 +859,13 @@ const SAMPLES: readonly Sample[] = [
     detail: { requestId: DETAIL.requestId },
   }),
   ...PROBLEMS.map((problem) =>
-    sample(`problem_${problem}`, problemPage, { problem, ways: { ...WAYS, again: '/login?pending=x' } }),
+    sample(`problem_${problem}`, problemPage, {
+      problem,
+      ways: {
+        ...WAYS,
+        ...(problem === 'form_foreign' && { again: '/login?pending=x' }),
+        ...(problem === 'link_invalid' && { newLink: '/forgot' }),
+      },
+    }),
   ),
 ];

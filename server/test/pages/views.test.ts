@@ -196,6 +196,7 @@ describe('ids by which users’ tools and tests find elements', () => {
     problem_request_invalid: ['to-home', 'to-account'],
     problem_request_expired: ['to-application', 'to-home', 'to-account'],
     problem_form_foreign: ['try-again', 'to-home', 'to-account'],
+    problem_link_invalid: ['new-link', 'to-home', 'to-account'],
     account: [
       'sign-out',
       'change-email',
