@@ -67,6 +67,7 @@ for (const database of ANY_DATABASE) {
           `person_added ${sub} cli`,
           `person_changed ${sub} cli`,
           `person_password_set ${sub} cli`,
+          `subject_revoked ${sub} cli`,
           `person_removed ${sub} cli`,
           `subject_disabled ${sub} cli`,
           `client_added ${client_id} registration`,

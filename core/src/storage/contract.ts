@@ -46,7 +46,7 @@ export interface Storage {
   readonly pushedRequests?: PushedRequestRepository;
   /**
    * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
-   * never had a token and was never disabled. Needed for tokens of a previous server, which copied no generations. One
+   * never had a token and was never disabled or revoked. Needed for tokens of a previous server, which copied no generations. One
    * indexed read.
    */
   getPrincipalState?(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
@@ -360,7 +360,7 @@ export interface AdministrableStorage extends Storage {
 
   /**
    * Returns when all tokens of a client or user were last revoked, and since when it is disabled. Returns nothing if it
-   * never had a token and was never disabled. Hosts use it for sign-in. One indexed read.
+   * never had a token and was never disabled or revoked. Hosts use it for sign-in. One indexed read.
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 

@@ -290,7 +290,7 @@ async function targetOf(
   if (user !== undefined) {
     const person = await parts.admin.requirePerson(user);
     const { name } = person;
-    return { wanted: { person }, whose: `of ${name}`, otherwise: `${name} never had a token` };
+    return { wanted: { person }, whose: `of ${name}`, otherwise: `there is no user ${name} any more` };
   }
   if (client !== undefined)
     return {
