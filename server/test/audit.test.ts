@@ -13,11 +13,12 @@ import { disposableDatabase, sharedPostgres } from '../../core/test/harness/post
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
 import { actingAs } from '../src/data/acting.ts';
-import { type AuditEvent, AuditTrailBroken, withActor } from '../src/data/audit.ts';
+import { type AuditEvent, AuditTrail, AuditTrailBroken, withActor } from '../src/data/audit.ts';
 import type { Database, OpenDatabase } from '../src/data/database.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
-import { sqliteDatabase } from '../src/data/sqlite_database.ts';
+import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
+import { openSqliteTables } from '../src/data/sqlite_tables.ts';
 import { within } from '../src/log/log.ts';
 import { auditBefore, verifyAudit } from '../src/operations/audit.ts';
 import { ocsfOf } from '../src/operations/ocsf.ts';
@@ -628,6 +629,91 @@ for (const database of DATABASES) {
     });
   });
 }
+
+/** The trail as a process reads it while another one changes it after each of the first reads. */
+function trailBeside(
+  t: TestContext,
+  { where }: Place,
+  { storage }: OpenDatabase,
+  change: (read: number) => Promise<unknown>,
+): AuditTrail {
+  const handle = openSqliteTables(where);
+  t.after(() => handle.close());
+  const tables = sqliteProgramTables(handle);
+  let reads = 0;
+  return new AuditTrail(
+    {
+      async read(...call) {
+        const rows = await tables.read(...call);
+        if (reads < 20) await change(reads++);
+        return rows;
+      },
+      write: (...calls) => tables.write(...calls),
+    },
+    ISSUER,
+    storage,
+  );
+}
+
+describe('beside a running server', () => {
+  const [onSqlite] = DATABASES;
+  assert.ok(onSqlite);
+
+  test('verification takes no event that is sealed meanwhile for a change', async (t) => {
+    const place = await placeFor(t, onSqlite);
+    const server = await place.open();
+    await addGroups(server, 600);
+    await server.auditTrail.seal(secret);
+    const { head } = await server.auditTrail.verify(secret);
+    const sealMore = async (read: number) => {
+      await addGroups(server, 100, `during-read-${read}`);
+      await server.auditTrail.seal(secret);
+    };
+    const beside = await trailBeside(t, place, server, sealMore).verify(secret, head);
+    assert.deepEqual(beside.problems, []);
+    assert.ok(beside.events >= 600, String(beside.events));
+    await place.tamper("UPDATE grantd.events SET target = 'other' WHERE sequence = 590");
+    const changed = await trailBeside(t, place, server, sealMore).verify(secret, head);
+    assert.deepEqual(changed.problems, [
+      { problem: 'rows_changed', from: 513, to: 1024 },
+      { problem: 'not_as_expected', sequence: 600 },
+    ]);
+  });
+
+  test('verification takes no event that is removed meanwhile for a change', async (t) => {
+    for (const removesAfter of [0, 1, 2, 3, 4, 5]) {
+      const place = await placeFor(t, onSqlite);
+      const server = await place.open();
+      await addGroups(server, 1100);
+      await server.auditTrail.seal(secret);
+      let removed = 0;
+      const beside = trailBeside(t, place, server, async (read) => {
+        if (read === removesAfter || read === removesAfter + 2)
+          removed += await server.auditTrail.removeOldest(secret, Date.now() + 1);
+      });
+      assert.deepEqual((await beside.verify(secret)).problems, [], `after read ${removesAfter}`);
+      assert.ok(removed >= 512, `after read ${removesAfter}`);
+    }
+  });
+
+  test('an export has every event, also those that are sealed meanwhile', async (t) => {
+    const place = await placeFor(t, onSqlite);
+    const server = await place.open();
+    await addGroups(server, 600);
+    await server.auditTrail.seal(secret);
+    const beside = trailBeside(t, place, server, async (read) => {
+      await addGroups(server, 100, `during-read-${read}`);
+      await server.auditTrail.seal(secret);
+    });
+    const numbers: number[] = [];
+    for await (const { sequence } of beside.after(0)) numbers.push(sequence);
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, index) => index + 1),
+    );
+    assert.ok(numbers.length > 600);
+  });
+});
 
 test('every type of event has a class and an activity of OCSF', () => {
   for (const type of EVENT_TYPES) {

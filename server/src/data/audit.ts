@@ -301,43 +301,74 @@ export class AuditTrail {
       if (expected !== undefined) problems.push({ problem: 'not_as_expected', sequence: expected.sequence });
       return { events: 0, head: undefined, problems };
     }
+    const keys = await secret.keys('audit_seal');
     const problems: AuditProblem[] = [];
-    if (!isAuthentic(head, this.#issuer, await secret.keys('audit_seal')))
-      problems.push({ problem: 'head_not_authentic' });
-    const { beginning } = head;
+    if (!isAuthentic(head, this.#issuer, keys)) problems.push({ problem: 'head_not_authentic' });
+    const { beginning, last } = head;
     const before = await this.#countUpTo(beginning.sequence);
     if (before > 0) problems.push({ problem: 'rows_before_beginning', rows: before });
 
+    let newest = last;
     let link = beginning;
     let isExpected = expected === undefined || isSame(expected, beginning);
     let events = 0;
     for await (const block of this.#blocks({}, { after: 0 })) {
-      const from = link.sequence;
-      const index = new TermIndex();
-      const rows = await this.#events(from, block.lastSequence, BLOCK_ROWS + 1);
-      for (const row of rows) {
-        link = continued(link, [row], index);
-        isExpected ||= expected !== undefined && isSame(expected, link);
+      if (block.lastSequence > newest.sequence) {
+        newest = (await this.#authenticHead(keys))?.last ?? newest;
+        if (block.lastSequence > newest.sequence)
+          problems.push({ problem: 'rows_changed', from: newest.sequence + 1, to: block.lastSequence });
       }
-      events += rows.length;
-      if (link.sequence === block.lastSequence && link.hash === block.hash && rows.length === block.rows) {
-        if (!isIndexOf(block, rows, index))
-          problems.push({ problem: 'index_changed', from: from + 1, to: block.lastSequence });
-        continue;
+      const end = block.lastSequence > last.sequence ? last : linkOf(block);
+      // Ends at the head. Once events were removed meanwhile, begins again after them.
+      while (link.sequence < end.sequence) {
+        const from = link;
+        const { problem, passed } = await this.#checkBlock(block, from, end);
+        const moved = problem === 'rows_changed' ? await this.#movedBeginning(from, keys) : undefined;
+        if (problem !== undefined && moved === undefined)
+          problems.push({ problem, from: from.sequence + 1, to: end.sequence });
+        // Every later hash depends on this one.
+        link = moved ?? end;
+        if (moved === undefined) events += passed.length;
+        isExpected ||= [...passed, link].some((one) => expected !== undefined && isSame(expected, one));
       }
-      problems.push({ problem: 'rows_changed', from: from + 1, to: block.lastSequence });
-      // Every later hash depends on this one.
-      link = { sequence: block.lastSequence, hash: block.hash };
     }
-    if (!isSame(link, head.last))
+    if (link.sequence < last.sequence) link = (await this.#movedBeginning(link, keys)) ?? link;
+    if (link.sequence < last.sequence || (link.sequence === last.sequence && link.hash !== last.hash))
       problems.push({
         problem: 'rows_changed',
-        from: Math.min(link.sequence, head.last.sequence) + 1,
-        to: Math.max(link.sequence, head.last.sequence),
+        from: Math.min(link.sequence + 1, last.sequence),
+        to: last.sequence,
       });
     if (expected !== undefined && !isExpected)
       problems.push({ problem: 'not_as_expected', sequence: expected.sequence });
-    return { events, head: head.last, problems };
+    return { events, head: last, problems };
+  }
+
+  /**
+   * Checks the events of a block from one link to another, which may be within the block if it was continued.
+   * @returns the links of its events
+   */
+  async #checkBlock(block: IndexedBlock, from: ChainLink, end: ChainLink) {
+    const rows = await this.#events(from.sequence, end.sequence, BLOCK_ROWS + 1);
+    const index = new TermIndex();
+    const passed: ChainLink[] = [];
+    for (const row of rows) passed.push(continued(passed.at(-1) ?? from, [row], index));
+    const isWhole = end.sequence === block.lastSequence;
+    if (!isSame(passed.at(-1) ?? from, end) || (isWhole && rows.length !== block.rows))
+      return { problem: 'rows_changed', passed } as const;
+    const isIndexed = isWhole ? isIndexOf(block, rows, index) : covers(block, rows);
+    return { problem: isIndexed ? undefined : 'index_changed', passed } as const;
+  }
+
+  async #authenticHead(keys: readonly Uint8Array[]): Promise<Head | undefined> {
+    const head = await this.#head();
+    return head !== undefined && isAuthentic(head, this.#issuer, keys) ? head : undefined;
+  }
+
+  /** Where the trail begins now, if events after a link were removed since it was read. */
+  async #movedBeginning(link: ChainLink, keys: readonly Uint8Array[]): Promise<ChainLink | undefined> {
+    const beginning = (await this.#authenticHead(keys))?.beginning;
+    return beginning !== undefined && beginning.sequence > link.sequence ? beginning : undefined;
   }
 
   /** Begins a new chain over all kept events, as they are. */
@@ -364,7 +395,7 @@ export class AuditTrail {
     if (block.latestMs >= beforeMs || !isAuthentic(head, this.#issuer, keys)) return 0;
     // Nothing signs the block, so only its events count.
     const events = await this.#events(head.beginning.sequence, block.lastSequence, BLOCK_ROWS + 1);
-    const beginning = { sequence: block.lastSequence, hash: block.hash };
+    const beginning = linkOf(block);
     if (!isSame(continued(head.beginning, events), beginning) || events.length !== block.rows) {
       // Another process may have removed the block in between.
       if ((await this.#head())?.beginning.sequence !== head.beginning.sequence) return 0;
@@ -384,14 +415,17 @@ export class AuditTrail {
   /** Events in order, after a number. */
   async *after(number: number, filter: AuditFilter = {}): AsyncGenerator<AuditEvent, void, void> {
     const matches = matcherOf(filter);
+    const sealed = (await this.#head())?.last.sequence ?? 0;
     let last = number;
-    for await (const { firstSequence, lastSequence } of this.#blocks(filter, { after: number })) {
-      const events = await this.#events(Math.max(last, firstSequence - 1), lastSequence, BLOCK_ROWS + 1);
+    for await (const block of this.#blocks(filter, { after: number })) {
+      const to = Math.min(block.lastSequence, sealed);
+      const events = await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1);
       for (const event of events.map(withActor)) if (matches(event)) yield event;
-      last = lastSequence;
+      last = to;
+      if (to === sealed) break;
     }
-    const head = await this.#head();
-    for (last = Math.max(number, head?.last.sequence ?? 0); ; ) {
+    // Events that are sealed meanwhile are read here.
+    for (last = Math.max(number, sealed); ; ) {
       const events = await askStorage(() => this.#storage.eventsAfter(last, BLOCK_ROWS));
       for (const event of events.map(withActor)) if (matches(event)) yield event;
       if (events.length < BLOCK_ROWS) return;
@@ -523,6 +557,24 @@ function isIndexOf(block: IndexedBlock, events: readonly EventRecord[], index: T
     block.latestMs === Math.max(...times) &&
     block.terms === index.text
   );
+}
+
+/** Whether a search finds the first events of a block that was continued. */
+function covers(block: IndexedBlock, events: readonly EventRecord[]): boolean {
+  const index = TermIndex.from(block.terms);
+  return (
+    block.firstSequence === events[0]?.sequence &&
+    events.every(
+      (event) =>
+        block.earliestMs <= event.atMs &&
+        block.latestMs >= event.atMs &&
+        index.mayHave(termsOf(withActor(event), true)),
+    )
+  );
+}
+
+function linkOf({ lastSequence, hash: value }: Block): ChainLink {
+  return { sequence: lastSequence, hash: value };
 }
 
 /** @returns `undefined` if the block is full or too old, or is not the end of the chain */
