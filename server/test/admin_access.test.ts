@@ -333,6 +333,57 @@ describe('the admin API', () => {
   });
 });
 
+test('the admin API never takes the last administrator', async (t) => {
+  const admin = await startAdmin({ GRANTD_ADMIN_GROUP: 'admins' });
+  t.after(() => admin.close());
+  const { subject: root } = await admin.addUser('root', ['admins']);
+  const administrators = async () =>
+    (await admin.instance.people.list({ group: 'admins', limit: 10 })).map(({ name }) => name);
+  const last = /^root is the last administrator who can sign in: first add another one to the group admins$/;
+  const isRefused = async (method: string, path: string) => {
+    const { status, body } = await admin.send(method, path);
+    assert.deepEqual([status, body.code], [409, 'conflict'], path);
+    return body.detail as string;
+  };
+  const removals = [`/admin/users/${root}`, `/admin/groups/admins/members/${root}`];
+  for (const path of removals) assert.match(await isRefused('DELETE', path), last);
+  assert.equal(
+    await isRefused('POST', `/admin/users/${root}/disable`),
+    'an administrator cannot be disabled: first remove them from the group of administrators',
+  );
+  for (const name of ['admins', 'ADMINS'])
+    assert.equal(
+      await isRefused('DELETE', `/admin/groups/${name}`),
+      'the group of administrators cannot be removed',
+    );
+
+  // Another one who cannot sign in does not count.
+  const { subject: eve } = await admin.addUser('eve', ['admins']);
+  await admin.instance.storage.setDisabled('subject', eve, true);
+  for (const path of removals) assert.match(await isRefused('DELETE', path), last);
+
+  const lines = [
+    { username: 'root', disabled: true },
+    { username: 'root', groups: [] },
+  ];
+  const imported = await admin.send('POST', '/admin/imports/users?update=true', {
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: lines.map((line) => JSON.stringify(line)).join('\n'),
+  });
+  const refusals = imported.text.match(/an import does not disable administrators or remove them/g);
+  assert.equal(refusals?.length, 2, imported.text);
+  assert.deepEqual(await administrators(), ['eve', 'root']);
+  assert.equal((await admin.send('GET', `/admin/users/${root}`)).body.disabled_at, undefined);
+
+  await admin.instance.storage.setDisabled('subject', eve, false);
+  const answered = await Promise.all([
+    admin.send('DELETE', `/admin/users/${root}`),
+    admin.send('DELETE', `/admin/groups/admins/members/${eve}`),
+  ]);
+  assert.deepEqual(answered.map(({ status }) => status >= 400).sort(), [false, true]);
+  assert.equal((await administrators()).length, 1);
+});
+
 test('--admin-group: a group that does not exist is refused at the start', async () => {
   await assert.rejects(
     startAdmin({ GRANTD_ADMIN_GROUP: 'admin' }),

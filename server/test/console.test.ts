@@ -12,6 +12,7 @@ import { Secret, TOTP } from 'otpauth';
 import { pino } from 'pino';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
+import { localAdministration } from '../src/cli/administration.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused, Refused } from '../src/config/refused.ts';
 import { openConsole } from '../src/console/console.ts';
@@ -530,6 +531,39 @@ describe('groups', () => {
       /no longer/,
     );
     assert.match((await post('/users', { sub: mallory.subject, do: 'disable' })).html, /is disabled\./);
+  });
+
+  test('the last administrator cannot delete their own account, and commands warn', async (t) => {
+    const own = await startConsole();
+    t.after(() => own.close());
+    await own.addUser('alice', ['admins']);
+    const removal = async (name: string) => {
+      const browser = await own.browserOf(name);
+      const page = await browser.get(`${own.url}/account/data`);
+      const fields = { ...hiddenFields(page), current_password: PASSWORD, confirm: 'yes' };
+      return () => browser.post(`${own.url}/account/data`, fields);
+    };
+    const refused = await (await removal('alice'))();
+    assert.equal(refused.status, 409);
+    assert.match(refused.html, /You are the last administrator\. First add another one in the console\./);
+    await own.addUser('bob', ['admins']);
+    const both = await Promise.all([removal('alice'), removal('bob')]);
+    const answered = await Promise.all(both.map((submit) => submit()));
+    assert.deepEqual(answered.map(({ status }) => status).sort(), [200, 409]);
+    const [rest] = await own.instance.people.list({ limit: 10 });
+    assert.ok(rest);
+
+    const warnings: string[] = [];
+    const parts = { ...own.instance.actingAs('cli'), configuration: own.configuration };
+    const commands = localAdministration(parts, (some) => warnings.push(...some));
+    await commands.leaveGroup(await commands.requireGroup('admins'), rest, () => {});
+    const none = 'no administrator is left: grantd group add-member "admins" USERNAME adds one';
+    assert.deepEqual(warnings, [none]);
+    await own.addUser('carol', ['admins']);
+    const carol = await commands.requirePerson('carol');
+    await commands.setPersonDisabled(carol, true);
+    await commands.removePerson(carol);
+    assert.deepEqual(warnings, [none, none, none]);
   });
 
   test('of two administrators who remove each other, one stays', async () => {

@@ -22,10 +22,14 @@ import { eventsAfter } from '../operations/events.ts';
 import {
   addGroup,
   changeGroup,
+  isOfAdministrators,
   joinGroup,
+  leaveAdministrators,
   leaveGroup,
   removeGroup,
   requireGroup,
+  requireNoAdministrator,
+  requireNotOfAdministrators,
 } from '../operations/groups.ts';
 import { listKeys, rotateKeys } from '../operations/keys.ts';
 import { InvalidInput } from '../operations/operation.ts';
@@ -424,6 +428,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
+      if (isOfAdministrators(parts, person.groups)) await leaveAdministrators(parts, person);
       await removePerson(parts, person);
       return {};
     },
@@ -445,6 +450,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
         const { parts, path } = call;
         const person = await requireSubject(parts, path.sub ?? '');
         requireIfAdministrator(call, person.groups);
+        if (action === 'disable') requireNoAdministrator(parts, person);
         await setPersonDisabled(parts, person, action === 'disable');
         const user = shownUser(await withState(parts, person));
         return { body: user, version: user };
@@ -602,6 +608,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const { name } = await requireGroup(parts, path.group ?? '');
       requireIfAdministrator(call, [name]);
+      requireNotOfAdministrators(parts, name);
       await removeGroup(parts, name);
       return {};
     },
@@ -637,7 +644,9 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
       const group = await requireGroup(parts, path.group ?? '');
       requireIfAdministrator(call, [group.name]);
       const person = await requireSubject(parts, path.sub ?? '');
-      const { changed, revoked } = await leaveGroup(parts, group, person);
+      const { changed, revoked } = isOfAdministrators(parts, [group.name])
+        ? await leaveAdministrators(parts, person)
+        : await leaveGroup(parts, group, person);
       return { body: { changed, revoked, warnings: [] } };
     },
   },

@@ -46,7 +46,7 @@ async function* numbered(
 /** Why a caller may not import a line: it would get further than its own token. */
 async function refusalOf(
   { parts, query, hasScopes }: ApiCall,
-  { username, subject, claims, groups }: Extract<NumberedLine['read'], { claims: unknown }>,
+  { username, subject, claims, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
 ): Promise<string | undefined> {
   if (subject !== undefined && (await parts.storage.clients.get(subject)) !== undefined)
     return 'subject: a client has this identifier, so APIs could take the user for the client';
@@ -55,13 +55,17 @@ async function refusalOf(
   if (groups !== undefined && !hasScopes(['grantd:groups:write']))
     return 'groups: the token needs the scope grantd:groups:write';
   const { adminGroup } = parts.configuration.settings;
-  if (adminGroup === undefined || hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]))
-    return undefined;
+  if (adminGroup === undefined) return undefined;
   const isAdministrators = (name: string) => nameKey(name) === nameKey(adminGroup);
+  const isJoining = groups?.some(isAdministrators) === true;
   const person = query.update === 'true' ? await parts.people.byName(username) : undefined;
-  return groups?.some(isAdministrators) || person?.groups?.some(isAdministrators)
-    ? 'the token needs every scope to change an administrator'
-    : undefined;
+  const isAdministrator = person?.groups?.some(isAdministrators) === true;
+  if ((isJoining || isAdministrator) && !hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]))
+    return 'the token needs every scope to change an administrator';
+  // Then nobody may be left.
+  if (isAdministrator && (disabled === true || (groups !== undefined && !isJoining)))
+    return 'an import does not disable administrators or remove them from their group';
+  return undefined;
 }
 
 async function importUsers(

@@ -143,12 +143,21 @@ export interface Administration {
   listEvents(after: number, filter: events.EventFilter): Promise<readonly EventRecord[]>;
 }
 
-/** On the database of the server. */
-export function localAdministration(parts: OperationParts): Administration {
+/**
+ * On the database of the server.
+ * @param warn receives what the operator should look at
+ */
+export function localAdministration(
+  parts: OperationParts,
+  warn: (warnings: readonly string[]) => void = () => {},
+): Administration {
   const on =
     <A extends readonly unknown[], R>(operation: (parts: OperationParts, ...given: A) => R) =>
     (...given: A): R =>
       operation(parts, ...given);
+  const warnIfNoneIsLeft = async (left: readonly string[] = []) => {
+    if (groups.isOfAdministrators(parts, left)) warn(await groups.administratorWarnings(parts));
+  };
   return {
     async addClient(id, members, wanted) {
       // A server over the database would first make its signing keys.
@@ -198,9 +207,20 @@ export function localAdministration(parts: OperationParts): Administration {
       return people.addPerson(parts, { ...user, passwordHash }, groupNames);
     },
     invitePerson: on(people.invitePerson),
-    updatePerson: (before, change) => people.updatePerson(parts, before, change),
-    setPersonDisabled: on(people.setPersonDisabled),
-    removePerson: on(people.removePerson),
+    async updatePerson(before, change) {
+      const changed = await people.updatePerson(parts, before, change);
+      await warnIfNoneIsLeft(change.left);
+      return changed;
+    },
+    async setPersonDisabled(person, disabled) {
+      await people.setPersonDisabled(parts, person, disabled);
+      if (disabled) await warnIfNoneIsLeft(person.groups);
+    },
+    async removePerson(person) {
+      const ended = await people.removePerson(parts, person);
+      await warnIfNoneIsLeft(person.groups);
+      return ended;
+    },
     setPassword: async (person, password) =>
       people.setPassword(parts, person, await people.passwordHashOf(password)),
     endSessionsOf: on(people.endSessionsOf),
@@ -225,9 +245,18 @@ export function localAdministration(parts: OperationParts): Administration {
     clientsFor: on(groups.clientsFor),
     addGroup: on(groups.addGroup),
     changeGroup: (name, change) => groups.changeGroup(parts, name, change),
-    removeGroup: on(groups.removeGroup),
+    async removeGroup(name) {
+      const removed = await groups.removeGroup(parts, name);
+      if (groups.isOfAdministrators(parts, [removed.name]))
+        warn(['it was the group of administrators: a server with --admin-group does not start without it']);
+      return removed;
+    },
     joinGroup: on(groups.joinGroup),
-    leaveGroup: (group, person) => groups.leaveGroup(parts, group, person),
+    async leaveGroup(group, person) {
+      const outcome = await groups.leaveGroup(parts, group, person);
+      await warnIfNoneIsLeft([group.name]);
+      return outcome;
+    },
 
     listMails: on(mails.listMails),
     retryMail: on(mails.retryMail),

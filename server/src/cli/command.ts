@@ -58,7 +58,7 @@ export async function withAdministration(
   if (typeof url !== 'string')
     return withInstance(flags, need, async ({ isJson, ...parts }) => {
       const { localAdministration } = await import('./administration.ts');
-      return work({ admin: localAdministration(parts), isJson });
+      return work({ admin: localAdministration(parts, warn), isJson });
     });
   if (database !== undefined) throw new BadUsage('--url and --database exclude each other');
   const [{ remoteAdministration }, { AdminClient }] = await Promise.all([

@@ -29,6 +29,8 @@ import {
   unfetchable,
 } from '../operations/clients.ts';
 import {
+  administratorWarnings,
+  isOfAdministrators,
   joinGroup,
   leaveGroup,
   MAX_DESCRIPTION,
@@ -469,6 +471,8 @@ async function planGroup(
     const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
     for (const person of joining) await joinGroup(parts, group, person, warn);
     for (const person of leaving) await leaveGroup(parts, group, person);
+    if (leaving.length > 0 && isOfAdministrators(parts, [name]))
+      for (const warning of await administratorWarnings(parts)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
   return { changes: [{ action, kind: 'group', name, members: differences, perform }] };

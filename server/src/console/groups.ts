@@ -11,6 +11,7 @@ import {
   removeAdministrator,
   removeGroup,
   requireGroup,
+  requireNotOfAdministrators,
 } from '../operations/groups.ts';
 import { changedByOthers, InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { type Listed, pagesOf, requireSubject } from '../operations/people.ts';
@@ -48,7 +49,7 @@ export async function showGroups(visit: Visit): Promise<Response> {
   const group = await requireGroup(parts, name);
   const { ask, sub } = c.req.query();
   if (ask === 'remove') {
-    requireNotAdministrators(visit, group);
+    requireNotOfAdministrators(parts, group.name);
     const clients = await clientsFor(parts, group.name);
     return renderPage(c, askGroupPage({ ...view, group, ask, clients }, setting));
   }
@@ -106,7 +107,7 @@ export async function submitGroups(visit: Visit): Promise<Response> {
       return 'group_changed';
     },
     async remove() {
-      requireNotAdministrators(visit, group);
+      requireNotOfAdministrators(parts, group.name);
       await removeGroup(parts, group.name);
       return 'group_removed';
     },
@@ -121,12 +122,6 @@ export async function submitGroups(visit: Visit): Promise<Response> {
 /** What can be changed, as the form showed it. A form that shows something else changes nothing. */
 function shownStateOf({ description, signInPolicy }: Group): string {
   return JSON.stringify([description, signInPolicy ?? null]);
-}
-
-/** Without it, the server would not start, and nobody could use the console. @throws {OperationRefused} it is this one */
-function requireNotAdministrators({ console: { adminGroup } }: Visit, { name }: Group): void {
-  if (name === adminGroup)
-    throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
 }
 
 type AddProblem = 'taken' | 'invalid';

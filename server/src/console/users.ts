@@ -2,6 +2,7 @@ import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
+import { requireNoAdministrator } from '../operations/groups.ts';
 import { OperationRefused } from '../operations/operation.ts';
 import {
   consentsOf,
@@ -88,19 +89,14 @@ async function requireGrant({ parts }: Visit, subject: string, id: string | unde
 
 /** `POST /console/users`: does what `do` says with the user in `sub`. */
 export async function submitUsers(visit: Visit): Promise<Response> {
-  const { console: of, parts, form, view } = visit;
+  const { parts, form, view } = visit;
   const person = await requireSubject(parts, form.get('sub') ?? '');
-  const { subject, groups } = person;
+  const { subject } = person;
   return perform(
     visit,
     {
       async disable() {
-        // Leaving the group is the step of which one administrator always remains.
-        if (groups?.includes(of.adminGroup))
-          throw new OperationRefused(
-            'conflict',
-            'an administrator cannot be disabled: first remove them from the group of administrators',
-          );
+        requireNoAdministrator(parts, person);
         await setPersonDisabled(parts, person, true);
         return 'user_disabled';
       },

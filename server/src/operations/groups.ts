@@ -3,6 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
 import { AccessEnding } from '../people/groups.ts';
 import {
   changedByOthers,
@@ -126,6 +127,72 @@ export async function leaveGroup(
   const { name, subject } = person;
   const ended = await new AccessEnding(parts).leaveGroup({ subject, group: group.name });
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
+/** Whether a group is the one of the administrators. */
+export function isOfAdministrators(
+  { configuration }: Pick<OperationParts, 'configuration'>,
+  groups: readonly string[] = [],
+): boolean {
+  const { adminGroup } = configuration.settings;
+  return adminGroup !== undefined && groups.includes(adminGroup);
+}
+
+/** Without it, the server would not start, and nobody could use the console. @throws {OperationRefused} it is this one */
+export function requireNotOfAdministrators(parts: Pick<OperationParts, 'configuration'>, name: string): void {
+  if (isOfAdministrators(parts, [name]))
+    throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
+}
+
+/**
+ * Leaving the group is the only step by which a server takes an administrator, because only there it can make sure that
+ * one remains.
+ * @throws {OperationRefused} they are an administrator
+ */
+export function requireNoAdministrator(
+  parts: Pick<OperationParts, 'configuration'>,
+  { groups }: Pick<Person, 'groups'>,
+): void {
+  if (isOfAdministrators(parts, groups))
+    throw new OperationRefused(
+      'conflict',
+      'an administrator cannot be disabled: first remove them from the group of administrators',
+    );
+}
+
+/**
+ * Removes a user from the group of administrators while another administrator stays.
+ * @throws {OperationRefused} there is no other one who can sign in
+ */
+export async function leaveAdministrators(
+  parts: OperationParts,
+  { name, subject }: Person,
+): Promise<MemberOutcome> {
+  const { adminGroup = '' } = parts.configuration.settings;
+  const ended = await new AccessEnding(parts).leaveUnlessLast({ subject, group: adminGroup });
+  if (ended === 'last')
+    throw new OperationRefused(
+      'conflict',
+      `${name} is the last administrator who can sign in: first add another one to the group ${adminGroup}`,
+    );
+  return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
+}
+
+/**
+ * Commands may take the last administrator, because commands can also add one.
+ * @returns what to tell an operator who has just done so
+ */
+export async function administratorWarnings(
+  parts: Pick<OperationParts, 'configuration' | 'people' | 'storage'>,
+): Promise<readonly string[]> {
+  const { adminGroup } = parts.configuration.settings;
+  if (adminGroup === undefined) return [];
+  const members = (await parts.people.list({ group: adminGroup })).map(({ subject }) => subject);
+  const disabled = await askStorage(() => parts.storage.disabledSubjects(members));
+  if (members.length > disabled.size) return [];
+  return [
+    `no administrator is left: grantd group add-member ${JSON.stringify(adminGroup)} USERNAME adds one`,
+  ];
 }
 
 /**

@@ -70,6 +70,9 @@ function isKeptElsewhere({ signInParts }: PageParts, { person }: BrowserSession)
 async function remove(c: PageContext, parts: PageParts, session: BrowserSession): Promise<Response> {
   const { person } = session;
   const setting = pageSetting(c, parts);
+  const { access, group = '' } = parts.administrators ?? {};
+  if ((await access?.leaveUnlessLast({ subject: person.subject, group })) === 'last')
+    return renderPage(c, { ...(await dataOf(c, parts, session, 'last_administrator')), status: 409 });
   // Notifies the applications, which the removal does not.
   void parts.notifyClients(await parts.sessionEnding.end({ subject: person.subject }));
   await parts.removal.remove(person.subject);
@@ -184,7 +187,7 @@ export interface DataView extends AccountView {
   readonly hasNoPassword?: boolean;
   /** Whether the account cannot be deleted here. */
   readonly isKeptElsewhere?: boolean;
-  readonly problem?: CurrentPasswordProblem | 'not_confirmed';
+  readonly problem?: CurrentPasswordProblem | 'not_confirmed' | 'last_administrator';
   readonly secondsToWait?: number;
 }
 
@@ -219,7 +222,9 @@ function deletion(view: DataView, texts: Texts): Html {
   const { problem, isKeptElsewhere = false } = view;
   const text = isAboutCurrent(problem)
     ? currentPasswordText(problem, view.secondsToWait, texts)
-    : account.notConfirmed;
+    : problem === 'last_administrator'
+      ? account.lastAdministrator
+      : account.notConfirmed;
   const isUnconfirmed =
     problem === 'not_confirmed' ? html` aria-invalid="true" aria-describedby="problem" autofocus` : '';
   if (isKeptElsewhere)

@@ -23,6 +23,7 @@ import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
 import type { RequestLog } from '../log/log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
+import type { AccessEnding } from '../people/groups.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
 import type { Passkeys } from '../people/passkeys.ts';
 import type { Place } from '../people/password_hasher.ts';
@@ -76,6 +77,8 @@ export interface PageParts {
   ) => Promise<void>;
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;
+  /** `undefined` if the server has no group of administrators. */
+  readonly administrators: { readonly group: string; readonly access: AccessEnding } | undefined;
   readonly passwordRules: PasswordRules;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;

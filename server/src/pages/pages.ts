@@ -205,6 +205,16 @@ export function openPages(
       ...{ people: ownPeople, consents, ending: sessionEnding, storage: ownStorage },
       clock,
     }),
+    administrators:
+      settings.adminGroup === undefined
+        ? undefined
+        : {
+            group: settings.adminGroup,
+            access: new AccessEnding({
+              ...{ people, clock, storage: ownStorage },
+              groups: actingAs('user', instance.groups),
+            }),
+          },
     passwordRules: new PasswordRules(settings.passwordMinLength),
     mail,
     mailLimits: {

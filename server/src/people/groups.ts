@@ -13,7 +13,7 @@ type Client = Pick<ClientRecord, 'id' | 'metadata'>;
 interface Parts {
   readonly groups: Pick<Groups, 'beginEnd' | 'finishEnd' | 'halfEnded'>;
   readonly people: Pick<People, 'bySubject' | 'list'>;
-  readonly storage: Pick<AdministrableStorage, 'clients' | 'grantsOf' | 'revokeGrants'>;
+  readonly storage: Pick<AdministrableStorage, 'clients' | 'grantsOf' | 'revokeGrants' | 'disabledSubjects'>;
   readonly clock?: () => number;
 }
 
@@ -41,6 +41,32 @@ export class AccessEnding {
     const hasLeft = await this.#parts.groups.beginEnd(membership, this.#clock(), remaining);
     const clientIds = await this.#finish(membership);
     return hasLeft || clientIds.length > 0 ? { clientIds } : undefined;
+  }
+
+  /**
+   * As `leaveGroup`, for administrators: another one who is not disabled always stays, also if two leave at the same time.
+   * @returns `last` if there is none; then nothing ends
+   */
+  async leaveUnlessLast(membership: Membership): Promise<EndedMembership | 'last' | undefined> {
+    for (;;) {
+      const { others, isMember } = await this.#membersBeside(membership);
+      if (!isMember) return undefined;
+      const [other] = others;
+      if (other === undefined) return 'last';
+      const ended = await this.leaveGroup(membership, other);
+      if (ended !== undefined) return ended;
+      // The other one has left meanwhile.
+    }
+  }
+
+  async #membersBeside({ subject, group }: Membership) {
+    const members = (await this.#parts.people.list({ group })).map((person) => person.subject);
+    const others = members.filter((one) => one !== subject);
+    const disabled = await askStorage(() => this.#parts.storage.disabledSubjects(others));
+    return {
+      others: others.filter((one) => !disabled.has(one)),
+      isMember: others.length < members.length,
+    };
   }
 
   /** Finishes what dead processes began. @returns the memberships */

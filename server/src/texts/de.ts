@@ -407,6 +407,8 @@ export const DE: Texts = {
     deleteElsewhere: 'Ihr Konto gehört zu der Anwendung, in der Sie es verwalten. Löschen Sie es dort.',
     deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
     deleteYes: 'Konto löschen',
+    lastAdministrator:
+      'Es gibt außer Ihnen keine weitere Person, die den Server verwaltet. Fügen Sie zuerst in der Konsole eine hinzu.',
     notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',
     deletedTitle: 'Ihr Konto ist gelöscht',
     deletedText: 'Sie sind abgemeldet, und Ihre Daten sind gelöscht.',
