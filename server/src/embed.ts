@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import type { Logger } from 'pino';
-import { embeddedConfiguration } from './config/configuration.ts';
+import { type Configuration, embeddedConfiguration } from './config/configuration.ts';
 import { OPTION_NAMES, OPTIONS } from './config/options.ts';
+import { type Provider, readProviders } from './config/providers.ts';
 import { ConfigurationRefused } from './config/refused.ts';
 import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
@@ -131,6 +132,7 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
     throw new ConfigurationRefused(
       'signUp: expected off with users, because a stranger could take the username of a user of the application',
     );
+  if (users !== undefined) refuseNewUsersOfProviders(configuration);
   const log = logger ?? (await ownLog());
   const service = await openService(configuration, process.env, {
     log,
@@ -182,6 +184,17 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
       await service.end();
     },
   };
+}
+
+/** @throws {ConfigurationRefused} a provider could give a stranger the username of a user of the application */
+function refuseNewUsersOfProviders(configuration: Configuration): void {
+  const creates = ({ createUsers }: Provider) =>
+    typeof createUsers === 'boolean' ? createUsers : createUsers.length > 0;
+  const provider = readProviders(configuration, process.env).find(creates);
+  if (provider !== undefined)
+    throw new ConfigurationRefused(
+      `providers: ${provider.id}: create_users: expected false with users, because a new user of the provider could take the username of a user of the application`,
+    );
 }
 
 let openedLog: Promise<Logger> | undefined;

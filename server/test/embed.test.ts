@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -292,6 +292,22 @@ test('a sign-in during which the access ends begins no session', async () => {
   users.authenticate = authenticate;
   assert.match((await login()).html, /Ada/);
 });
+
+for (const createUsers of [true, ['app.example']])
+  test(`a provider with create_users ${JSON.stringify(createUsers)} is refused with users, because its users could take their usernames`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'grantd-embed-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const providers = join(folder, 'providers.json');
+    writeFileSync(join(folder, 'secret'), 'the secret of grantd at the provider', { mode: 0o600 });
+    const acme = { name: 'Acme', issuer: 'https://acme.example', client_id: 'grantd' };
+    const given = { ...acme, client_secret: { file: 'secret' }, create_users: createUsers };
+    writeFileSync(providers, JSON.stringify({ acme: given }), { mode: 0o600 });
+    const options = { issuer: 'https://app.example/auth', database: 'sqlite:never.db', providers };
+    await assert.rejects(embed({ ...options, users: new Users() }), {
+      name: 'ConfigurationRefused',
+      message: /^providers: acme: create_users: expected false with users, /,
+    });
+  });
 
 for (const [name, options] of Object.entries({
   console: { console: true },
