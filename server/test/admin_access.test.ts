@@ -333,6 +333,23 @@ describe('the admin API', () => {
   });
 });
 
+test('RFC 9700 §4.15 no client has the subject identifier of a user as its ID, not even of a removed one', async (t) => {
+  const admin = await startAdmin();
+  t.after(() => admin.close());
+  const { subject } = await admin.addUser('alice');
+  const isRefused = async () => {
+    const body = { client_id: subject, grant_types: ['client_credentials'], scope: 'read' };
+    const { status, body: answer } = await admin.send('POST', '/admin/clients', { body });
+    assert.deepEqual(
+      [status, answer.code, answer.detail],
+      [409, 'conflict', `a user has or had the sub ${subject}, so APIs could take the client for the user`],
+    );
+  };
+  await isRefused();
+  await admin.send('DELETE', `/admin/users/${subject}`);
+  await isRefused();
+});
+
 test('the admin API never takes the last administrator', async (t) => {
   const admin = await startAdmin({ GRANTD_ADMIN_GROUP: 'admins' });
   t.after(() => admin.close());

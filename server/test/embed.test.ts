@@ -293,6 +293,16 @@ test('a sign-in during which the access ends begins no session', async () => {
   assert.match((await login()).html, /Ada/);
 });
 
+test('RFC 9700 §4.15 a user whose subject is the ID of a client cannot sign in', async () => {
+  const { url, users, stored } = await open();
+  users.all.set('web', { subject: 'web', username: 'mallory' });
+  const browser = new Browser(url);
+  const login = await browser.get(`${url}/account`);
+  const typed = { ...WHO, username: 'mallory' };
+  assert.equal((await browser.submit(login, typed)).status, 503);
+  assert.equal(await stored.people.bySubject('web'), undefined);
+});
+
 for (const createUsers of [true, ['app.example']])
   test(`a provider with create_users ${JSON.stringify(createUsers)} is refused with users, because its users could take their usernames`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'grantd-embed-'));

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { newClient } from '../../core/test/storage/samples.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -11,7 +12,7 @@ import { SessionEnding } from '../src/people/sessions.ts';
 import { Browser, isConsent } from './harness/browser.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { DATABASES } from './harness/databases.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { environmentOf, type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
 import { addPerson, openDatabase } from './harness/program_data.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
@@ -88,6 +89,28 @@ for (const database of DATABASES)
     const isDisabled = async (one: string) =>
       (await opened.storage.getPrincipalState('subject', one))?.disabledAtMs !== undefined;
     assert.deepEqual([await isDisabled(subject), await isDisabled('new')], [false, true]);
+  });
+
+for (const database of ANY_DATABASE)
+  test(`RFC 9700 §4.15 no imported user gets the ID of a client as subject on ${database.name}`, async (t) => {
+    const opened = await openDatabase(t, database);
+    await opened.storage.clients.add(newClient('billing'));
+    for (const isDryRun of [true, false]) {
+      const wish = { id: 'import', isDryRun, updates: false, createsGroups: false };
+      const work = await PeopleImport.open({ ...opened, ending: new SessionEnding(opened) }, wish);
+      const reports: LineReport[] = [];
+      const read = { username: 'mallory', subject: 'billing', claims: {}, digest: 'mallory' };
+      await work.run([{ line: 1, read }], (one) => reports.push(one));
+      assert.deepEqual(reports, [
+        {
+          line: 1,
+          username: 'mallory',
+          outcome: 'failed',
+          reason: 'subject: a client has this identifier, so APIs could take the user for the client',
+        },
+      ]);
+    }
+    assert.equal(await opened.people.bySubject('billing'), undefined);
   });
 
 test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {

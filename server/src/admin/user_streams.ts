@@ -46,10 +46,8 @@ async function* numbered(
 /** Why a caller may not import a line: it would get further than its own token. */
 async function refusalOf(
   { parts, query, hasScopes }: ApiCall,
-  { username, subject, claims, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
+  { username, claims, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
 ): Promise<string | undefined> {
-  if (subject !== undefined && (await parts.storage.clients.get(subject)) !== undefined)
-    return 'subject: a client has this identifier, so APIs could take the user for the client';
   if (Object.hasOwn(claims, 'groups'))
     return 'claims: groups: applications would see it instead of the user’s groups';
   if (groups !== undefined && !hasScopes(['grantd:groups:write']))

@@ -21,6 +21,7 @@ import { adminAudience, adminProblem } from '../instance/admin_access.ts';
 import {
   DEFAULT_OVERLAP,
   defaultGrants,
+  idProblem,
   isPublicByDefault,
   isSettable,
   type Members,
@@ -520,6 +521,8 @@ async function planClient(
   const path = ['clients', id];
   if (before?.registrationTokenDigest !== undefined)
     return [{ path, problem: 'this client registered itself: change it with grantd client update' }];
+  const taken = before === undefined ? await idProblem(parts, id) : undefined;
+  if (taken !== undefined) return [{ path, problem: taken }];
   const refused = unfetchable(members, parts.configuration);
   if (refused !== undefined) return [{ path: [...path, refused.member], problem: refused.problem }];
 

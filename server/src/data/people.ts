@@ -79,6 +79,8 @@ export interface People {
   /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
+  /** Whether a user has or had this subject identifier. */
+  isSubject(text: string): Promise<boolean>;
   /** The user with this entry in the directory, unless they have a local password. */
   byDirectoryId(id: string): Promise<Person | undefined>;
   /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
@@ -279,6 +281,9 @@ const PEOPLE_SQL = {
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
     ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
+  isSubject: `
+    SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $2
+    UNION ALL SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2`,
   // An earlier version that serves the same database sets a password without removing the identifier.
   byDirectoryId: `
     SELECT ${COLUMNS} FROM grantd.people
@@ -449,6 +454,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     },
     byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
+    isSubject: async (text) => (await tables.read(PEOPLE_SQL.isSubject, issuer, text)).length > 0,
     byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
     async setDirectoryId(subject, id) {
       const [changed] = await tables.write(

@@ -122,6 +122,19 @@ export interface StoredClient {
   readonly warnings: readonly string[];
 }
 
+/**
+ * The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15).
+ * @returns why a new client cannot have this ID; `undefined` if it can
+ */
+export async function idProblem(
+  { people }: Pick<OperationParts, 'people'>,
+  id: string,
+): Promise<string | undefined> {
+  return (await people.isSubject(id))
+    ? `a user has or had the sub ${id}, so APIs could take the client for the user`
+    : undefined;
+}
+
 /** @throws {OperationRefused} the ID is taken, or an API or a group does not exist */
 export async function addClient(
   parts: OperationParts,
@@ -132,6 +145,8 @@ export async function addClient(
   requireReachable(parts, metadata.sign_in_policy);
   await requireKnownGroups(parts, metadata.allowed_groups);
   await requireKnownApis(parts, metadata.apis);
+  const problem = await idProblem(parts, id);
+  if (problem !== undefined) throw new OperationRefused('conflict', problem, 'choose another ID.');
   const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
   const client = { ...registration, ...(secret !== undefined && { secrets: [secret.stored] }) };
   if (!(await parts.storage.clients.add(client)))

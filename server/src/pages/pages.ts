@@ -177,7 +177,7 @@ export function openPages(
       directory:
         directory &&
         new DirectorySignIn({
-          ...{ directory, people, clock, groups: instance.groups },
+          ...{ directory, people, clock, groups: instance.groups, clients: instance.storage.clients },
           access: new AccessEnding({ people, clock, groups: instance.groups, storage: instance.storage }),
         }),
     },

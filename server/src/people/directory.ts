@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Claims } from '@grantd/core';
+import type { Claims, ClientRegistry } from '@grantd/core';
 import type { Groups } from '../data/groups.ts';
 import {
   isName,
@@ -10,7 +10,12 @@ import {
   type People,
   type Person,
 } from '../data/people.ts';
-import type { Directory, DirectoryRefusal, DirectoryUser } from '../directory/contract.ts';
+import {
+  type Directory,
+  DirectoryFault,
+  type DirectoryRefusal,
+  type DirectoryUser,
+} from '../directory/contract.ts';
 import type { AccessEnding } from './groups.ts';
 import { isAddress } from './mailing.ts';
 
@@ -19,6 +24,7 @@ interface Parts {
   readonly people: People;
   readonly groups: Pick<Groups, 'addMember'>;
   readonly access: Pick<AccessEnding, 'leaveGroup'>;
+  readonly clients: Pick<ClientRegistry, 'get'>;
   readonly clock?: () => number;
 }
 
@@ -112,6 +118,9 @@ export class DirectorySignIn {
     if (name === undefined) return { refused: 'directory_name_refused' };
     const claims = this.#claimsAfter({}, user);
     const { id: directoryId, subject } = user;
+    // The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15).
+    if (subject !== undefined && (await this.#parts.clients.get(subject)) !== undefined)
+      throw new DirectoryFault(`the directory’s user has the ID of a client as subject: ${subject}`);
     const add = () => people.add({ name, claims, passwordHash: NO_PASSWORD, directoryId }, subject);
     const added = (await add()) ?? (await people.byDirectoryId(user.id));
     if (added !== undefined) return added;

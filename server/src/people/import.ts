@@ -68,6 +68,7 @@ export class PeopleImport {
   readonly #access: AccessEnding;
   /** Names of the groups by key. */
   readonly #groups = new Map<string, string>();
+  readonly #clientIds = new Set<string>();
   /** Name keys and subjects that a dry run would have added. */
   readonly #wouldExist = new Set<string>();
 
@@ -80,6 +81,7 @@ export class PeopleImport {
   static async open(parts: Parts, wish: Wish): Promise<PeopleImport> {
     const opened = new PeopleImport(parts, wish);
     for (const { name } of await parts.groups.list()) opened.#groups.set(nameKey(name), name);
+    for (const { id } of await askStorage(() => parts.storage.clients.list())) opened.#clientIds.add(id);
     return opened;
   }
 
@@ -90,7 +92,7 @@ export class PeopleImport {
   async run(lines: AsyncIterable<NumberedLine> | Iterable<NumberedLine>, report: Report): Promise<void> {
     let batch = new Map<string, Candidate>();
     for await (const { line, read } of lines) {
-      const said = 'reason' in read ? read : await this.#withGroups(read);
+      const said = 'reason' in read ? read : (this.#ofClient(read) ?? (await this.#withGroups(read)));
       if ('reason' in said) {
         const { isSkipped, ...problem } = said;
         report({ line, outcome: isSkipped ? 'skipped' : 'failed', ...problem });
@@ -104,6 +106,13 @@ export class PeopleImport {
       batch.set(key, { line, said, key });
     }
     await this.#importBatch([...batch.values()], report);
+  }
+
+  /** The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15). */
+  #ofClient({ username, subject }: ImportLine): LineProblem | undefined {
+    if (subject === undefined || !this.#clientIds.has(subject)) return undefined;
+    const reason = 'subject: a client has this identifier, so APIs could take the user for the client';
+    return { username, reason };
   }
 
   /** The line with the names of its groups as stored. Creates missing groups if wanted. */
