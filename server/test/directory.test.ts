@@ -3,13 +3,16 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
+import { DirectorySignIn } from '../src/people/directory.ts';
+import { AccessEnding } from '../src/people/groups.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
+import { ANY_DATABASE, DATABASES, type TestDatabase } from './harness/databases.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
 import { newPerson } from './harness/new_person.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
+import { openDatabase } from './harness/program_data.ts';
 import { authorizationUrl, introspect, newPkce, redeem, userInfo } from './harness/protocol.ts';
 import { serverCertificate } from './harness/tls.ts';
 
@@ -526,3 +529,39 @@ for (const database of DATABASES) {
     });
   });
 }
+
+test('nobody signs up with a name that readers take for one of the directory, in whatever script', async (t) => {
+  const opened = await openDatabase(t, ANY_DATABASE[0] as TestDatabase);
+  const asked: string[] = [];
+  const hasName = (ofDirectory: string, typed: string) => {
+    const directory = {
+      ...{ groups: [], claims: [], areEmailsVerified: false, close() {} },
+      authenticate: async () => ({ refused: 'person_unknown' as const }),
+      byId: async () => undefined,
+      async hasName(name: string) {
+        asked.push(name);
+        return name === ofDirectory;
+      },
+    };
+    const { people, groups, storage } = opened;
+    const access = new AccessEnding({ people, groups, storage });
+    return new DirectorySignIn({ directory, people, groups, access, clients: storage.clients }).hasName(
+      typed,
+    );
+  };
+  const [cyrillic, greek] = ['\u0441\u043e\u0441\u043e-7', '\u03bf\u03c5\u03ba'];
+  for (const typed of ['coco-7', 'COCO-7', cyrillic])
+    assert.equal(await hasName(cyrillic, typed), true, typed);
+  // The Greek upsilon resembles a y.
+  for (const typed of ['oyk', '\u043e\u0443\u043a', greek])
+    assert.equal(await hasName(greek, typed), true, typed);
+  // Two Cyrillic letters resemble an h.
+  for (const one of ['\u043d\u04bb', '\u04bb\u043d', '\u043d\u043d', 'hh'])
+    assert.equal(await hasName(one, 'hh'), true, one);
+  assert.equal(await hasName('nobody', 'h'.repeat(40)), true, 'more spellings than are asked for');
+  assert.equal(await hasName('nobody', 'nhhhhhhhhhh'), false);
+  asked.length = 0;
+  assert.equal(await hasName(cyrillic, 'coco-7b'), false);
+  assert.equal(await hasName('nobody', 'nadia'), false);
+  assert.deepEqual(asked.includes('nadia') && asked.length <= 4, true, asked.join());
+});

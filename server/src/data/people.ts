@@ -191,6 +191,32 @@ export function nameKey(text: string): string {
     .normalize('NFC');
 }
 
+/** Maximum spellings of a name in one script. */
+const MAX_SPELLINGS = 16;
+
+/**
+ * Spellings that readers confuse with a name, for users who are looked up elsewhere: as given, and in the letters of each
+ * script whose letters resemble all of it. No username has letters of several of these scripts.
+ * @returns `undefined` if there are too many
+ */
+export function spellingsOf(text: string): ReadonlySet<string> | undefined {
+  const key = nameKey(text);
+  const spellings = new Set([nameAsKept(text), key]);
+  for (const [letters, resembles] of LOOKALIKES) {
+    const choices = Array.from(key, (character) => {
+      const own = Array.from(letters).filter((_, index) => resembles.charAt(index) === character);
+      return own.length > 0 || /\p{L}/u.test(character) ? own : [character];
+    });
+    if (choices.reduce((product, { length }) => product * length, 1) > MAX_SPELLINGS) return undefined;
+    const some = choices.reduce<readonly string[]>(
+      (begun, own) => begun.flatMap((start) => own.map((one) => start + one)),
+      [''],
+    );
+    for (const one of some) spellings.add(one);
+  }
+  return spellings;
+}
+
 /** Fullwidth and halfwidth letters (Unicode: U+FF00 to U+FFEF) in their ordinary form (RFC 8265 §3.3.2). */
 function plainWidth(name: string): string {
   return name.replaceAll(/[\uFF00-\uFFEF]+/g, (wide) => wide.normalize('NFKC'));

@@ -5,10 +5,10 @@ import {
   isName,
   NO_PASSWORD,
   nameAsKept,
-  nameKey,
   nameProblem,
   type People,
   type Person,
+  spellingsOf,
 } from '../data/people.ts';
 import {
   type Directory,
@@ -59,8 +59,10 @@ export class DirectorySignIn {
    */
   async hasName(name: string): Promise<boolean> {
     const { directory } = this.#parts;
-    for (const spelling of new Set([nameAsKept(name), nameKey(name)]))
-      if ((await directory.hasName?.(spelling)) === true) return true;
+    if (directory.hasName === undefined) return false;
+    const spellings = spellingsOf(name);
+    if (spellings === undefined) return true;
+    for (const spelling of spellings) if (await directory.hasName(spelling)) return true;
     return false;
   }
 
