@@ -479,6 +479,9 @@ for (const database of DATABASES) {
       const sound = await opened.auditTrail.verify(secret);
       assert.equal(await opened.auditTrail.removeOldest(secret, 1), 0, 'none is that old');
       assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 512);
+      assert.deepEqual((await opened.auditTrail.verify(secret, { sequence: 7, hash: '' })).problems, [
+        { problem: 'expected_removed', sequence: 7, beginning: 512 },
+      ]);
       const rest = await opened.auditTrail.verify(secret, sound.head);
       assert.deepEqual([rest.problems, rest.events], [[], 88]);
       assert.equal(await opened.auditTrail.removeOldest(secret, Date.now() + 1), 88);

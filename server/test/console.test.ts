@@ -813,6 +813,8 @@ describe('overview and events', () => {
     const { headers, html } = await browser.get(`${set.url}/console/audit.jsonl?target=group+7`);
     assert.equal(headers.get('content-disposition'), 'attachment; filename="audit.jsonl"');
     assert.equal(headers.get('content-type'), 'application/jsonl');
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('referrer-policy'), 'no-referrer');
     const { number, at, ...event } = JSON.parse(html);
     assert.ok(Number.isInteger(number) && !Number.isNaN(Date.parse(at)));
     const { type, target, actor } = event;

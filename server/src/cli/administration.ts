@@ -247,8 +247,7 @@ export function localAdministration(
     changeGroup: (name, change) => groups.changeGroup(parts, name, change),
     async removeGroup(name) {
       const removed = await groups.removeGroup(parts, name);
-      if (groups.isOfAdministrators(parts, [removed.name]))
-        warn(['it was the group of administrators: a server with --admin-group does not start without it']);
+      if (groups.isOfAdministrators(parts, [removed.name])) warn([groups.WITHOUT_GROUP]);
       return removed;
     },
     joinGroup: on(groups.joinGroup),

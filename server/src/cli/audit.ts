@@ -178,6 +178,8 @@ function inWords(problem: AuditProblem): string {
       return `events ${problem.from} to ${problem.to}: their index was changed, so a search may not find them`;
     case 'rows_before_beginning':
       return `${problem.rows} events were added before the first one`;
+    case 'expected_removed':
+      return `event ${problem.sequence} of the expected head was removed for its age, as all up to ${problem.beginning}: compare with a later head`;
     case 'not_as_expected':
       return `the chain does not continue the expected head at event ${problem.sequence}`;
   }

@@ -37,6 +37,7 @@ import {
   MAX_DESCRIPTION,
   requireDescription,
   requireGroupName,
+  WITHOUT_GROUP,
 } from '../operations/groups.ts';
 import { InvalidInput, requireReachable } from '../operations/operation.ts';
 import { pagesOf } from '../operations/people.ts';
@@ -414,7 +415,7 @@ export async function planFor(
       const { allowed_groups: allowed } = desired.find((one) => one.id === id)?.members ?? { ...metadata };
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
-    if (user === undefined) changes.push(groupRemoval(parts, group));
+    if (user === undefined) changes.push(groupRemoval(parts, group, planning));
     else problems.push({ path: ['groups'], problem: `the client ${user.id} is for the group ${group.name}` });
   }
   if (problems.length > 0) return { problems };
@@ -491,14 +492,15 @@ async function others(
   return found;
 }
 
-function groupRemoval({ groups }: CommandParts, { name }: Group): Change {
+function groupRemoval(parts: CommandParts, { name }: Group, { warn }: Pick<Planning, 'warn'>): Change {
   return {
     action: 'remove',
     kind: 'group',
     name,
     members: [],
     async perform() {
-      if (!(await groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
+      if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
+      if (isOfAdministrators(parts, [name])) warn(WITHOUT_GROUP);
     },
   };
 }

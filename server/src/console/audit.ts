@@ -54,6 +54,8 @@ export async function downloadAudit({ c, parts }: Visit): Promise<Response> {
     'content-type': 'application/jsonl',
     'content-disposition': 'attachment; filename="audit.jsonl"',
     'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
   });
 }
 

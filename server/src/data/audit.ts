@@ -37,6 +37,8 @@ export type AuditProblem =
   | { readonly problem: 'index_changed'; readonly from: number; readonly to: number }
   /** Rows were put before the beginning of the chain. */
   | { readonly problem: 'rows_before_beginning'; readonly rows: number }
+  /** The event of the expected link was removed for its age, so nothing shows whether the chain continues it. */
+  | { readonly problem: 'expected_removed'; readonly sequence: number; readonly beginning: number }
   /** The chain is not a continuation of the expected link. */
   | { readonly problem: 'not_as_expected'; readonly sequence: number };
 
@@ -329,7 +331,8 @@ export class AuditTrail {
         // Every later hash depends on this one.
         link = moved ?? end;
         if (moved === undefined) events += passed.length;
-        isExpected ||= [...passed, link].some((one) => expected !== undefined && isSame(expected, one));
+        const authentic = moved === undefined ? passed : [...passed, moved];
+        isExpected ||= authentic.some((one) => expected !== undefined && isSame(expected, one));
       }
     }
     if (link.sequence < last.sequence) link = (await this.#movedBeginning(link, keys)) ?? link;
@@ -339,8 +342,15 @@ export class AuditTrail {
         from: Math.min(link.sequence + 1, last.sequence),
         to: last.sequence,
       });
-    if (expected !== undefined && !isExpected)
-      problems.push({ problem: 'not_as_expected', sequence: expected.sequence });
+    if (expected !== undefined && !isExpected) {
+      const { sequence } = expected;
+      const removed = (await this.#movedBeginning(expected, keys))?.sequence;
+      problems.push(
+        removed === undefined
+          ? { problem: 'not_as_expected', sequence }
+          : { problem: 'expected_removed', sequence, beginning: removed },
+      );
+    }
     return { events, head: last, problems };
   }
 

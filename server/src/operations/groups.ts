@@ -178,6 +178,10 @@ export async function leaveAdministrators(
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
+/** What to tell an operator who has just removed the group of administrators. */
+export const WITHOUT_GROUP =
+  'it was the group of administrators: a server with --admin-group does not start without it';
+
 /**
  * Commands may take the last administrator, because commands can also add one.
  * @returns what to tell an operator who has just done so
