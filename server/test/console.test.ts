@@ -668,6 +668,11 @@ test('PostgreSQL: the pages show and change the same', { skip: POSTGRES_ABSENCE 
   const added = { ...list, name: 'ops', description: '', do: 'add' };
   assert.match((await browser.post(`${other.url}/console/groups`, added)).html, /The group is added/);
   assert.match((await at('/audit?type=group_added')).html, new RegExp(`console:${alice.subject}`));
+  // PostgreSQL stores no NUL, which must not look like an outage.
+  for (const path of ['/users?search=a%00b', '/users?sub=%00', '/groups?name=%00', '/audit?target=%00'])
+    assert.equal((await browser.get(`${other.url}/console${path}`)).status, 400, path);
+  const nul = { ...list, name: 'ops', username: 'a\0b', do: 'join' };
+  assert.equal((await browser.post(`${other.url}/console/groups`, nul)).status, 400);
 
   const theirs = await other.browserOf('bob');
   const leave = await Promise.all([

@@ -68,6 +68,10 @@ export function page(
     const view = await consoleView(c, pages, session, current);
     const parts = consoleParts.partsOf(session.person.subject);
     try {
+      // No stored text has one, and PostgreSQL would refuse the query like an outage.
+      const given = [...new URL(c.req.url).searchParams, ...form];
+      const [name] = given.find((pair) => pair.some((text) => text.includes('\0'))) ?? [];
+      if (name !== undefined) throw new InvalidInput(JSON.stringify(name), 'expected no NUL');
       return await answer({ c, console: consoleParts, parts, session, setting, view, form });
     } catch (error) {
       if (error instanceof OperationRefused)
