@@ -545,7 +545,7 @@ describe('groups', () => {
     };
     const refused = await (await removal('alice'))();
     assert.equal(refused.status, 409);
-    assert.match(refused.html, /You are the last administrator\. First add another one in the console\./);
+    assert.match(refused.html, /You are the last administrator\. First add another one\./);
     await own.addUser('bob', ['admins']);
     const both = await Promise.all([removal('alice'), removal('bob')]);
     const answered = await Promise.all(both.map((submit) => submit()));

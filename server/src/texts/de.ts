@@ -408,7 +408,7 @@ export const DE: Texts = {
     deleteConfirm: 'Ich möchte mein Konto endgültig löschen.',
     deleteYes: 'Konto löschen',
     lastAdministrator:
-      'Es gibt außer Ihnen keine weitere Person, die den Server verwaltet. Fügen Sie zuerst in der Konsole eine hinzu.',
+      'Es gibt außer Ihnen keine weitere Person, die den Server verwaltet. Fügen Sie zuerst eine weitere hinzu.',
     notConfirmed: 'Setzen Sie den Haken, um zu bestätigen, dass Sie Ihr Konto löschen möchten.',
     deletedTitle: 'Ihr Konto ist gelöscht',
     deletedText: 'Sie sind abgemeldet, und Ihre Daten sind gelöscht.',

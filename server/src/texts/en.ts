@@ -422,7 +422,7 @@ export const EN = {
     deleteElsewhere: 'Your account belongs to the application in which you manage it. Delete it there.',
     deleteConfirm: 'I want to delete my account permanently.',
     deleteYes: 'Delete account',
-    lastAdministrator: 'You are the last administrator. First add another one in the console.',
+    lastAdministrator: 'You are the last administrator. First add another one.',
     notConfirmed: 'Check the box to confirm that you want to delete your account.',
     deletedTitle: 'Your account is deleted',
     deletedText: 'You are signed out, and your data is deleted.',
