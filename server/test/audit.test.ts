@@ -699,6 +699,23 @@ describe('beside a running server', () => {
     }
   });
 
+  test('a new chain by an operator is no loss, but an earlier head is', async (t) => {
+    const place = await placeFor(t, onSqlite);
+    const server = await place.open();
+    await addGroups(server, 600);
+    await server.auditTrail.seal(secret);
+    await place.tamper('CREATE TABLE earlier AS SELECT * FROM grantd.audit_heads');
+    await addGroups(server, 600, 'later');
+    await server.auditTrail.seal(secret);
+    const beside = trailBeside(t, place, server, () => server.auditTrail.seal(secret));
+    await beside.restart(secret);
+    assert.deepEqual((await server.auditTrail.verify(secret)).problems, []);
+    await place.tamper(
+      'DELETE FROM grantd.audit_heads; INSERT INTO grantd.audit_heads SELECT * FROM earlier',
+    );
+    await assert.rejects(server.auditTrail.seal(secret), AuditTrailBroken);
+  });
+
   test('an export has every event, also those that are sealed meanwhile', async (t) => {
     const place = await placeFor(t, onSqlite);
     const server = await place.open();

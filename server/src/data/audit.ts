@@ -188,8 +188,8 @@ export class AuditTrail {
   readonly #issuer: string;
   readonly #storage: Pick<AdministrableStorage, 'eventsAfter'>;
   readonly #clock: () => number;
-  /** The last link that this process has seen. */
-  #seen = 0;
+  /** The end of the chain that this process has seen, and when it was sealed. */
+  #seen = { sequence: 0, sealedAtMs: 0 };
 
   constructor(
     tables: ProgramTables,
@@ -222,12 +222,12 @@ export class AuditTrail {
       const head = await this.#head();
       if (head !== undefined && !isAuthentic(head, this.#issuer, [key, ...older]))
         throw new AuditTrailBroken('the head of the audit trail does not fit the server secret');
-      if ((head?.last.sequence ?? 0) < this.#seen)
+      if (this.#isEarlier(head))
         throw new AuditTrailBroken('the audit trail has lost events that were sealed before');
       if (head === undefined && onBegun === undefined) return sealed;
       const beginning = head?.beginning ?? genesis(this.#issuer);
       const last = head?.last ?? beginning;
-      this.#seen = last.sequence;
+      this.#seen = { sequence: last.sequence, sealedAtMs: head?.sealedAtMs ?? 0 };
       const [lastBlock] = await this.#tables.read(SQL.lastBlock, this.#issuer);
       const open = lastBlock === undefined ? undefined : openBlock(lastBlock, last, this.#clock());
       const limit = BLOCK_ROWS - (open?.block.rows ?? 0);
@@ -267,7 +267,7 @@ export class AuditTrail {
       // If another process was faster, its head is read next.
       if (replaced?.length === 1) {
         sealed += events.length;
-        this.#seen = next.sequence;
+        this.#seen = { sequence: next.sequence, sealedAtMs: written.sealedAtMs };
         if (head === undefined) onBegun?.(unchained, Math.min(...times));
       }
     }
@@ -383,8 +383,15 @@ export class AuditTrail {
 
   /** Begins a new chain over all kept events, as they are. */
   async restart(secret: ProgramSecret): Promise<void> {
-    await this.#tables.write([SQL.dropBlocks, this.#issuer], [SQL.dropHead, this.#issuer]);
-    this.#seen = 0;
+    const keys = await secret.keys('audit_seal');
+    const [key] = keys;
+    if (key === undefined) throw new TypeError('a server secret is never empty');
+    const beginning = genesis(this.#issuer);
+    const replaced = await this.#authenticHead(keys);
+    const begun = this.#replacing(undefined, beginning, beginning, key, replaced?.sealedAtMs);
+    // Other processes never see a chain without a head.
+    await this.#tables.write([SQL.dropBlocks, this.#issuer], [SQL.dropHead, this.#issuer], begun.call);
+    this.#seen = { sequence: 0, sealedAtMs: begun.sealedAtMs };
     await this.seal(secret);
   }
 
@@ -524,15 +531,29 @@ export class AuditTrail {
   }
 
   /** The statement that replaces the head if it is still `before`. */
-  #replacing(before: Head | undefined, beginning: ChainLink, last: ChainLink, key: Uint8Array) {
-    const sealedAtMs = this.#clock();
+  #replacing(
+    before: Head | undefined,
+    beginning: ChainLink,
+    last: ChainLink,
+    key: Uint8Array,
+    afterMs = before?.sealedAtMs ?? 0,
+  ) {
+    // Grows with each head, also if clocks differ.
+    const sealedAtMs = Math.max(this.#clock(), afterMs + 1);
     const mac = macOf(this.#issuer, { beginning, last, sealedAtMs }, newIdentifier(), key);
     const values = [beginning.sequence, beginning.hash, last.sequence, last.hash, sealedAtMs, mac] as const;
     const call =
       before === undefined
         ? ([SQL.addHead, this.#issuer, ...values] as const)
         : ([SQL.replaceHead, this.#issuer, ...values, before.mac] as const);
-    return { mac, call };
+    return { mac, sealedAtMs, call };
+  }
+
+  /** Whether sealed events are gone. A shorter chain that was sealed later is one that an operator has begun. */
+  #isEarlier(head: Head | undefined): boolean {
+    const { sequence, sealedAtMs } = this.#seen;
+    if (head === undefined) return sequence > 0;
+    return head.last.sequence < sequence && head.sealedAtMs <= sealedAtMs;
   }
 }
 
