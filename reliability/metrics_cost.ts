@@ -3,7 +3,7 @@
 //
 //     npm run measure:metrics -- --rounds 30 --log json
 import { parseArgs } from 'node:util';
-import { cpuSeconds } from '../bench/processes/process_usage.ts';
+import { exactCpuSeconds } from '../bench/processes/process_usage.ts';
 import { wholeNumber } from './arguments.ts';
 import { openLibrary, registerClients } from './deployments/library.ts';
 import { startOnSqlite } from './deployments/sqlite.ts';
@@ -73,9 +73,9 @@ await runScript(async (workbench) => {
     for (const index of order) {
       const side = sides[index];
       if (side === undefined) continue;
-      const before = cpuSeconds(side.pid) ?? Number.NaN;
+      const before = exactCpuSeconds(side.pid) ?? Number.NaN;
       await send(side.connection, requests);
-      spent[index]?.push(((cpuSeconds(side.pid) ?? Number.NaN) - before) / requests);
+      spent[index]?.push(((exactCpuSeconds(side.pid) ?? Number.NaN) - before) / requests);
     }
   }
   showProgress('');

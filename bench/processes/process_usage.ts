@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux counts process times in hundredths of a second, whatever its clock (proc(5)). */
 export const TICKS_PER_SECOND = 100;
@@ -11,6 +11,17 @@ export function cpuSeconds(pid: number): number | undefined {
   const times = timesOf(pid);
   if (times === undefined) return undefined;
   return sum([...times, ...childrenOf(pid).map((child) => cpuSeconds(child) ?? 0)]);
+}
+
+/**
+ * CPU seconds of a process as the scheduler counts them, in nanoseconds: for intervals in which a hundredth of a second is
+ * too coarse. Without threads that have ended, and without children.
+ * @returns `undefined` if the system does not report it
+ */
+export function exactCpuSeconds(pid: number): number | undefined {
+  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => read(pid, `task/${thread}/schedstat`));
+  const seconds = sum(threads.map((times) => Number(times?.split(' ')[0]) / 1e9));
+  return Number.isFinite(seconds) ? seconds : undefined;
 }
 
 /** CPU seconds of this process, without its running children. */

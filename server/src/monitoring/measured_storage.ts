@@ -1,8 +1,8 @@
 import { type AdministrableStorage, unguarded } from '@grantd/core';
 import type { OpenDatabase } from '../data/database.ts';
 
-/** Receives each operation when it ends. */
-type OnOperation = (operation: string, seconds: number, isFault: boolean) => void;
+/** Names an operation. @returns what receives each call of it when it ends */
+type Measuring = (operation: string) => (seconds: number, isFault: boolean) => void;
 
 /** Repositories of the program’s own tables. */
 const OWN = [
@@ -15,61 +15,59 @@ const OWN = [
 ] as const satisfies (keyof OpenDatabase)[];
 
 /** The same database, which reports how long each operation takes. */
-export function measuredDatabase(opened: OpenDatabase, onOperation: OnOperation): OpenDatabase {
-  const own = Object.fromEntries(OWN.map((name) => [name, measured(name, opened[name], onOperation)]));
-  return { ...opened, ...own, storage: measuredStorage(opened.storage, onOperation) };
+export function measuredDatabase(opened: OpenDatabase, measuring: Measuring): OpenDatabase {
+  const own = Object.fromEntries(OWN.map((name) => [name, measured(name, opened[name], measuring)]));
+  return { ...opened, ...own, storage: measuredStorage(opened.storage, measuring) };
 }
 
-function measuredStorage(storage: AdministrableStorage, onOperation: OnOperation): AdministrableStorage {
+function measuredStorage(storage: AdministrableStorage, measuring: Measuring): AdministrableStorage {
   const { statistics, close, clients, keys, tokens, authorizationCodes, ...others } = storage;
   const { oneTimeIdentifiers, pushedRequests, ...acts } = others;
-  const measuredClients = measured('clients', clients, onOperation);
+  const measuredClients = measured('clients', clients, measuring);
   return {
-    ...measured('storage', acts, onOperation),
+    ...measured('storage', acts, measuring),
     clients: measuredClients,
-    keys: measured('keys', keys, onOperation),
+    keys: measured('keys', keys, measuring),
     // The same repository as above, so that the server does not look clients up again.
-    tokens: unguarded({ ...measured('tokens', tokens, onOperation), joinedClients: measuredClients }, tokens),
-    authorizationCodes: measured('authorizationCodes', authorizationCodes, onOperation),
-    oneTimeIdentifiers: measured('oneTimeIdentifiers', oneTimeIdentifiers, onOperation),
-    pushedRequests: measured('pushedRequests', pushedRequests, onOperation),
+    tokens: unguarded({ ...measured('tokens', tokens, measuring), joinedClients: measuredClients }, tokens),
+    authorizationCodes: measured('authorizationCodes', authorizationCodes, measuring),
+    oneTimeIdentifiers: measured('oneTimeIdentifiers', oneTimeIdentifiers, measuring),
+    pushedRequests: measured('pushedRequests', pushedRequests, measuring),
     ...(statistics !== undefined && { statistics: () => statistics.call(storage) }),
     close: () => close.call(storage),
   };
 }
 
 /** A repository with the same members, whose methods are measured. */
-function measured<R extends object>(name: string, repository: R, onOperation: OnOperation): R {
+function measured<R extends object>(name: string, repository: R, measuring: Measuring): R {
   const members = Object.entries(repository).map(([member, value]) => [
     member,
-    typeof value === 'function' ? timed(`${name}.${member}`, repository, value, onOperation) : value,
+    typeof value === 'function' ? timed(repository, value, measuring(`${name}.${member}`)) : value,
   ]);
   return unguarded(Object.fromEntries(members) as R, repository);
 }
 
 function timed(
-  operation: string,
   owner: object,
   method: (...given: unknown[]) => unknown,
-  onOperation: OnOperation,
+  onEnd: ReturnType<Measuring>,
 ): (...given: unknown[]) => unknown {
   return (...given) => {
     const startedAtMs = performance.now();
-    const ended = (isFault: boolean) =>
-      onOperation(operation, (performance.now() - startedAtMs) / 1000, isFault);
+    let result: unknown;
     try {
-      const result = Reflect.apply(method, owner, given);
-      // The caller gets the original promise, so that it does not wait longer.
-      if (result instanceof Promise)
-        result.then(
-          () => ended(false),
-          () => ended(true),
-        );
-      else ended(false);
-      return result;
+      result = method.apply(owner, given);
     } catch (error) {
-      ended(true);
+      onEnd((performance.now() - startedAtMs) / 1000, true);
       throw error;
     }
+    // The caller gets the original promise, so that it does not wait longer.
+    if (result instanceof Promise)
+      result.then(
+        () => onEnd((performance.now() - startedAtMs) / 1000, false),
+        () => onEnd((performance.now() - startedAtMs) / 1000, true),
+      );
+    else onEnd((performance.now() - startedAtMs) / 1000, false);
+    return result;
   };
 }

@@ -21,9 +21,19 @@ const MAX_SERIES = 5_000;
 class Cell {
   value = 0;
   readonly counts: number[];
+  readonly #bounds: readonly number[];
 
   constructor({ kind, bounds }: Metric) {
     this.counts = kind === 'histogram' ? new Array<number>(bounds.length + 1).fill(0) : [];
+    this.#bounds = bounds;
+  }
+
+  /** Adds a value to a histogram. */
+  observe(value: number): void {
+    let bucket = 0;
+    while (bucket < this.#bounds.length && value > (this.#bounds[bucket] ?? 0)) bucket += 1;
+    this.value += value;
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
   }
 }
 
@@ -112,12 +122,16 @@ export class Meter {
 
   /** Adds a value to a histogram. */
   observe(name: MetricName, value: number, ...labels: readonly Label[]): void {
-    const { bounds }: Metric = METRICS[name];
-    const cell = this.#series[name].cell(labels);
-    let bucket = 0;
-    while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket += 1;
-    cell.value += value;
-    cell.counts[bucket] = (cell.counts[bucket] ?? 0) + 1;
+    this.#series[name].cell(labels).observe(value);
+  }
+
+  /** As `observe`, for labels that are the same each time: looks the series up only once, at the first value. */
+  observer(name: MetricName, ...labels: readonly Label[]): (value: number) => void {
+    let cell: Cell | undefined;
+    return (value) => {
+      cell ??= this.#series[name].cell(labels);
+      cell.observe(value);
+    };
   }
 
   snapshot(): Snapshot {

@@ -76,13 +76,15 @@ export class Monitor {
   /** The same database, which reports how long its operations take. */
   database(database: Database): Database {
     const system = database.file === undefined ? 'postgresql' : 'sqlite';
-    const onOperation = (operation: string, seconds: number, isFault: boolean) => {
-      const error = isFault ? 'fault' : '';
-      this.meter.observe('db_client_operation_duration_seconds', seconds, system, operation, error);
+    const measuring = (operation: string) => {
+      const observer = (error: string) =>
+        this.meter.observer('db_client_operation_duration_seconds', system, operation, error);
+      const [succeeded, failed] = [observer(''), observer('fault')];
+      return (seconds: number, isFault: boolean) => (isFault ? failed : succeeded)(seconds);
     };
     return {
       ...database,
-      open: async (...given) => measuredDatabase(await database.open(...given), onOperation),
+      open: async (...given) => measuredDatabase(await database.open(...given), measuring),
     };
   }
 
