@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 import { startPostgres } from '../../core/test/harness/postgres_cluster.ts';
 import { disposableDatabase } from '../../core/test/harness/postgres_databases.ts';
-import { copyToPostgres } from '../../server/src/data/copy_to_postgres.ts';
+import { copyToPostgres } from '../../server/src/data/postgres_copy.ts';
 import { readSecretFile } from '../../server/src/data/secrets.ts';
 import type { Population } from '../population/population.ts';
 import { CAN_PIN, GENERATOR_CORE } from '../processes/pinning.ts';
@@ -39,6 +39,7 @@ export async function postgresPopulation(
     connections: 4,
     connectTimeoutMs: 10_000,
     statementTimeoutMs: 300_000,
+    flag: '--to',
     onRows: () => {},
   });
   const rows = async (sql: string) => {

@@ -169,22 +169,3 @@ describe('a backup of a running server', () => {
     assert.equal(existsSync(databaseOf(folder)), false);
   });
 });
-
-test('PostgreSQL is backed up with its own tools, and the command says so', async () => {
-  const folder = workbench.folder();
-  for (const command of [
-    ['backup', 'x.age'],
-    ['restore', 'x.age'],
-  ]) {
-    const { code, stderr } = await grantd(folder, [
-      ...command,
-      '--database',
-      'postgres://grantd@127.0.0.1:1/grantd',
-    ]);
-    assert.equal(code, 2);
-    assert.match(
-      stderr,
-      /--database: expected sqlite:PATH\. Back up PostgreSQL with its own tools, pg_dump or pg_basebackup/,
-    );
-  }
-});

@@ -30,7 +30,7 @@ async function newHome() {
     lock: { recipients: [recipient] },
   };
   const path = join(folder, 'grantd-data', 'grantd.db');
-  const backedUp = { path, issuer: 'https://id.example', secrets: undefined };
+  const backedUp = { database: { path }, issuer: 'https://id.example', secrets: undefined };
   const { signal } = new AbortController();
   return {
     folder,
@@ -84,7 +84,7 @@ test('a failed backup is an error line, and deletes nothing', async () => {
   const { backups, lines, plan, backedUp, log } = await newHome();
   const old = [2, 3, 4, 5].map((days) => nameOf('id.example', days * DAY));
   for (const name of old) writeFileSync(join(backups, name), '');
-  const lost = { ...backedUp, path: join(backups, 'lost.db') };
+  const lost = { ...backedUp, database: { path: join(backups, 'lost.db') } };
   assert.equal(await backUpIfDue(plan, lost, log, new AbortController().signal), false);
   assert.deepEqual(
     lines.map(({ level, event }) => [level, event]),
@@ -141,10 +141,6 @@ test('a server does not start if it could make no backup', async () => {
     [
       ['--backup-folder', 'backups', '--backup-recipients', recipient.slice(0, -1)],
       /^grantd: --backup-recipients: age1\w+ is not the public key of an age identity\n$/,
-    ],
-    [
-      ['--backup-folder', 'backups', '--database', 'postgres://grantd@127.0.0.1:1/grantd'],
-      /^grantd: --backup-folder: expected an SQLite database\. Back up PostgreSQL with its own tools/,
     ],
   ];
   for (const [flags, expected] of refusals) {

@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import {
@@ -8,7 +7,7 @@ import {
   readConfiguration,
   typedPath,
 } from '../config/configuration.ts';
-import { isPassphrase, isPostgresUrl, PASSPHRASE_FORM } from '../config/options.ts';
+import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import {
   type BackupKey,
@@ -19,7 +18,7 @@ import {
   passphraseOf,
   readPassphrase,
 } from '../data/backup_file.ts';
-import { databasePath } from '../data/database_of.ts';
+import { type StoredIn, storedIn } from '../data/database_of.ts';
 import { readSecretFile, secretFileOf } from '../data/secrets.ts';
 import {
   collect,
@@ -54,7 +53,7 @@ export function backupCommand(): Command {
   const group = databaseFlags(
     new Command('backup')
       .argument('[file]', 'the new backup')
-      .description('back up an SQLite database and the server’s secret, while servers run'),
+      .description('back up the database and the server’s secret, while servers run'),
     LOCK_OPTIONS,
   )
     .option('--recipient <KEY>', 'a public key that the backup is sealed for; repeatable', collect)
@@ -68,7 +67,9 @@ The backup is one age file. It is sealed with keys or with a passphrase.
   grantd backup new-key backup.key
   grantd backup /var/backups/grantd.age --recipient age1…
   grantd backup verify /var/backups/grantd.age --identity-file backup.key
-  grantd restore /var/backups/grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db`,
+  grantd restore /var/backups/grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db
+
+A backup of PostgreSQL and a backup of SQLite have the same form. Each can be restored to either database.`,
     )
     .action((file: string | undefined, flags: BackupFlags) => writeBackup(file, flags));
   keyFlags(
@@ -118,16 +119,15 @@ async function writeBackup(file: string | undefined, given: BackupFlags): Promis
     { ...flags, ...(recipient !== undefined && { backupRecipients: recipient.join(',') }) },
     process.env,
   );
-  refusePostgres(configuration);
-  const path = databasePath(configuration.settings.database, process.env);
+  const database = storedIn(configuration.settings, process.env);
   const lock = await lockFrom(configuration, recipient !== undefined, passphraseFile);
-  const secrets = isWithSecret ? secretsOf(configuration, path) : undefined;
-  const { backUp } = await import('../data/sqlite_backup.ts');
+  const secrets = isWithSecret ? secretsOf(configuration, database) : undefined;
+  const { backUp } = await import('../data/backup.ts');
   const written = await backUp({
-    ...{ path, lock },
+    ...{ database, lock },
     to: typedPath(process.env, file),
     ...(secrets !== undefined && { secrets }),
-    onPages: (copied, all) => showProgress(`${Math.floor((copied / all) * 100)} % copied`),
+    onProgress: showProgress,
   }).finally(endProgress);
   const { bytes, takenAtMs, issuer, lastEvent } = written;
   const shown = { file, issuer, takenAt: timeOf(takenAtMs), lastEvent, bytes, secret: secrets !== undefined };
@@ -135,15 +135,6 @@ async function writeBackup(file: string | undefined, given: BackupFlags): Promis
     `wrote ${file} (${bytes} bytes) of the issuer ${issuer}, as of ${shown.takenAt}`,
     ...(secrets === undefined ? ['The server’s secret is not in it.'] : []),
   ]);
-}
-
-/** @throws {BadUsage} the database is PostgreSQL */
-export function refusePostgres({ settings, sourceOf }: Configuration): void {
-  if (!isPostgresUrl(settings.database)) return;
-  throw new BadUsage(
-    `${sourceOf('database')}: expected sqlite:PATH. Back up PostgreSQL with its own tools, pg_dump or pg_basebackup ` +
-      'with archived logs, and GRANTD_SECRET separately (docs/backup.md)',
-  );
 }
 
 async function lockFrom(
@@ -183,21 +174,23 @@ export async function keyFrom(configuration: Configuration, flags: KeyFlags): Pr
   );
 }
 
-function secretsOf({ settings }: Configuration, path: string): readonly string[] {
-  const secrets = settings.secret ?? readSecretFile(path);
+function secretsOf({ settings }: Configuration, database: StoredIn): readonly string[] {
+  const isFile = 'path' in database;
+  const secrets = settings.secret ?? (isFile ? readSecretFile(database.path) : undefined);
   if (secrets !== undefined) return secrets;
+  const places = isFile
+    ? `is neither in GRANTD_SECRET nor in ${secretFileOf(database.path)}`
+    : 'is not in GRANTD_SECRET';
   throw new Refused(
-    `the server’s secret is neither in GRANTD_SECRET nor in ${secretFileOf(path)}: set GRANTD_SECRET as for the server, ` +
-      'or leave the secret out with --no-secret.',
+    `the server’s secret ${places}: set GRANTD_SECRET as for the server, or leave the secret out with --no-secret.`,
   );
 }
 
 async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags): Promise<void> {
   const configuration = readConfiguration({}, process.env);
   const key = await keyFrom(configuration, given);
-  const { examine } = await import('../data/sqlite_backup.ts');
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-verify-'));
-  try {
+  const { examine, inScratchFolder } = await import('../data/backup.ts');
+  await inScratchFolder(async (folder) => {
     const examined = await examine({
       ...{ file: typedPath(process.env, file), key, to: join(folder, 'grantd.db') },
       ...(typeof issuer === 'string' && { issuer }),
@@ -231,9 +224,7 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
         'server’s secret': secrets === undefined ? 'not in it' : 'in it',
       }),
     ]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
 }
 
 /** In the largest unit of which there are at least two. */

@@ -4,7 +4,7 @@ import { addFlags, type GivenFlags, readConfiguration } from '../config/configur
 import type { Settings } from '../config/options.ts';
 import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
-import { databasePath, warnOfPassword } from '../data/database_of.ts';
+import { databasePath, postgresLimits, warnOfPassword } from '../data/database_of.ts';
 import { secretFileOf } from '../data/secrets.ts';
 import { markCopied, unmarkCopied } from '../data/sqlite_database.ts';
 import { endProgress, labelled, printOne, showProgress } from './command.ts';
@@ -67,18 +67,13 @@ function undo(path: string, { to, json }: CopyFlags): void {
   ]);
 }
 
-async function copyRows(
-  path: string,
-  to: string,
-  { databaseConnections, databaseConnectTimeoutMs, databaseStatementTimeoutMs }: Settings,
-): Promise<ReadonlyMap<string, number>> {
+async function copyRows(path: string, to: string, settings: Settings): Promise<ReadonlyMap<string, number>> {
   // Loaded on demand, so that other commands start faster.
-  const { copyToPostgres } = await import('../data/copy_to_postgres.ts');
+  const { copyToPostgres } = await import('../data/postgres_copy.ts');
   try {
     return await copyToPostgres(path, to, {
-      connections: databaseConnections,
-      connectTimeoutMs: databaseConnectTimeoutMs,
-      statementTimeoutMs: databaseStatementTimeoutMs,
+      ...postgresLimits(settings),
+      flag: '--to',
       onRows: (table, rows) => showProgress(`${table}: ${rows} rows`),
     });
   } finally {

@@ -3,17 +3,21 @@ import { EVENT_TYPES, type EventRecord } from '@grantd/core';
 import { isJsonObject, oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import { readConfiguration, typedPath } from '../config/configuration.ts';
+import { withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import { actingAs } from '../data/acting.ts';
 import type { OpenDatabase } from '../data/database.ts';
-import { databasePath } from '../data/database_of.ts';
+import { storedIn } from '../data/database_of.ts';
+import { secretFileOf } from '../data/secrets.ts';
 import { type ReplayOutcome, replay } from '../people/replay.ts';
-import { durationOf, type KeyFlags, keyFlags, keyFrom, refusePostgres } from './backup.ts';
+import { durationOf, type KeyFlags, keyFlags, keyFrom } from './backup.ts';
 import { databaseFlags, endProgress, labelled, printOne, showProgress, timeOf } from './command.ts';
+import { BadUsage } from './exit.ts';
 
 interface RestoreFlags extends KeyFlags {
   readonly replayEvents?: string;
   readonly revokeTokens?: true;
+  readonly secretFile?: string;
 }
 
 export function restoreCommand(): Command {
@@ -21,7 +25,7 @@ export function restoreCommand(): Command {
     databaseFlags(
       new Command('restore')
         .argument('<file>', 'the backup')
-        .description('create an SQLite database and the server’s secret from a backup'),
+        .description('create a database and the server’s secret from a backup'),
     ),
   )
     .option(
@@ -29,13 +33,18 @@ export function restoreCommand(): Command {
       'apply revocations, disablings and removals that happened after the backup, from grantd events list --json',
     )
     .option('--revoke-tokens', 'revoke every token in the backup and end every session')
+    .option(
+      '--secret-file <FILE>',
+      'with PostgreSQL, a new file for the server’s secret. Not needed if GRANTD_SECRET is set',
+    )
     .addHelpText(
       'after',
       `
-Stop the server and move the old database away first, together with its -wal and -shm files. The command creates the whole
-database, or nothing.
+Stop the server first. Move an old SQLite database away, together with its -wal and -shm files. A PostgreSQL database must be
+empty. The command creates the whole database, or nothing.
 
-  grantd restore grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db --revoke-tokens`,
+  grantd restore grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db --revoke-tokens
+  GRANTD_SECRET=… grantd restore grantd.age --identity-file backup.key --database postgres://grantd@db.example/grantd`,
     )
     .action(restoreBackup);
 }
@@ -49,57 +58,70 @@ interface Afterwork {
 }
 
 async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
-  const { identityFile, passphraseFile, replayEvents, revokeTokens = false, ...flags } = given;
+  const { identityFile, passphraseFile, replayEvents, revokeTokens = false, secretFile, ...flags } = given;
   const configuration = readConfiguration(flags, process.env);
-  refusePostgres(configuration);
   const { settings } = configuration;
-  const path = databasePath(settings.database, process.env);
+  const database = storedIn(settings, process.env);
+  const isFile = 'path' in database;
+  const [name, url] = isFile
+    ? [database.path, `sqlite:${database.path}`]
+    : [withoutPassword(database.url), withoutPassword(database.url)];
+  if (isFile && secretFile !== undefined)
+    throw new BadUsage(`--secret-file: the secret of an SQLite database is in ${secretFileOf(name)}`);
+  if (!isFile && (settings.secret === undefined) === (secretFile === undefined))
+    throw new BadUsage(
+      'a PostgreSQL database does not contain the server’s secret: expected either GRANTD_SECRET, as of the server that was ' +
+        'backed up, or --secret-file FILE, into which the secret of the backup is written',
+    );
   const events = replayEvents === undefined ? undefined : readEvents(replayEvents);
   const key = await keyFrom(configuration, {
     ...(identityFile !== undefined && { identityFile }),
     ...(passphraseFile !== undefined && { passphraseFile }),
   });
-  const { restore } = await import('../data/sqlite_backup.ts');
+  const { restore } = await import('../data/backup.ts');
   const done: Afterwork = {};
   const restored = await restore({
-    ...{ file: typedPath(process.env, file), key, path, secrets: settings.secret },
+    ...{ file: typedPath(process.env, file), key, database, secrets: settings.secret },
+    ...(secretFile !== undefined && { secretFile: typedPath(process.env, secretFile) }),
     ...(settings.issuer !== undefined && { issuer: settings.issuer }),
     onStep: showProgress,
     async work(opened, { lastEvent }) {
-      const database = actingAs('cli', opened);
+      const draft = actingAs('cli', opened);
       if (events !== undefined) {
-        await requireSameHistory(replayEvents ?? '', database, events);
+        await requireSameHistory(replayEvents ?? '', draft, events);
         const later = events.filter(({ sequence }) => sequence > lastEvent);
         done.missing = gaps(lastEvent, later);
-        done.replayed = await replay(database, later);
+        done.replayed = await replay(draft, later);
       }
-      if (revokeTokens) done.sessionsEnded = await endEverything(database);
+      if (revokeTokens) done.sessionsEnded = await endEverything(draft);
     },
   }).finally(endProgress);
 
-  const { manifest, aliveTokens, secretFile } = restored;
+  const { manifest, aliveTokens, secretFile: keptIn } = restored;
   const takenAt = timeOf(manifest.takenAtMs);
   const shown = {
-    ...{ database: path, issuer: manifest.issuer, takenAt, lastEvent: manifest.lastEvent },
-    ...{ activeTokens: aliveTokens, secretFile, ...done },
+    ...{ database: name, issuer: manifest.issuer, takenAt, lastEvent: manifest.lastEvent },
+    ...{ activeTokens: aliveTokens, secretFile: keptIn, ...done },
   };
   const ageSeconds = Math.max(0, Math.round((Date.now() - manifest.takenAtMs) / 1000));
   printOne({ isJson: flags.json === true }, shown, [
-    `restored ${path} from ${file}`,
+    `restored ${name} from ${file}`,
     ...labelled({
       issuer: manifest.issuer,
       'backup taken': `${takenAt} (${durationOf(ageSeconds)} ago)`,
       'active tokens': String(aliveTokens),
-      'server’s secret': secretFile ?? (settings.secret === undefined ? 'missing' : 'of the options'),
+      'server’s secret': keptIn ?? (settings.secret === undefined ? 'missing' : 'of the options'),
       'events applied': done.replayed && String(done.replayed.applied),
       'sessions ended': done.sessionsEnded === undefined ? undefined : String(done.sessionsEnded),
     }),
   ]);
-  const warnings = warningsOf({ takenAt, done, path, lastEvent: manifest.lastEvent });
-  if (secretFile === undefined && settings.secret === undefined)
+  const warnings = warningsOf({ takenAt, done, url, lastEvent: manifest.lastEvent });
+  if (keptIn === undefined && settings.secret === undefined)
     warnings.push(
-      `The backup does not contain the server’s secret: put it into ${path}.secret (mode 600), or set GRANTD_SECRET.`,
+      `The backup does not contain the server’s secret: ${isFile ? `put it into ${secretFileOf(name)} (mode 600), or ` : ''}set GRANTD_SECRET.`,
     );
+  if (keptIn !== undefined && !isFile)
+    warnings.push(`Set GRANTD_SECRET to the content of ${keptIn} for every process.`);
   console.error(`\n${warnings.join('\n')}`);
 }
 
@@ -113,7 +135,8 @@ async function endEverything({ storage, sessions }: OpenDatabase): Promise<numbe
 interface Situation {
   readonly takenAt: string | undefined;
   readonly done: Afterwork;
-  readonly path: string;
+  /** The database, without its password. */
+  readonly url: string;
   readonly lastEvent: number;
 }
 
@@ -121,7 +144,7 @@ interface Situation {
 function warningsOf({
   takenAt,
   done: { replayed, missing = [], sessionsEnded },
-  path,
+  url,
   lastEvent,
 }: Situation): string[] {
   const lines = [
@@ -135,7 +158,7 @@ function warningsOf({
     lines.push(
       `${revoked} that were used after ${takenAt} may be active again. To end every token of the backup, run`,
       '',
-      `  grantd token revoke --issued-before ${new Date().toISOString()} --database sqlite:${path}`,
+      `  grantd token revoke --issued-before ${new Date().toISOString()} --database ${url}`,
       '',
     );
     if (replayed === undefined)

@@ -314,7 +314,7 @@ export const OPTIONS = {
   backupFolder: optionWithoutDefault(
     'Backups',
     text('FOLDER', 'a folder path', (path) => path.trim() !== ''),
-    'Folder to which the running server regularly writes a backup of its SQLite database. The folder must exist (docs/backup.md).',
+    'Folder to which the running server regularly writes a backup of its database. The folder must exist (docs/backup.md).',
     'none, so the server makes no backups',
   ),
   backupInterval: option('Backups', seconds(60), 'Seconds between two backups.', 24 * 60 * 60),

@@ -2,6 +2,7 @@ import { type Configuration, typedPath } from '../config/configuration.ts';
 import { flagOf, hasPassword, isPostgresUrl, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Database } from './database.ts';
+import type { PostgresLimits } from './postgres_database.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
 
 /**
@@ -19,12 +20,28 @@ export async function databaseOf(
   // Loaded on demand, so that commands on SQLite start faster.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
-    connections: settings.databaseConnections,
-    connectTimeoutMs: settings.databaseConnectTimeoutMs,
-    statementTimeoutMs: settings.databaseStatementTimeoutMs,
+    ...postgresLimits(settings),
     onConnectionLost,
     recordsIssuance,
   });
+}
+
+/** A database that is backed up or restored: a file, or the URL of a PostgreSQL database. */
+export type StoredIn = { readonly path: string } | (PostgresLimits & { readonly url: string });
+
+/** Where the database of the options is. */
+export function storedIn(settings: Settings, environment: NodeJS.ProcessEnv): StoredIn {
+  const { database: url } = settings;
+  if (isPostgresUrl(url)) return { url, ...postgresLimits(settings) };
+  return { path: databasePath(url, environment) };
+}
+
+export function postgresLimits(settings: Settings): PostgresLimits {
+  return {
+    connections: settings.databaseConnections,
+    connectTimeoutMs: settings.databaseConnectTimeoutMs,
+    statementTimeoutMs: settings.databaseStatementTimeoutMs,
+  };
 }
 
 /** Warns on stderr if `--database` or `--smtp-url` contains a password. */

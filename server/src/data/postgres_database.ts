@@ -252,7 +252,7 @@ export function deadlinesOf({ connectTimeoutMs, statementTimeoutMs }: PostgresLi
 }
 
 /** The target of a URL, including PG… variables and defaults, without the password. */
-interface PostgresAddress {
+export interface PostgresAddress {
   /** For messages: `postgres://user@host:port/database`. */
   readonly name: string;
   readonly host: string;

@@ -188,7 +188,8 @@ function secretsIn(content: string, path: string): readonly string[] {
   );
 }
 
-function contentOf(secrets: readonly string[]): string {
+/** The content of a file with the server’s secret. */
+export function secretText(secrets: readonly string[]): string {
   return `${secrets.length === 1 ? secrets[0] : JSON.stringify(secrets)}\n`;
 }
 
@@ -242,7 +243,7 @@ export function createSecretFile(
   makeFolder(dirname(path));
   // A link appears atomically with its whole content and never replaces a file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
-  writeFileSync(draft, contentOf(secrets), {
+  writeFileSync(draft, secretText(secrets), {
     mode: 0o600,
     flag: 'wx',
     flush: true,
@@ -280,7 +281,7 @@ export function changeSecretFile(
   try {
     const secrets = readSecretFile(database);
     if (secrets === undefined) throw new Refused(`the server's secret ${path} is missing`);
-    writeFileSync(file, contentOf(change(secrets)));
+    writeFileSync(file, secretText(change(secrets)));
     fsyncSync(file);
     renameSync(draft, path);
   } catch (error) {

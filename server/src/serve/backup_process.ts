@@ -1,13 +1,13 @@
 /** The process of `scheduled_backups`: makes one backup, reports, and ends. It also ends if the server does. */
 import { setPriority } from 'node:os';
 import { Refused } from '../config/refused.ts';
+import { BackupRunning, backUp, clearBackups } from '../data/backup.ts';
 import type { BackupLock } from '../data/backup_file.ts';
+import type { StoredIn } from '../data/database_of.ts';
 import { readSecretFile, secretFileOf } from '../data/secrets.ts';
-import { BackupRunning, backUp, clearBackup } from '../data/sqlite_backup.ts';
 
 export interface BackupOrder {
-  /** The database file. */
-  readonly path: string;
+  readonly database: StoredIn;
   /** The new backup. */
   readonly to: string;
   readonly lock: BackupLock;
@@ -28,7 +28,7 @@ setPriority(PRIORITY);
 process.once('message', async (order: BackupOrder) => {
   // The copy of the database is not sealed, so it should not stay.
   const stop = () => {
-    clearBackup(order.path, order.to);
+    clearBackups();
     process.exit(1);
   };
   process.on('SIGTERM', stop).on('disconnect', stop);
@@ -39,11 +39,15 @@ process.once('message', async (order: BackupOrder) => {
 // A signal to the whole process group, such as Ctrl-C, is meant for the server.
 process.on('SIGINT', () => {});
 
-async function backUpAs({ path, to, lock, secrets: ofOptions }: BackupOrder): Promise<BackupReport> {
+async function backUpAs({ database, to, lock, secrets: ofOptions }: BackupOrder): Promise<BackupReport> {
   try {
-    const secrets = ofOptions ?? readSecretFile(path);
-    if (secrets === undefined) throw new Refused(`the server's secret ${secretFileOf(path)} is missing`);
-    const { bytes } = await backUp({ path, to, lock, secrets });
+    const path = 'path' in database ? database.path : undefined;
+    const secrets = ofOptions ?? (path === undefined ? undefined : readSecretFile(path));
+    if (secrets === undefined)
+      throw new Refused(
+        `the server's secret ${path === undefined ? '' : `${secretFileOf(path)} `}is missing`,
+      );
+    const { bytes } = await backUp({ database, to, lock, secrets });
     return { type: 'written', bytes };
   } catch (error) {
     if (error instanceof BackupRunning) return { type: 'running' };

@@ -3,9 +3,9 @@ import { accessSync, constants, readdirSync, rmSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Configuration, typedPath } from '../config/configuration.ts';
-import { isPostgresUrl } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type BackupLock, lockOf } from '../data/backup_file.ts';
+import type { StoredIn } from '../data/database_of.ts';
 import { causeOf } from '../log/log.ts';
 import type { BackupOrder, BackupReport } from './backup_process.ts';
 import type { SweepLog } from './sweeper.ts';
@@ -21,7 +21,7 @@ export interface BackupPlan {
 /**
  * The plan of the options.
  * @returns `undefined` if the server makes no backups
- * @throws {ConfigurationRefused} the database is PostgreSQL, or a folder, key or passphrase cannot be used
+ * @throws {ConfigurationRefused} a folder, key or passphrase cannot be used
  */
 export async function backupPlanOf(
   configuration: Configuration,
@@ -30,10 +30,6 @@ export async function backupPlanOf(
   const { settings, sourceOf } = configuration;
   if (settings.backupFolder === undefined) return undefined;
   const source = sourceOf('backupFolder');
-  if (isPostgresUrl(settings.database))
-    throw new ConfigurationRefused(
-      `${source}: expected an SQLite database. Back up PostgreSQL with its own tools (docs/backup.md)`,
-    );
   const folder = typedPath(environment, settings.backupFolder);
   // A missing folder may be a volume that is not mounted, so it is not created.
   if (!isWritableFolder(folder))
@@ -55,8 +51,7 @@ function isWritableFolder(folder: string): boolean {
 
 /** What is backed up. */
 interface BackedUp {
-  /** The database file. */
-  readonly path: string;
+  readonly database: StoredIn;
   readonly issuer: string;
   /** The server’s secrets of the options. A file next to the database is read each time, because it may change. */
   readonly secrets: readonly string[] | undefined;

@@ -8,7 +8,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { isMeasured, type OptionName, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
-import { databaseOf } from '../data/database_of.ts';
+import { databaseOf, type StoredIn, storedIn } from '../data/database_of.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -381,7 +381,9 @@ export async function openService(
           sweeps
             ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, sweepLog, signal)
             : undefined,
-          sweeps ? backUp(instance, settings, backupPlan, log, signal) : undefined,
+          sweeps
+            ? backUp(instance.issuer, storedIn(settings, environment), settings, backupPlan, log, signal)
+            : undefined,
           sweeps ? sealPeriodically(instance, settings.eventRetention, log, signal) : undefined,
         ]);
         void watch.damaged.then(() => {
@@ -541,15 +543,16 @@ async function planOfBackups(
 }
 
 async function backUp(
-  { database: { file: path }, issuer }: Instance,
+  issuer: string,
+  database: StoredIn,
   { secret: secrets }: Settings,
   plan: BackupPlan | undefined,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
-  if (plan === undefined || path === undefined) return;
+  if (plan === undefined) return;
   const { backUpPeriodically } = await import('./scheduled_backups.ts');
-  await backUpPeriodically(plan, { path, issuer, secrets }, log, signal);
+  await backUpPeriodically(plan, { database, issuer, secrets }, log, signal);
 }
 
 const INTERVAL_MS = 1000;

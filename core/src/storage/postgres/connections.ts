@@ -44,6 +44,7 @@ const MAX_ATTEMPTS = 5;
 export class PostgresConnections {
   readonly #pool: PostgresPool;
   readonly #deadlines: Deadlines;
+  readonly #limits: string;
   readonly #begin: string;
   #isPrepared = true;
   #isClosed = false;
@@ -53,9 +54,8 @@ export class PostgresConnections {
     this.#deadlines = deadlinesOf(deadlines);
     const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
     // A process that is paused inside a transaction must not hold its locks for longer than a caller waits.
-    this.#begin =
-      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE_AND_OUTSPOKEN}; ` +
-      `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
+    this.#limits = `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
+    this.#begin = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE_AND_OUTSPOKEN}; ${this.#limits}`;
   }
 
   /** The same pool with another timeout, for slow statements. @param statementTimeoutMs milliseconds */
@@ -128,16 +128,30 @@ export class PostgresConnections {
     );
   }
 
-  /** A transaction of any number of steps, each of which waits for the one before. It is attempted once. */
-  async longTransaction(
-    work: (run: (call: PostgresCall) => Promise<PostgresResult>) => Promise<void>,
-  ): Promise<void> {
-    const run = (client: PostgresClient) => async (call: PostgresCall) =>
-      only((await this.#send(client, [() => this.#query(client, call)]))[0]);
+  /**
+   * A transaction of any number of steps, each of which waits for the one before. It is attempted once.
+   * @param snapshot of another transaction, so that this one sees the same; it rejects (40001) if it would change or lock
+   *   a row that has changed since
+   */
+  async longTransaction(work: (run: RunStep) => Promise<void>, snapshot?: string): Promise<void> {
+    const begin =
+      snapshot === undefined
+        ? this.#begin
+        : `BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE; SET TRANSACTION SNAPSHOT '${snapshot}'; ` +
+          `${DURABLE_AND_OUTSPOKEN}; ${this.#limits}`;
+    await this.#inSteps(begin, work);
+  }
+
+  /** As `longTransaction`, without changes. Every step sees the same state. */
+  async snapshot(work: (run: RunStep) => Promise<void>): Promise<void> {
+    await this.#inSteps(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${this.#limits}`, work);
+  }
+
+  async #inSteps(begin: string, work: (run: RunStep) => Promise<void>): Promise<void> {
     return this.#once((client) =>
       watched(client, async () => {
-        await this.#send(client, [() => client.query({ text: this.#begin })]);
-        await work(run(client));
+        await this.#send(client, [() => client.query({ text: begin })]);
+        await work(async (call) => only((await this.#send(client, [() => this.#query(client, call)]))[0]));
         const [committed] = await this.#send(client, [() => client.query({ text: 'COMMIT' })]);
         requireCommitted(committed);
       }),
@@ -233,7 +247,7 @@ function requireCommitted(result: PostgresResult | undefined): void {
 }
 
 /** Empty if the error is not from the server. */
-function sqlState(error: unknown): string {
+export function sqlState(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
@@ -387,6 +401,9 @@ export interface PostgresStatement {
 
 /** A statement with the values of its parameters, `$1` first. */
 export type PostgresCall = readonly [PostgresStatement, ...values: unknown[]];
+
+/** Runs one step of a transaction. */
+type RunStep = (call: PostgresCall) => Promise<PostgresResult>;
 
 /** An unprepared statement: one that runs once, or several in one text. */
 export function unnamed(text: string): PostgresStatement {

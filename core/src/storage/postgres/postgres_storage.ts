@@ -66,8 +66,10 @@ export {
   PostgresConnections,
   type PostgresStatement,
   rowsOf,
+  unnamed,
 } from './connections.ts';
 export { type EventInsertion, eventOf, insertEvent } from './events.ts';
+export { exportPostgres, type PostgresExportOptions } from './export.ts';
 export { importPostgres, type PostgresImportOptions } from './import.ts';
 export {
   ALLOWED_APIS_SINCE,

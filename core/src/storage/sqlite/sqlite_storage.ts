@@ -65,6 +65,7 @@ export {
   type SqliteMigrationOptions,
   skipEventNumbers,
 } from './files.ts';
+export { importSqlite, type SqliteImportOptions } from './import.ts';
 export { Corruption, inTransaction, ReadQueue, requireUsableTables, WriteQueue } from './queues.ts';
 export {
   migrateTables,

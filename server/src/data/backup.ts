@@ -4,12 +4,17 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  lstatSync,
+  mkdtempSync,
   openSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
+  writeFileSync,
 } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import {
@@ -20,6 +25,7 @@ import {
   skipEventNumbers,
 } from '@grantd/core/sqlite';
 import packageJson from '../../package.json' with { type: 'json' };
+import { withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import {
   type BackupKey,
@@ -30,75 +36,172 @@ import {
   sealBackup,
 } from './backup_file.ts';
 import type { OpenDatabase } from './database.ts';
-import { createSecretFile, isErrno, readSecretFile, secretFileOf, syncFolder } from './secrets.ts';
+import type { StoredIn } from './database_of.ts';
+import {
+  createSecretFile,
+  isErrno,
+  readSecretFile,
+  secretFileOf,
+  secretText,
+  syncFolder,
+} from './secrets.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
 import { SQLITE_PROGRAM_TABLES } from './sqlite_tables.ts';
 
 interface BackupOrder {
-  /** The database file. */
-  readonly path: string;
+  readonly database: StoredIn;
   /** The new backup. */
   readonly to: string;
   readonly lock: BackupLock;
   /** The server’s secrets, if they are to be in the backup. */
   readonly secrets?: readonly string[];
-  readonly onPages?: (copied: number, all: number) => void;
+  /** Receives how far the copy is. */
+  readonly onProgress?: (progress: string) => void;
 }
 
 export interface WrittenBackup extends BackupManifest {
   readonly bytes: number;
 }
 
-/** The copy of the database, next to it, which is not sealed yet. */
-const copyOf = (path: string) => `${path}-backup`;
-
-const partialOf = (to: string) => `${to}.partial`;
+/** What unfinished backups of this process would leave. */
+const unfinished = new Set<string>();
 
 /**
- * Writes a backup of a database that processes may use meanwhile. The new file appears complete, or not at all.
+ * Writes a backup of a database that processes may use meanwhile. The new file appears complete, or not at all. Until it
+ * is sealed, the copy of an SQLite file is next to it, and the copy of a PostgreSQL database is in a temporary folder.
  * @throws {Refused} the database is missing or damaged, the new file exists or cannot be written, or another backup runs
  */
-export async function backUp({ path, to, lock, secrets, onPages }: BackupOrder): Promise<WrittenBackup> {
-  if (!existsSync(path))
-    throw new Refused(`the database ${path} does not exist: choose another with --database.`);
+export async function backUp({
+  database,
+  to,
+  lock,
+  secrets,
+  onProgress = () => {},
+}: BackupOrder): Promise<WrittenBackup> {
+  if ('path' in database && !existsSync(database.path))
+    throw new Refused(`the database ${database.path} does not exist: choose another with --database.`);
   requireFree(to);
-  return alone(path, async () => {
-    const copy = copyOf(path);
-    const partial = partialOf(to);
-    const clear = () => clearBackup(path, to);
-    // A killed process may have left them.
-    clear();
-    try {
-      const takenAtMs = Date.now();
-      createPrivately(copy);
-      await copySqlite({ path, to: copy, ...(onPages !== undefined && { onPages }) });
-      const damage = damageIn(copy, 'quick_check');
-      if (damage !== undefined)
-        throw new Refused(
-          `the database ${path} is damaged (${damage}): no backup was written. Restore an earlier one.`,
-        );
-      const manifest = { program: packageJson.version, takenAtMs, ...contentOf(copy) };
-      makeFolder(dirname(to));
-      await sealBackup(
-        { manifest, database: copy, ...(secrets !== undefined && { secrets }) },
-        partial,
-        lock,
+  const partial = `${to}.partial`;
+  /** Seals a copy. */
+  const seal = async (copy: string, name: string, takenAtMs: number): Promise<BackupManifest> => {
+    const damage = damageIn(copy, 'quick_check');
+    if (damage !== undefined)
+      throw new Refused(
+        `the database ${name} is damaged (${damage}): no backup was written. Restore an earlier one.`,
       );
-      const { size: bytes } = statSync(partial);
-      putInPlace(partial, to);
-      return { ...manifest, bytes };
-    } catch (error) {
-      throw asRefused(error, to);
-    } finally {
-      clear();
-    }
+    const manifest = { program: packageJson.version, takenAtMs, ...contentOf(copy) };
+    makeFolder(dirname(to));
+    await sealBackup({ manifest, database: copy, ...(secrets !== undefined && { secrets }) }, partial, lock);
+    return manifest;
+  };
+  const finish = (manifest: BackupManifest): WrittenBackup => {
+    const { size: bytes } = statSync(partial);
+    putInPlace(partial, to);
+    return { ...manifest, bytes };
+  };
+  try {
+    return 'url' in database
+      ? await clearing([partial], async () => finish(await copyPostgres(database, onProgress, seal)))
+      : await alone(database.path, async () => {
+          const copy = `${database.path}-backup`;
+          return clearing([copy, `${copy}-journal`, `${copy}-wal`, `${copy}-shm`, partial], async () =>
+            finish(await copyFile(database.path, copy, onProgress, seal)),
+          );
+        });
+  } catch (error) {
+    throw asRefused(error, to);
+  }
+}
+
+type Seal = (copy: string, name: string, takenAtMs: number) => Promise<BackupManifest>;
+
+async function copyFile(
+  path: string,
+  copy: string,
+  onProgress: (progress: string) => void,
+  seal: Seal,
+): Promise<BackupManifest> {
+  const takenAtMs = Date.now();
+  createPrivately(copy);
+  await copySqlite({
+    ...{ path, to: copy },
+    onPages: (copied, all) => onProgress(`${Math.floor((copied / all) * 100)} % copied`),
+  });
+  return seal(copy, path, takenAtMs);
+}
+
+function copyPostgres(
+  database: Extract<StoredIn, { url: string }>,
+  onProgress: (progress: string) => void,
+  seal: Seal,
+): Promise<BackupManifest> {
+  return inScratchFolder(async (folder) => {
+    const { withCopyOfPostgres } = await import('./postgres_copy.ts');
+    const takenAtMs = Date.now();
+    const copy = join(folder, 'grantd.db');
+    const manifest = await withCopyOfPostgres(
+      database,
+      copy,
+      (table, rows) => onProgress(`${table}: ${rows} rows`),
+      () => seal(copy, withoutPassword(database.url), takenAtMs),
+    );
+    if (manifest === undefined)
+      throw new BackupRunning('another process is making a backup of this database: wait for it.');
+    return manifest;
   });
 }
 
-/** Removes what an unfinished backup has left. Call it only in the process that made it. */
-export function clearBackup(path: string, to: string): void {
-  const copy = copyOf(path);
-  removeAll([copy, `${copy}-journal`, `${copy}-wal`, `${copy}-shm`, partialOf(to)]);
+/** Removes files that a killed process may have left, does the work, and removes them again. */
+async function clearing<T>(files: readonly string[], work: () => Promise<T>): Promise<T> {
+  removeAll(files);
+  for (const file of files) unfinished.add(file);
+  try {
+    return await work();
+  } finally {
+    removeAll(files);
+    for (const file of files) unfinished.delete(file);
+  }
+}
+
+/** Removes what this process’s unfinished backups have left. Call it right before the process ends. */
+export function clearBackups(): void {
+  removeAll([...unfinished]);
+}
+
+const SCRATCH = 'grantd-scratch-';
+
+/**
+ * Works in a temporary folder that only this user can read, and removes it. If the process is killed, the next call of
+ * the same user removes it.
+ */
+export async function inScratchFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  removeLeftFolders();
+  const folder = mkdtempSync(join(tmpdir(), SCRATCH));
+  // Tells others that the folder is in use, until the process ends.
+  const lock = openLock(join(folder, 'lock'));
+  unfinished.add(folder);
+  try {
+    return await work(folder);
+  } finally {
+    lock.close();
+    removeAll([folder]);
+    unfinished.delete(folder);
+  }
+}
+
+function removeLeftFolders(): void {
+  for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(SCRATCH))) {
+    const folder = join(tmpdir(), name);
+    const lock = join(folder, 'lock');
+    try {
+      // A folder without a lock has just been made. Another user’s may be a trap.
+      if (lstatSync(folder).uid !== process.getuid?.() || !existsSync(lock)) continue;
+      openLock(lock).close();
+      removeAll([folder]);
+    } catch {
+      // It is in use, or was removed by its process.
+    }
+  }
 }
 
 /** What a backup was found to be. */
@@ -179,10 +282,12 @@ function requireUsable(
 }
 
 interface RestoreOrder extends Omit<ExaminationOrder, 'to'> {
-  /** The database file to create. */
-  readonly path: string;
+  /** The database to create. A PostgreSQL database is empty. */
+  readonly database: StoredIn;
   /** The server’s secrets of the options, which then need no file. */
   readonly secrets?: readonly string[] | undefined;
+  /** With PostgreSQL, the file to create for the server’s secret, unless the options set it. */
+  readonly secretFile?: string | undefined;
 }
 
 export interface RestoredBackup extends ExaminedBackup {
@@ -191,10 +296,17 @@ export interface RestoredBackup extends ExaminedBackup {
 }
 
 /**
- * Creates a database from a backup. The new file appears complete, or not at all.
+ * Creates a database from a backup, of whichever kind of database it is. Everything appears, or nothing.
  * @throws {Refused} the database exists, a file of an earlier one is in its place, or the backup cannot be used
  */
-export async function restore({ path, secrets: ofOptions, ...order }: RestoreOrder): Promise<RestoredBackup> {
+export async function restore({ database, ...order }: RestoreOrder): Promise<RestoredBackup> {
+  return 'url' in database ? restorePostgres(database, order) : restoreFile(database.path, order);
+}
+
+async function restoreFile(
+  path: string,
+  { secrets: ofOptions, secretFile: _, ...order }: Omit<RestoreOrder, 'database'>,
+): Promise<RestoredBackup> {
   requireNoDatabase(path);
   makeFolder(dirname(path));
   return alone(path, async () => {
@@ -221,6 +333,29 @@ export async function restore({ path, secrets: ofOptions, ...order }: RestoreOrd
   });
 }
 
+/** The rows get into the database in one transaction, after everything else was checked. */
+async function restorePostgres(
+  { url, ...limits }: Extract<StoredIn, { url: string }>,
+  { secrets: ofOptions, secretFile, ...order }: Omit<RestoreOrder, 'database'>,
+): Promise<RestoredBackup> {
+  const { copyToPostgres, requireEmptyPostgres } = await import('./postgres_copy.ts');
+  await requireEmptyPostgres(url, limits);
+  return inScratchFolder(async (folder) => {
+    const draft = join(folder, 'grantd.db');
+    const examined = await examine({ ...order, to: draft });
+    requireUsableSecret(undefined, examined.secrets, ofOptions);
+    const isKept = examined.secrets !== undefined && ofOptions === undefined && secretFile !== undefined;
+    // First, so that no restored database lacks its secret.
+    if (isKept) writeSecret(secretFile, examined.secrets);
+    await copyToPostgres(draft, url, {
+      ...limits,
+      flag: '--database',
+      onRows: (table, rows) => order.onStep?.(`${table}: ${rows} rows`),
+    });
+    return { ...examined, ...(isKept && { secretFile }) };
+  });
+}
+
 /** A log of an earlier database would be merged into the restored one. */
 function requireNoDatabase(path: string): void {
   const found = [path, `${path}-wal`, `${path}-shm`, `${path}-journal`].find((file) => existsSync(file));
@@ -232,8 +367,22 @@ function requireNoDatabase(path: string): void {
   );
 }
 
+/** @throws {Refused} the file exists and has another content, or cannot be written */
+function writeSecret(file: string, secrets: readonly string[]): void {
+  try {
+    makeFolder(dirname(file));
+    writeFileSync(file, secretText(secrets), { mode: 0o600, flag: 'wx', flush: true });
+  } catch (error) {
+    // A restore that was killed may have left it.
+    if (!isErrno(error, 'EEXIST')) throw asRefused(error, file);
+    if (readFileSync(file, 'utf8') !== secretText(secrets))
+      throw new Refused(`${file} exists, and is not the secret of the backup: move it away.`);
+  }
+}
+
+/** @param path the database file, if the secret is kept next to it */
 function requireUsableSecret(
-  path: string,
+  path: string | undefined,
   ofBackup: readonly string[] | undefined,
   ofOptions: readonly string[] | undefined,
 ): void {
@@ -245,6 +394,7 @@ function requireUsableSecret(
       'the secret of the options (GRANTD_SECRET) is not the one of the backup: unset it, or set the same.',
     );
   }
+  if (path === undefined) return;
   const present = readSecretFile(path);
   if (present === undefined || present.join() === ofBackup?.join()) return;
   throw new Refused(`${secretFileOf(path)} has another secret than the backup: move it away.`);
@@ -370,7 +520,7 @@ function beside(path: string): readonly string[] {
 }
 
 function removeAll(paths: readonly string[]): void {
-  for (const path of paths) rmSync(path, { force: true });
+  for (const path of paths) rmSync(path, { force: true, recursive: true });
 }
 
 /** Errors of the file system, such as a full disk, in one line. */
