@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
-import { importPostgres, migratePostgres, PostgresConnections } from '@grantd/core/postgres';
+import { exportPostgres, importPostgres, migratePostgres, PostgresConnections } from '@grantd/core/postgres';
 import { exportSqlite, openSqliteConnection, openSqliteStorage } from '@grantd/core/sqlite';
 import { SQLITE_STORE_TABLES } from '../../src/storage/sqlite/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
@@ -268,5 +268,46 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const again = openSqliteStorage({ path, issuer: ISSUER });
     assert.equal((await again.clients.get('late'))?.id, 'late');
     await again.close();
+  });
+});
+
+describe('the export of a PostgreSQL database', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  test('gives events the numbers that the database goes on to give, also if one commits late', async () => {
+    const stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    const late = await stores.pool.connect();
+    try {
+      const storage = await stores.open({ issuer: ISSUER });
+      const disable = (subject: string) => storage.setDisabled('subject', subject, true);
+      await disable('numbered');
+      assert.equal((await storage.eventsAfter(0, 10)).length, 1);
+      await disable('before');
+      // It takes its place among the rows now, and commits after the export.
+      await late.query('BEGIN');
+      await late.query(`
+        INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+        SELECT id, 0, 'subject_disabled', 'late' FROM grantd.issuers WHERE issuer = '${ISSUER}'`);
+      // More than one page of the cursor.
+      for (let index = 0; index < 1005; index++) await disable(`after ${index}`);
+
+      const exported = new Map<unknown, unknown>();
+      await exportPostgres({ pool: stores.pool }, ({ table, rows }) => {
+        if (table === 'events') for (const { target, sequence } of rows) exported.set(target, sequence);
+      });
+      await late.query('COMMIT');
+      await disable('after the export');
+
+      const live = await storage.eventsAfter(0, 10_000);
+      assert.deepEqual(
+        live.slice(-2).map(({ target }) => target),
+        ['late', 'after the export'],
+      );
+      assert.deepEqual(
+        [...exported],
+        live.slice(0, -2).map(({ target, sequence }) => [target, sequence]),
+      );
+    } finally {
+      late.release();
+      await stores.end();
+    }
   });
 });
