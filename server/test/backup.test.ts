@@ -167,5 +167,12 @@ describe('a backup of a running server', () => {
       ],
     );
     assert.equal(existsSync(databaseOf(folder)), false);
+
+    const backup = await grantd(home.folder, ['backup', 'other.age', ...home.seal], {
+      environment: { GRANTD_SECRET: 'x'.repeat(32) },
+    });
+    assert.equal(backup.code, 1);
+    assert.match(backup.stderr, /^grantd: the server’s secret does not fit the database \S+, so no backup/);
+    assert.equal(existsSync(join(home.folder, 'other.age')), false);
   });
 });

@@ -266,6 +266,10 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     test('the secret is another one, or missing', async () => {
       const other = { GRANTD_SECRET: 'x'.repeat(32) };
       assert.match(await refused(['restore', 'b.age', ...OPEN], other), /is not the one of the backup/);
+      const backup = await grantd(folder, ['backup', 'other.age', ...seal], {
+        environment: { ...environmentOf(folder), ...other },
+      });
+      assert.match(backup.stderr, /does not fit the database/);
       const { environment } = await emptyTarget();
       const { GRANTD_SECRET: _, ...without } = environment;
       const bare = workbench.folder();

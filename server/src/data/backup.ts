@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ServerSecret } from '@grantd/core';
 import {
   copySqlite,
   makeFolder,
@@ -40,7 +41,9 @@ import type { StoredIn } from './database_of.ts';
 import {
   createSecretFile,
   isErrno,
+  type ProgramSecretUse,
   readSecretFile,
+  sealOfPairwiseSecret,
   secretFileOf,
   secretText,
   syncFolder,
@@ -89,6 +92,7 @@ export async function backUp({
       throw new Refused(
         `the database ${name} is damaged (${damage}): no backup was written. Restore an earlier one.`,
       );
+    if (secrets !== undefined) await requireFittingSecrets(copy, name, secrets);
     const manifest = { program: packageJson.version, takenAtMs, ...contentOf(copy) };
     makeFolder(dirname(to));
     await sealBackup({ manifest, database: copy, ...(secrets !== undefined && { secrets }) }, partial, lock);
@@ -110,6 +114,29 @@ export async function backUp({
         });
   } catch (error) {
     throw asRefused(error, to);
+  }
+}
+
+/**
+ * Each server that has started on a database has sealed something with its secret, unless an option sets the pairwise
+ * secret.
+ * @throws {Refused} these secrets do not open it
+ */
+async function requireFittingSecrets(copy: string, name: string, secrets: readonly string[]): Promise<void> {
+  const rows =
+    readSqlite(copy, (database) =>
+      database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'pairwise_secrets'").get() === undefined
+        ? []
+        : database.prepare('SELECT issuer, sealed FROM pairwise_secrets').all(),
+    ) ?? [];
+  for (const { issuer, sealed } of rows) {
+    const kept = { get: async () => String(sealed) };
+    if (
+      (await sealOfPairwiseSecret(kept, new ServerSecret<ProgramSecretUse>(secrets), String(issuer))) === -1
+    )
+      throw new Refused(
+        `the server’s secret does not fit the database ${name}, so no backup was written: set GRANTD_SECRET as for the server.`,
+      );
   }
 }
 

@@ -118,7 +118,7 @@ export async function pairwiseSecretOf(
  * `-1` if that server secret is not in the list.
  */
 export async function sealOfPairwiseSecret(
-  kept: StoredPairwiseSecret,
+  kept: Pick<StoredPairwiseSecret, 'get'>,
   secret: ProgramSecret,
   issuer: string,
 ): Promise<number | undefined> {
