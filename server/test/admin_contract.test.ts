@@ -105,6 +105,15 @@ const IMPORTED = [
   .map((line) => JSON.stringify(line))
   .join('\n');
 
+const STATE = {
+  state: {
+    groups: { 'contract-state': { description: 'A group' } },
+    clients: { 'contract-state': { scope: 'read', secret: { env: 'SECRET' } } },
+    scope_texts: { 'contract-state': { name: 'Contract' } },
+  },
+  secrets: { 'contract-state': 'correct horse' },
+};
+
 async function newLink(subject: string): Promise<string> {
   const name = { provider: 'google', upstreamIssuer: 'https://accounts.google.com', upstreamSub: 'x' };
   const link = await admin.instance.upstreamIdentities.link({ ...name, label: 'x' }, subject, Date.now());
@@ -186,6 +195,9 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['rotateSecrets', { body: { generate: true } }],
     ['dropSecrets', { body: {} }],
     ['newRegistrationToken', { body: { lifetime: 60, once: true } }],
+    ['exportState', {}],
+    ['planState', { body: STATE }],
+    ['applyState', { body: STATE }],
     ['importUsers', { query: '?create_groups=true', body: IMPORTED }],
     ['exportUsers', { query: '?group=contract-imported' }],
   ];
@@ -316,7 +328,7 @@ for (const id of ALL_IDS) {
         // The client of the test must stay, and a lone surrogate has no encoding.
         const parts = Object.values(request.path);
         fc.pre(parts.every((one) => one !== '' && one.isWellFormed() && !/^\.{1,2}$/.test(one)));
-        if (/remove|disable|rotate|update|revokeAll/i.test(id))
+        if (/remove|disable|rotate|update|revokeAll|applyState/i.test(id))
           fc.pre(!JSON.stringify(request).includes('"ops"'));
         const pairs = Object.entries(request.query).map(([name, value]) => [
           name,

@@ -167,7 +167,8 @@ export async function openAdminApi(
 class AdminApi {
   readonly #instance: Instance;
   readonly #surroundings: Omit<Surroundings, 'requestLog'>;
-  readonly #admission: ReadonlyMap<AdminScope, ReturnType<typeof protect>>;
+  /** By the scope that a token needs; `undefined` for operations that several scopes admit. */
+  readonly #admission: ReadonlyMap<AdminScope | undefined, ReturnType<typeof protect>>;
   readonly #audience: string;
 
   constructor(instance: Instance, surroundings: Omit<Surroundings, 'requestLog'>) {
@@ -201,7 +202,10 @@ class AdminApi {
       },
     };
     const scopes = Object.keys(ADMIN_SCOPES) as readonly AdminScope[];
-    this.#admission = new Map(scopes.map((scope) => [scope, protect({ ...options, scopes: [scope] })]));
+    this.#admission = new Map([
+      [undefined, protect(options)],
+      ...scopes.map((scope) => [scope, protect({ ...options, scopes: [scope] })] as const),
+    ]);
   }
 
   /**
@@ -210,20 +214,28 @@ class AdminApi {
    * @throws {Problem} the client or user may not use the API
    */
   async admit(
-    { scope }: Pick<ApiOperation, 'scope'>,
+    { scope, otherScopes = [] }: Pick<ApiOperation, 'scope' | 'otherScopes'>,
     request: NodeRequest,
     response: ServerResponse,
   ): Promise<Caller> {
-    const { claims, scopes, clientId = '' } = await this.#verified(scope, request, response);
+    const only = otherScopes.length === 0 ? scope : undefined;
+    const { claims, scopes, clientId = '' } = await this.#verified(only, request, response);
+    const admitting = [scope, ...otherScopes].filter((one) => scopes.includes(one));
+    if (admitting.length === 0)
+      throw new Problem('insufficient_scope', {
+        detail: `the token needs one of the scopes ${[scope, ...otherScopes].join(', ')}`,
+      });
     const { people } = this.#instance;
     const { clients } = askedStorage(this.#instance.storage);
     const client = await clients.get(clientId);
     const isRegistered =
       client?.registrationTokenDigest === undefined &&
-      client?.scopes.includes(scope) === true &&
-      client.metadata?.apis?.includes(this.#audience) === true;
+      admitting.some((one) => client?.scopes.includes(one)) &&
+      client?.metadata?.apis?.includes(this.#audience) === true;
     if (!isRegistered)
-      throw new Problem('insufficient_scope', { detail: `the client is not registered for ${scope}` });
+      throw new Problem('insufficient_scope', {
+        detail: `the client is not registered for ${admitting.join(' or ')}`,
+      });
     // Further scopes that an operation needs must still be the client’s too.
     const kept = scopes.filter((one) => client.scopes.includes(one));
     const subject = claims[SUBJECT];
@@ -235,7 +247,11 @@ class AdminApi {
     return { clientId, scopes: kept, subject };
   }
 
-  #verified(scope: AdminScope, request: NodeRequest, response: ServerResponse): Promise<VerifiedAccessToken> {
+  #verified(
+    scope: AdminScope | undefined,
+    request: NodeRequest,
+    response: ServerResponse,
+  ): Promise<VerifiedAccessToken> {
     const { promise, resolve, reject } = Promise.withResolvers<VerifiedAccessToken>();
     const next = (error?: unknown) => (error === undefined ? resolve(tokenOf(request)) : reject(error));
     this.#admission.get(scope)?.(request, response, next).catch(reject);
@@ -250,11 +266,12 @@ class AdminApi {
     caller: Caller,
   ): Promise<{ readonly call: ApiCall; readonly body: string }> {
     const query = queryIn(operation, request);
-    const plain = await toHttpRequest(request);
-    const body = typeof plain.body === 'string' ? plain.body : '';
-    if (Buffer.byteLength(body) > MAX_BODY_BYTES)
+    const { maxBodyBytes = MAX_BODY_BYTES } = operation;
+    const body =
+      maxBodyBytes === MAX_BODY_BYTES ? await shortBody(request) : await longBody(request, maxBodyBytes);
+    if (Buffer.byteLength(body) > maxBodyBytes)
       throw new Problem('body_too_large', {
-        detail: `expected at most ${MAX_BODY_BYTES} bytes`,
+        detail: `expected at most ${maxBodyBytes} bytes`,
         headers: { connection: 'close' },
       });
     const call = this.#callOf(
@@ -310,11 +327,12 @@ class AdminApi {
     return {
       ...read,
       parts: this.#partsFor(caller),
+      clientId: caller.clientId,
       hasScopes,
-      requireVersion(version) {
+      requireVersion(version, detail = 'read it again, then repeat the change') {
         if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
           return;
-        throw new Problem('version_mismatch', { detail: 'read it again, then repeat the change' });
+        throw new Problem('version_mismatch', { detail });
       },
       requireScopes(scopes) {
         const missing = scopes.find((scope) => !caller.scopes.includes(scope));
@@ -404,6 +422,24 @@ function headerOf({ headers }: IncomingMessage, name: string): string | undefine
   return Array.isArray(value) ? value.join(', ') : value;
 }
 
+async function shortBody(request: NodeRequest): Promise<string> {
+  const { body } = await toHttpRequest(request);
+  return typeof body === 'string' ? body : '';
+}
+
+/** The body, or its beginning if it has more than `most` bytes. */
+async function longBody(request: IncomingMessage, most: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // The connection must last, for the response.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > most) break;
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
 /** @throws {Problem} a parameter is unknown, repeated or invalid */
 function queryIn(
   { query: parameters = {} }: Pick<ApiOperation, 'query'>,
@@ -461,9 +497,13 @@ function parsed(body: string): unknown {
 
 /** No database stores NUL. */
 function hasNul(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\0');
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, one]) => name.includes('\0') || hasNul(one));
+  // Without recursion, because a body can be nested deeper than the stack.
+  const open = [value];
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    if (typeof one === 'string' && one.includes('\0')) return true;
+    if (typeof one === 'object' && one !== null) open.push(...Object.keys(one), ...Object.values(one));
+  }
+  return false;
 }
 
 const validators = new WeakMap<Schema, Validator>();

@@ -1,6 +1,7 @@
 // An operation of the admin API, and what all operations share.
 
-import { ADMIN_SCOPES, type AdminScope } from '../instance/admin_access.ts';
+import type { NewClient } from '@grantd/core';
+import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
 import type { SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts } from '../operations/operation.ts';
 import type { State } from '../operations/people.ts';
@@ -27,8 +28,14 @@ export interface ApiCall {
   readonly query: Query;
   /** Fits the schema of the body. */
   readonly body: unknown;
-  /** Requires that the version in If-Match is this one. @throws {Problem} */
-  requireVersion(version: object): void;
+  /** The client that sends the request. */
+  readonly clientId: string;
+  /**
+   * Requires that the version in If-Match is this one.
+   * @param detail what to do if it is not. Default: to read it again
+   * @throws {Problem}
+   */
+  requireVersion(version: object, detail?: string): void;
   /** Whether the token of the caller also has these scopes. */
   hasScopes(scopes: readonly AdminScope[]): boolean;
   /** Requires that the token of the caller also has these scopes. @throws {Problem} */
@@ -82,10 +89,14 @@ export interface ApiOperation {
   /** Below the API, with parameters in braces. */
   readonly path: string;
   readonly scope: AdminScope;
+  /** Scopes that also admit a request, if the operation checks which ones its body needs. */
+  readonly otherScopes?: readonly AdminScope[];
   readonly summary: string;
   /** Parameters of the query. */
   readonly query?: Readonly<Record<string, Parameter>>;
   readonly body?: Schema;
+  /** Maximum bytes of the body. Default: `MAX_BODY_BYTES` */
+  readonly maxBodyBytes?: number;
   /** Whether the body may be missing. */
   readonly isBodyOptional?: true;
   readonly status: 200 | 201 | 204;
@@ -190,6 +201,11 @@ export function requireEveryScope({ requireScopes }: ApiCall): void {
 export function requireIfAdministrator(call: ApiCall, groups: readonly string[] = []): void {
   const { adminGroup } = call.parts.configuration.settings;
   if (adminGroup !== undefined && groups.includes(adminGroup)) requireEveryScope(call);
+}
+
+/** A caller who can change a client can act as it, so the caller must have the client’s scopes of this API. */
+export function requireScopesOf({ requireScopes }: ApiCall, { scopes }: Pick<NewClient, 'scopes'>): void {
+  requireScopes(scopes.filter(isAdminScope));
 }
 
 type Members = Readonly<Record<string, unknown>>;

@@ -1,11 +1,10 @@
 // The table of all operations of the admin API. Routes, checks and the OpenAPI description derive from it.
-import { EVENT_TYPES, type NewClient, type SigningAlgorithm } from '@grantd/core';
+import { EVENT_TYPES, type SigningAlgorithm } from '@grantd/core';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD } from '../data/people.ts';
-import { isAdminScope } from '../instance/admin_access.ts';
 import { auditBefore } from '../operations/audit.ts';
 import {
   addClient,
@@ -72,6 +71,7 @@ import {
   pageOf,
   requireIfAdministrator,
   requireNoGroups,
+  requireScopesOf,
   SEARCH,
 } from './api_operation.ts';
 import {
@@ -88,6 +88,7 @@ import {
   shownUser,
 } from './representations.ts';
 import * as schemas from './schemas.ts';
+import { STATE_OPERATIONS } from './state_operations.ts';
 import { UPKEEP_OPERATIONS } from './upkeep_operations.ts';
 import { USER_STREAMS } from './user_streams.ts';
 
@@ -97,11 +98,6 @@ const FILTER = { type: 'string', minLength: 1, maxLength: 300 } as const;
 // ── Clients ───────────────────────────────────────────────────────────────────────────────────────────────
 
 type Members = Readonly<Record<string, unknown>>;
-
-/** A caller who can change a client can act as it, so the caller must have the client’s scopes of this API. */
-function requireScopesOf({ requireScopes }: ApiCall, { scopes }: Pick<NewClient, 'scopes'>): void {
-  requireScopes(scopes.filter(isAdminScope));
-}
 
 const CLIENT_OPERATIONS: readonly ApiOperation[] = [
   {
@@ -951,6 +947,7 @@ export const API_OPERATIONS: readonly ApiOperation[] = [
   ...SCOPE_OPERATIONS,
   ...OTHER_OPERATIONS,
   ...UPKEEP_OPERATIONS,
+  ...STATE_OPERATIONS,
 ];
 
 export const API_STREAMS: readonly ApiStream[] = USER_STREAMS;

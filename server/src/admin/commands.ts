@@ -32,6 +32,8 @@ export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   'user reset-factors': ['listUsers', 'resetFactors'],
   'user import': ['importUsers'],
   'user export': ['exportUsers'],
+  apply: ['planState', 'applyState'],
+  export: ['exportState', 'listUsers'],
   'group list': ['listGroups'],
   'group add': ['addGroup'],
   'group show': ['getGroup', 'listClients'],
@@ -63,8 +65,6 @@ export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
 export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   serve: 'starts the server on this machine',
   health: 'asks the server on this machine',
-  apply: 'compares the file with the database in one go',
-  export: 'reads the database in one go',
   'directory test': 'asks the directory from the server’s machine',
   'directory link': 'asks the directory from the server’s machine',
   'token issue': 'issues tokens for any user, which no token of the admin API permits',

@@ -165,7 +165,7 @@ function contentsOf(operation: ApiOperation | ApiStream, refer: (schema: Schema)
 }
 
 function described(operation: ApiOperation | ApiStream, refer: (schema: Schema) => unknown) {
-  const { id, method, path, scope, summary, query = {}, isBodyOptional } = operation;
+  const { id, method, path, scope, otherScopes = [], summary, query = {}, isBodyOptional } = operation;
   const { status, hasVersion, needsVersion } = operation;
   const isRepeatable = method === 'POST' && !('stream' in operation);
   const contents = contentsOf(operation, refer);
@@ -181,7 +181,7 @@ function described(operation: ApiOperation | ApiStream, refer: (schema: Schema) 
     operationId: id,
     summary,
     tags: [tagOf(operation)],
-    security: [{ oauth2: [scope] }],
+    security: [scope, ...otherScopes].map((one) => ({ oauth2: [one] })),
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
         ...{ name, in: 'path', required: true, description: PATH_PARAMETERS[name] },

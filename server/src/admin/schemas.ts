@@ -511,6 +511,51 @@ export const SCOPE_TEXTS_CHANGE = named('ScopeTextsChange', {
   minProperties: 1,
 });
 
+const state = {
+  type: 'object',
+  description:
+    'The content of a file of grantd apply: the sections groups, clients and scope_texts. grantd apply --schema prints its JSON Schema.',
+};
+
+export const EXPORTED_STATE = named(
+  'ExportedState',
+  object({ state, with_secret: list({ type: 'string' }, 'IDs of the clients that have a secret.') }),
+);
+export const STATE_ORDER = named(
+  'StateOrder',
+  object({
+    state,
+    'secrets?': {
+      type: 'object',
+      description: 'The secrets to which the state refers, by client ID. They are stored as hashes.',
+      additionalProperties: { ...newSecret, description: 'The secret of the client.' },
+    },
+    'prune?': flag('Removes what the sections of the state omit, and the tokens of removed clients.'),
+  }),
+);
+const plan = {
+  changes: {
+    type: 'array',
+    description: 'In the order in which they are made.',
+    items: object({
+      action: { enum: ['add', 'change', 'remove'] },
+      kind: { enum: ['group', 'client', 'scope'] },
+      name: text('The name of the group, the client ID, or the scope.'),
+      members: {
+        type: 'array',
+        items: object({
+          name: text('What changes, such as redirect_uris or members added.'),
+          'before?': { description: 'Absent if it is new.' },
+          'after?': { description: 'Absent if it is removed.' },
+        }),
+      },
+    }),
+  },
+  unchanged: count('Groups, clients and texts that already are as wanted.'),
+};
+export const STATE_PLAN = named('StatePlan', object(plan));
+export const APPLIED_STATE = named('AppliedState', object({ ...plan, warnings: WARNINGS }));
+
 // ── Keys, tokens, events, configuration ───────────────────────────────────────────────────────────────────
 
 const algorithm = { enum: SIGNING_ALGORITHMS };

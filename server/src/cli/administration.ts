@@ -9,6 +9,7 @@ import { newIdentifier } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
 import * as clients from '../operations/clients.ts';
+import * as desired from '../operations/desired_state.ts';
 import * as events from '../operations/events.ts';
 import * as factors from '../operations/factors.ts';
 import * as groups from '../operations/groups.ts';
@@ -46,6 +47,31 @@ export interface PersonDetails {
   readonly consents: readonly Pick<Consent, 'clientId' | 'entries'>[];
   readonly links: readonly Omit<UpstreamIdentity, 'subject'>[];
   readonly factors: factors.ListedFactors;
+}
+
+/** A file that was read, and what to do with it. */
+export interface StateOrder extends Omit<desired.Planning, 'permission'> {
+  /** The content of the file. */
+  readonly document: unknown;
+  /** What was read from it. */
+  readonly state: desired.DesiredState;
+}
+
+/** What a file changes. */
+export interface ShownPlan {
+  readonly changes: readonly desired.ShownChange[];
+  readonly unchanged: number;
+}
+
+/** Receives what happens while changes are made. With `--url`, only warnings come, and at the end. */
+export interface StateProgress {
+  readonly warn: Warn;
+  readonly onChange: (change: desired.ShownChange, index: number, count: number) => void;
+}
+
+export interface StatePlan extends ShownPlan {
+  /** Makes these changes, or none if the server would now make others. */
+  perform(progress: StateProgress): Promise<void>;
 }
 
 /** Every method throws `InvalidInput`, `OperationRefused` or, if the server refuses or does not answer, `Refused`. */
@@ -120,6 +146,12 @@ export interface Administration {
   joinGroup(group: Group, person: Person, warn: Warn): Promise<groups.MemberOutcome>;
   leaveGroup(group: Group, person: Person, warn: Warn): Promise<groups.MemberOutcome>;
 
+  planState(order: StateOrder): Promise<StatePlan | desired.StateProblems>;
+  /** Makes the changes of a file, whatever they are. */
+  applyState(order: StateOrder, progress: StateProgress): Promise<ShownPlan | desired.StateProblems>;
+  /** @param withMembers names of the groups whose members are listed */
+  exportState(withMembers: ReadonlySet<string>): Promise<desired.ExportedState>;
+
   listMails(failed: boolean): Promise<readonly mails.ListedMail[]>;
   retryMail(id: string): Promise<void>;
   testMail(address: string): Promise<mails.SentTest>;
@@ -157,6 +189,16 @@ export function localAdministration(
       operation(parts, ...given);
   const warnIfNoneIsLeft = async (left: readonly string[] = []) => {
     if (groups.isOfAdministrators(parts, left)) warn(await groups.administratorWarnings(parts));
+  };
+  const planState: Administration['planState'] = async ({ state, ...planning }) => {
+    const permission = desired.EVERYTHING_PERMITTED;
+    const plan = await desired.planFor(parts, state, { ...planning, permission });
+    if ('problems' in plan) return plan;
+    return {
+      changes: plan.changes.map(({ perform: _, ...shown }) => shown),
+      unchanged: plan.unchanged,
+      perform: ({ warn, onChange }) => desired.performPlan(plan, warn, onChange),
+    };
   };
   return {
     async addClient(id, members, wanted) {
@@ -256,6 +298,16 @@ export function localAdministration(
       await warnIfNoneIsLeft([group.name]);
       return outcome;
     },
+
+    planState,
+    async applyState(order, progress) {
+      const planned = await planState(order);
+      if ('problems' in planned) return planned;
+      const { perform, ...plan } = planned;
+      await perform(progress);
+      return plan;
+    },
+    exportState: on(desired.exportedState),
 
     listMails: on(mails.listMails),
     retryMail: on(mails.retryMail),

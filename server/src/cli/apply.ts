@@ -7,27 +7,25 @@ import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
 import {
-  type CommandParts,
+  type DesiredState,
+  type ExportedState,
+  type FilePath,
+  type FileProblem,
+  readDesiredState,
+  type ShownChange,
+  schemaOfFile,
+} from '../operations/desired_state.ts';
+import type { ShownPlan, StateOrder, StateProgress } from './administration.ts';
+import {
+  type AdministrationParts,
   databaseFlags,
   endProgress,
   printOne,
   readStandardInput,
   showProgress,
   warn,
-  withInstance,
+  withAdministration,
 } from './command.ts';
-import {
-  type Change,
-  type DesiredState,
-  type ExportedState,
-  exportedState,
-  type FilePath,
-  type FileProblem,
-  planFor,
-  readDesiredState,
-  type SecretReference,
-  schemaOfFile,
-} from './desired_state.ts';
 import { BadUsage } from './exit.ts';
 
 interface ApplyFlags extends GivenFlags {
@@ -83,17 +81,14 @@ Identity providers are not part of it: their file is named by --providers of gra
         throw new BadUsage('--yes: required without a terminal. --dry-run prints the changes and makes none');
       const read = await readFile(file);
       const mode = dryRun ? 'dry_run' : yes ? 'apply' : 'ask';
-      await withInstance(flags, dryRun ? 'needs_database' : 'may_create_database', (parts) =>
+      await withAdministration(flags, dryRun ? 'needs_database' : 'may_create_database', (parts) =>
         apply(parts, read, { mode, prune: prune === true }),
       );
     });
 }
 
 /** A file that was read. */
-interface ReadFile {
-  readonly state: DesiredState;
-  /** The secrets to which the file refers. */
-  readonly secrets: ReadonlyMap<SecretReference, string>;
+interface ReadFile extends Pick<StateOrder, 'document' | 'state' | 'secrets'> {
   /** Formats problems, with the lines of the file. */
   report(problems: readonly FileProblem[]): BadUsage;
 }
@@ -117,10 +112,12 @@ async function readFile(path: string): Promise<ReadFile> {
         )
         .join('\ngrantd: '),
     );
-  const read = readDesiredState(document.toJS());
+  const content: unknown = document.toJS();
+  const read = readDesiredState(content);
   if ('problems' in read) throw report(read.problems);
   const { state } = read;
   return {
+    document: content,
     state,
     report,
     secrets: secretsOf(state, path === '-' ? typedPath(process.env, '.') : dirname(at), report),
@@ -173,28 +170,42 @@ interface ApplyOptions {
 }
 
 async function apply(
-  parts: CommandParts,
-  { state, secrets, report }: ReadFile,
+  parts: AdministrationParts,
+  { report, ...file }: ReadFile,
   { mode, prune }: ApplyOptions,
 ): Promise<void> {
-  const planned = await planFor(parts, state, { prune, secrets, warn: (warning) => warn([warning]) });
-  if ('problems' in planned) throw report(planned.problems);
-  const { changes, unchanged } = planned.plan;
-  const isSure = mode === 'apply' || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
-  if (isSure) await performAll(changes);
+  const { admin } = parts;
+  const order = { ...file, prune };
+  const planned = mode === 'apply' ? undefined : await admin.planState(order);
+  const shown = planned ?? (await showingProgress((progress) => admin.applyState(order, progress)));
+  if ('problems' in shown) throw report(shown.problems);
+  const { changes, unchanged } = shown;
+  const isSure = planned === undefined || (mode === 'ask' && (await isConfirmed(changes, unchanged)));
+  if (isSure && planned !== undefined && 'perform' in planned && changes.length > 0)
+    await showingProgress((progress) => planned.perform(progress));
   const summary = `${counted(changes.length, 'change')}, ${unchanged} unchanged`;
   const isDone = isSure || changes.length === 0;
   if (mode === 'ask') console.log(isDone ? `done: ${summary}` : 'nothing was changed');
   else
-    printOne(
-      parts,
-      { applied: isSure, unchanged, changes: changes.map(({ perform: _, ...shown }) => shown) },
-      [...changes.flatMap(linesOf), isSure ? `done: ${summary}` : `not applied: ${summary}`],
-    );
+    printOne(parts, { applied: isSure, unchanged, changes }, [
+      ...changes.flatMap(linesOf),
+      isSure ? `done: ${summary}` : `not applied: ${summary}`,
+    ]);
+}
+
+async function showingProgress<T>(work: (progress: StateProgress) => Promise<T>): Promise<T> {
+  try {
+    return await work({
+      warn: (warning) => warn([warning]),
+      onChange: ({ kind, name }, index, count) => showProgress(`${index + 1} of ${count}: ${kind} ${name}`),
+    });
+  } finally {
+    endProgress();
+  }
 }
 
 /** Shows the plan on the terminal and asks. */
-async function isConfirmed(changes: readonly Change[], unchanged: number): Promise<boolean> {
+async function isConfirmed(changes: ShownPlan['changes'], unchanged: number): Promise<boolean> {
   if (changes.length === 0) return true;
   console.log([...changes.flatMap(linesOf), `${unchanged} unchanged`].join('\n'));
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
@@ -203,31 +214,13 @@ async function isConfirmed(changes: readonly Change[], unchanged: number): Promi
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** @throws {Refused} a change failed; the message says how many were made before it */
-async function performAll(changes: readonly Change[]): Promise<void> {
-  for (const [index, change] of changes.entries()) {
-    showProgress(`${index + 1} of ${changes.length}: ${change.kind} ${change.name}`);
-    try {
-      await change.perform();
-    } catch (error) {
-      endProgress();
-      if (error instanceof Refused)
-        throw new Refused(
-          `${error.message} Before it, ${counted(index, 'change')} of ${changes.length} were made.`,
-        );
-      throw error;
-    }
-  }
-  endProgress();
-}
-
 function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const;
 
-function linesOf({ action, kind, name, members }: Change): readonly string[] {
+function linesOf({ action, kind, name, members }: ShownChange): readonly string[] {
   return [
     `${SIGNS[action]} ${kind} ${name}`,
     ...members.map(({ name: member, before, after }) => {
@@ -254,7 +247,7 @@ function secretsOf(
   folder: string,
   report: ReadFile['report'],
 ): ReadFile['secrets'] {
-  const secrets = new Map<SecretReference, string>();
+  const secrets = new Map<string, string>();
   const problems: FileProblem[] = [];
   for (const { id, secret } of clients) {
     if (secret === undefined) continue;
@@ -262,7 +255,7 @@ function secretsOf(
       'env' in secret
         ? [`the variable ${secret.env}`, process.env[secret.env]]
         : [`the file ${secret.file}`, secretIn(resolve(folder, secret.file))];
-    secrets.set(secret, text);
+    secrets.set(id, text);
     const problem = text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`;
     if (!isUsableSecret(text))
       problems.push({ path: ['clients', id, 'secret'], problem: `${source} ${problem}` });
@@ -299,9 +292,9 @@ that registered themselves are left out. Members of a group are listed only if t
   grantd export grantd.yaml`,
     )
     .action((path: string | undefined, flags: GivenFlags) =>
-      withInstance(flags, 'needs_database', async (parts) => {
+      withAdministration(flags, 'needs_database', async (parts) => {
         if (path !== undefined) return writeExport(parts, path);
-        const { groups, clients, scope_texts, ...rest } = await exportedState(parts);
+        const { groups, clients, scope_texts, ...rest } = await parts.admin.exportState(new Set());
         const exported = { groups, clients, scope_texts };
         console.log(parts.isJson ? JSON.stringify(exported) : newFile({ ...exported, ...rest }).trimEnd());
       }),
@@ -310,10 +303,10 @@ that registered themselves are left out. Members of a group are listed only if t
 
 const YAML_FORM = { lineWidth: 0, flowCollectionPadding: false } as const;
 
-async function writeExport(parts: CommandParts, path: string): Promise<void> {
+async function writeExport(parts: AdministrationParts, path: string): Promise<void> {
   const at = typedPath(process.env, path);
   const document = existsSync(at) ? parse(path, contentOf(path, at)) : undefined;
-  const exported = await exportedState(parts, document && groupsWithMembers(document));
+  const exported = await parts.admin.exportState(document ? groupsWithMembers(document) : new Set());
   const text = document === undefined ? newFile(exported) : updatedFile(exported, document);
   try {
     writeFileSync(at, text);

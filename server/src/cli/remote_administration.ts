@@ -14,12 +14,13 @@ import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import { NO_PASSWORD, type Person } from '../data/people.ts';
 import type { WantedSecret } from '../operations/clients.ts';
+import type { ExportedState, StateProblems } from '../operations/desired_state.ts';
 import { OperationRefused } from '../operations/operation.ts';
 import type { Listed } from '../operations/people.ts';
 import type { NamedScope } from '../operations/scopes.ts';
 import type { ImportLine } from '../people/import_lines.ts';
-import type { Administration } from './administration.ts';
-import type { AdminClient } from './remote_call.ts';
+import type { Administration, StateOrder } from './administration.ts';
+import { type AdminClient, InvalidValues } from './remote_call.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: what the API answers; its tests compare it with the schemas
 type Shown = any;
@@ -247,6 +248,37 @@ export function remoteAdministration(api: AdminClient): Administration {
       return { name: person.name, changed, revoked };
     },
 
+    async planState(order) {
+      const body = stateIn(order);
+      const planned = await problemsIn(async () => api.versioned('planState', { body }));
+      if ('problems' in planned) return planned;
+      const { answer, version } = planned;
+      return {
+        ...answer,
+        async perform({ warn }) {
+          const { warnings } = await api.call('applyState', { body, version });
+          for (const warning of warnings) warn(warning);
+        },
+      };
+    },
+    async applyState(order, { warn }) {
+      const applied = await problemsIn(async () => api.call('applyState', { body: stateIn(order) }));
+      if ('problems' in applied) return applied;
+      const { warnings, ...plan } = applied;
+      for (const warning of warnings) warn(warning);
+      return plan;
+    },
+    async exportState(withMembers): Promise<ExportedState> {
+      const { state, with_secret: withSecret } = await api.call('exportState');
+      const groups: (readonly [name: string, Shown])[] = [];
+      for (const [name, group] of Object.entries<Shown>(state.groups)) {
+        const members = withMembers.has(name) ? await api.all('listUsers', { query: { group: name } }) : [];
+        const names = withMembers.has(name) && { members: members.map(({ username }) => username) };
+        groups.push([name, { ...group, ...names }]);
+      }
+      return { ...state, groups: Object.fromEntries(groups), withSecret: new Set(withSecret) };
+    },
+
     async listMails(failed) {
       const { items } = await api.call('listMails', { query: { failed: String(failed) } });
       return items.map((mail: Shown) => ({
@@ -299,6 +331,33 @@ export function remoteAdministration(api: AdminClient): Administration {
       );
     },
   };
+}
+
+function stateIn({ document, secrets, prune }: StateOrder): object {
+  return { state: document, secrets: Object.fromEntries(secrets), prune };
+}
+
+/** Problems of a file, in the form in which the command finds their lines. */
+async function problemsIn(call: () => Promise<Shown>): Promise<Shown | StateProblems> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof InvalidValues)) throw error;
+    return {
+      problems: error.errors.map(({ in: pointer, detail }) => ({ path: pathIn(pointer), problem: detail })),
+    };
+  }
+}
+
+/** The place in the file that a JSON Pointer in the request refers to. */
+function pathIn(pointer: string): readonly string[] {
+  const names = pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [member, ...path] = names;
+  if (member === 'state') return path;
+  return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
 }
 
 function importedLine({ digest: _, passwordHash, ...line }: ImportLine) {

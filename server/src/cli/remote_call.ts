@@ -23,6 +23,8 @@ export interface RemoteRequest {
   readonly query?: Readonly<Record<string, string | undefined>>;
   /** JSON, or lines as text. */
   readonly body?: unknown;
+  /** The only version to which a change applies. Default: every version */
+  readonly version?: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the schemas of the API say what it is, and tests compare it
@@ -38,6 +40,17 @@ interface Problem {
 
 /** Sends a request with the access token. */
 type Send = (url: URL, method: string, headers: Headers, body: string | undefined) => Promise<Response>;
+
+/** What is wrong with several values of a request. */
+export class InvalidValues extends InvalidInput {
+  /** `in` is a JSON Pointer in the body, or the name of a parameter. */
+  readonly errors: readonly { readonly in: string; readonly detail: string }[];
+
+  constructor(member: string, problem: string, errors: InvalidValues['errors']) {
+    super(member, problem);
+    this.errors = errors;
+  }
+}
 
 export class AdminClient {
   readonly #base: string;
@@ -66,9 +79,20 @@ export class AdminClient {
    * @throws {Refused} the token does not permit it, or the server does not answer
    */
   async call(id: string, request: RemoteRequest = {}): Promise<Answer> {
+    return (await this.versioned(id, request)).answer;
+  }
+
+  /** Performs an operation whose response has a version. */
+  async versioned(
+    id: string,
+    request: RemoteRequest,
+  ): Promise<{ readonly answer: Answer; readonly version: string }> {
     const response = await this.#response(id, request);
     const text = await response.text();
-    return text === '' ? undefined : JSON.parse(text);
+    return {
+      answer: text === '' ? undefined : JSON.parse(text),
+      version: response.headers.get('etag') ?? '',
+    };
   }
 
   /** All items of a list with pages. */
@@ -99,14 +123,17 @@ export class AdminClient {
     }
   }
 
-  async #response(id: string, { path = {}, query = {}, body }: RemoteRequest): Promise<Response> {
+  async #response(
+    id: string,
+    { path = {}, query = {}, body, version = '*' }: RemoteRequest,
+  ): Promise<Response> {
     const operation = operationOf(id);
     const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''));
     const url = new URL(`${this.#base}${filled}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value);
     const headers = new Headers();
-    if (operation.needsVersion) headers.set('if-match', '*');
+    if (operation.needsVersion) headers.set('if-match', version);
     const isText = typeof body === 'string';
     if (body !== undefined) headers.set('content-type', isText ? 'application/x-ndjson' : 'application/json');
     let response: Response;
@@ -136,9 +163,10 @@ export class AdminClient {
     const [first, ...others] = errors;
     if ((code === 'invalid_input' || code === 'invalid_request') && first !== undefined) {
       const more = others.map((one) => `; ${memberOf(one.in)}: ${one.detail}`).join('');
-      return new InvalidInput(memberOf(first.in), `${first.detail}${more}`);
+      return new InvalidValues(memberOf(first.in), `${first.detail}${more}`, errors);
     }
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
+    if (code === 'version_mismatch') return new OperationRefused('changed', problem);
     if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
     const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
     const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';

@@ -1,7 +1,9 @@
-// The form of the files of `grantd apply` and `grantd export`, and the changes that lead from a database to a file.
+// The form of the files of `grantd apply` and `grantd export`, and the changes that lead from a database to a file. The
+// command line and the admin API share them.
 import {
   ClientMetadataError,
   type ClientRecord,
+  type ClientSecretRecord,
   documentOf,
   hasSecret,
   MEMBER_NAMES,
@@ -28,21 +30,21 @@ import {
   revokeForOthers,
   schemaOfKind,
   unfetchable,
-} from '../operations/clients.ts';
+} from './clients.ts';
 import {
   administratorWarnings,
   isOfAdministrators,
   joinGroup,
+  leaveAdministrators,
   leaveGroup,
   MAX_DESCRIPTION,
   requireDescription,
   requireGroupName,
   WITHOUT_GROUP,
-} from '../operations/groups.ts';
-import { InvalidInput, requireReachable } from '../operations/operation.ts';
-import { pagesOf } from '../operations/people.ts';
-import { textsProblem } from '../operations/scopes.ts';
-import type { CommandParts } from './command.ts';
+} from './groups.ts';
+import { InvalidInput, MAX_ATTEMPTS, type OperationParts, requireReachable } from './operation.ts';
+import { pagesOf } from './people.ts';
+import { textsProblem } from './scopes.ts';
 
 /** Where a value is in the file, as names from the top. */
 export type FilePath = readonly string[];
@@ -331,40 +333,72 @@ interface MemberChange {
   readonly after?: unknown;
 }
 
-export interface Change {
+/** Receives what the operator should look at. */
+type Warn = (warning: string) => void;
+
+/** A change as it is shown. */
+export interface ShownChange {
   readonly action: 'add' | 'change' | 'remove';
   readonly kind: 'group' | 'client' | 'scope';
   readonly name: string;
   readonly members: readonly MemberChange[];
+}
+
+interface Change extends ShownChange {
   /** @throws {Refused} it was changed in the meantime */
-  perform(): Promise<void>;
+  perform(warn: Warn): Promise<void>;
 }
 
 /** The changes, in an order in which each can be made, and the number of things that are as the file wants them. */
-interface Plan {
+export interface Plan {
   readonly changes: readonly Change[];
   readonly unchanged: number;
 }
 
-interface Planning {
+/** Everything that the server would refuse. */
+export interface StateProblems {
+  readonly problems: readonly FileProblem[];
+}
+
+/** What the sender of a file may do. Each method throws if the change is not permitted. */
+export interface Permission {
+  /** Receives each client that is changed, as it is and as it will be, and each whose secret is compared. */
+  requireClient(client: Pick<NewClient, 'id' | 'scopes'>): void;
+  /** Receives the name of each group whose policy or members change, or that is removed. */
+  requireGroup(name: string): void;
+  /** The client that sends the file. It stays although the file omits it, because it could not undo its removal. */
+  readonly sender: string | undefined;
+  /** Whether an administrator must stay. Commands may take the last one, because they can also add one. */
+  readonly keepsAdministrator: boolean;
+}
+
+/** On the machine of the server, everything is permitted. */
+export const EVERYTHING_PERMITTED: Permission = {
+  requireClient() {},
+  requireGroup() {},
+  sender: undefined,
+  keepsAdministrator: false,
+};
+
+export interface Planning {
   /** Whether to remove what the file’s sections leave out. */
   readonly prune: boolean;
-  /** Receives what the operator should look at, while changes are made. */
-  readonly warn: (warning: string) => void;
-  /** The secrets to which the file refers. */
-  readonly secrets: ReadonlyMap<SecretReference, string>;
+  /** The secrets to which the file refers, by client ID. */
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly permission: Permission;
 }
 
 /**
  * Compares the database with a file. Changes nothing.
  * @returns the plan, or everything that the server would refuse
+ * @throws what the permission throws
  */
 export async function planFor(
-  parts: CommandParts,
+  parts: OperationParts,
   state: DesiredState,
   planning: Planning,
-): Promise<{ readonly plan: Plan } | { readonly problems: readonly FileProblem[] }> {
-  const { prune } = planning;
+): Promise<Plan | StateProblems> {
+  const { prune, permission } = planning;
   const problems: FileProblem[] = [];
   const changes: (Change | undefined)[] = [];
   const desired = state.clients ?? [];
@@ -373,6 +407,7 @@ export async function planFor(
     prune &&
     state.clients !== undefined &&
     registrationTokenDigest === undefined &&
+    id !== permission.sender &&
     !desired.some((one) => one.id === id);
   const resources = new Set([
     adminAudience(parts.issuer),
@@ -408,19 +443,51 @@ export async function planFor(
   const stored = await parts.scopeTexts.list();
   for (const { id, scopeTexts } of desired) changes.push(...planTexts(parts, id, scopeTexts, stored, prune));
   changes.push(...planTexts(parts, undefined, state.scopeTexts, stored, prune));
-  for (const client of registered.values()) if (isPruned(client)) changes.push(removal(parts, client));
+  for (const client of [...registered.values()].filter(isPruned)) {
+    permission.requireClient(client);
+    changes.push(removal(parts, client));
+  }
   const kept = [...registered.values()].filter((client) => !isPruned(client));
   for (const group of storedGroups.filter(isPrunedGroup)) {
     const user = kept.find(({ id, metadata }) => {
       const { allowed_groups: allowed } = desired.find((one) => one.id === id)?.members ?? { ...metadata };
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
-    if (user === undefined) changes.push(groupRemoval(parts, group, planning));
+    permission.requireGroup(group.name);
+    const isKept = permission.keepsAdministrator && isOfAdministrators(parts, [group.name]);
+    if (isKept)
+      problems.push({
+        path: ['groups'],
+        problem: `the group of administrators, ${group.name}, cannot be removed`,
+      });
+    else if (user === undefined) changes.push(groupRemoval(parts, group));
     else problems.push({ path: ['groups'], problem: `the client ${user.id} is for the group ${group.name}` });
   }
   if (problems.length > 0) return { problems };
   const planned = changes.filter((change) => change !== undefined);
-  return { plan: { changes: planned, unchanged: changes.length - planned.length } };
+  return { changes: planned, unchanged: changes.length - planned.length };
+}
+
+/**
+ * Makes the changes of a plan, each only if what it changes is still as it was compared.
+ * @param onChange receives each change before it is made
+ * @throws {Refused} a change failed; the message says how many were made before it
+ */
+export async function performPlan(
+  { changes }: Plan,
+  warn: Warn,
+  onChange: (change: ShownChange, index: number, count: number) => void = () => {},
+): Promise<void> {
+  for (const [index, change] of changes.entries()) {
+    onChange(change, index, changes.length);
+    try {
+      await change.perform(warn);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      const made = `${index} change${index === 1 ? '' : 's'} of ${changes.length}`;
+      throw new Refused(`${error.message} Before it, ${made} were made.`);
+    }
+  }
 }
 
 function isApi({ members }: DesiredClient): boolean {
@@ -432,10 +499,10 @@ function isApi({ members }: DesiredClient): boolean {
  * added them elsewhere.
  */
 async function planGroup(
-  parts: CommandParts,
+  parts: OperationParts,
   { name, description, signInPolicy, members }: DesiredGroup,
   stored: readonly Group[],
-  { prune, warn }: Planning,
+  { prune, permission }: Planning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['groups', name];
   const before = stored.find((one) => nameKey(one.name) === nameKey(name));
@@ -464,7 +531,9 @@ async function planGroup(
     ...(leaving.length > 0 ? [{ name: 'members removed', after: namesOf(leaving) }] : []),
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
-  const perform = async () => {
+  // With its policy or members, others could become what only the members of a group are.
+  if (differences.some((one) => one.name !== 'description')) permission.requireGroup(name);
+  const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
     const isDone = await (before === undefined
       ? parts.groups.add({ name, ...facts }, Date.now())
@@ -472,7 +541,9 @@ async function planGroup(
     if (!isDone) throw changedMeanwhile(`the group ${name}`);
     const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
     for (const person of joining) await joinGroup(parts, group, person, warn);
-    for (const person of leaving) await leaveGroup(parts, group, person);
+    const keepsOne = permission.keepsAdministrator && isOfAdministrators(parts, [name]);
+    for (const person of leaving)
+      await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
     if (leaving.length > 0 && isOfAdministrators(parts, [name]))
       for (const warning of await administratorWarnings(parts)) warn(warning);
   };
@@ -482,7 +553,7 @@ async function planGroup(
 
 /** Members of a group other than these users. */
 async function others(
-  parts: CommandParts,
+  parts: OperationParts,
   group: string,
   wanted: readonly Person[],
 ): Promise<readonly Person[]> {
@@ -492,13 +563,13 @@ async function others(
   return found;
 }
 
-function groupRemoval(parts: CommandParts, { name }: Group, { warn }: Pick<Planning, 'warn'>): Change {
+function groupRemoval(parts: OperationParts, { name }: Group): Change {
   return {
     action: 'remove',
     kind: 'group',
     name,
     members: [],
-    async perform() {
+    async perform(warn) {
       if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
       if (isOfAdministrators(parts, [name])) warn(WITHOUT_GROUP);
     },
@@ -515,10 +586,10 @@ interface ClientPlanning extends Planning {
 type PlannedClient = { readonly changes: readonly (Change | undefined)[] };
 
 async function planClient(
-  parts: CommandParts,
+  parts: OperationParts,
   { id, members, secret, isDisabled }: DesiredClient,
   before: ClientRecord | undefined,
-  { resources, groupNames, secrets, warn }: ClientPlanning,
+  { resources, groupNames, secrets, permission }: ClientPlanning,
 ): Promise<PlannedClient | FileProblem[]> {
   const path = ['clients', id];
   if (before?.registrationTokenDigest !== undefined)
@@ -550,11 +621,21 @@ async function planClient(
   if (unknownGroup !== undefined)
     return [{ path: [...path, 'allowed_groups'], problem: `there is no group ${unknownGroup}` }];
 
+  const policy = after.metadata?.sign_in_policy;
+  const unreachable = problemOf(() => requireReachable(parts, policy));
+  if (unreachable !== undefined && policy !== before?.metadata?.sign_in_policy)
+    return [{ path: [...path, 'sign_in_policy'], problem: unreachable }];
+
   const needsSecret = hasSecret(after.metadata);
   if (!needsSecret && secret !== undefined)
     return [{ path: [...path, 'secret'], problem: 'a client with this authentication method has no secret' }];
+  const wasDisabled = before?.disabledAtMs !== undefined;
+  const changed = differencesOf(before === undefined ? {} : comparable(before), comparable(after));
+  const text = secret && secrets.get(id);
+  // Before the comparison of the secret, whose outcome confirms a guess.
+  if (changed.length > 0 || before === undefined || isDisabled !== wasDisabled || text !== undefined)
+    for (const one of [before, after]) if (one !== undefined) permission.requireClient(one);
   const kept = needsSecret ? usableSecrets(after.metadata, before?.secrets) : undefined;
-  const text = secret && secrets.get(secret);
   const isKnown =
     text !== undefined && kept !== undefined && (await server.operator.isClientSecret(text, kept));
   if (
@@ -573,43 +654,68 @@ async function planClient(
 
   const isNewSecret = text !== undefined && !isKnown;
   const differences: MemberChange[] = [
-    ...differencesOf(before === undefined ? {} : comparable(before), comparable(after)),
+    ...changed,
     ...(isNewSecret ? [{ name: 'secret', after: kept === undefined ? 'set' : 'replaced' }] : []),
-    ...(isDisabled === (before?.disabledAtMs !== undefined)
-      ? []
-      : [{ name: 'disabled', before: !isDisabled, after: isDisabled }]),
+    ...(isDisabled === wasDisabled ? [] : [{ name: 'disabled', before: wasDisabled, after: isDisabled }]),
   ];
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
 
-  const nextSecrets = async () => {
-    if (!isNewSecret) return kept;
-    const hashed = await server.operator.hashClientSecret(text, after.metadata);
-    return kept === undefined
-      ? [hashed]
-      : rotatedSecrets(kept, hashed, { nowMs: Date.now(), overlap: DEFAULT_OVERLAP });
+  let added: ClientSecretRecord | undefined;
+  try {
+    added = isNewSecret ? await server.operator.hashClientSecret(text, after.metadata) : undefined;
+  } catch (error) {
+    if (!(error instanceof ClientMetadataError)) throw error;
+    return [{ path: [...path, 'secret'], problem: error.problem }];
+  }
+  const recordOver = (stored: ClientRecord | undefined): NewClient => {
+    const usable = needsSecret ? usableSecrets(after.metadata, stored?.secrets) : undefined;
+    const rotation = { nowMs: Date.now(), overlap: DEFAULT_OVERLAP };
+    const next = added === undefined ? usable : rotatedSecrets(usable ?? [], added, rotation);
+    return { ...after, ...(next !== undefined && { secrets: next }) };
   };
-  return {
-    changes: [
-      {
-        action: before === undefined ? 'add' : 'change',
-        kind: 'client',
-        name: id,
-        members: differences,
-        async perform() {
-          const stored = await nextSecrets();
-          const record = { ...after, ...(stored !== undefined && { secrets: stored }) };
-          const { clients } = parts.storage;
-          const isDone = await (before === undefined ? clients.add(record) : clients.replace(record, before));
-          if (!isDone) throw changedMeanwhile(`client ${id}`);
-          if (isDisabled !== (before?.disabledAtMs !== undefined))
-            await parts.storage.setDisabled('client', id, isDisabled);
-          const isForOthers = differences.some(({ name }) => name === 'allowed_groups');
-          if (before !== undefined && isForOthers)
-            for (const warning of await revokeForOthers(parts, record)) warn(warning);
-        },
-      },
-    ],
+  const perform = async (warn: Warn) => {
+    const record = await stored(parts, before, recordOver);
+    if (record === undefined) throw changedMeanwhile(`client ${id}`);
+    if (isDisabled !== wasDisabled) await parts.storage.setDisabled('client', id, isDisabled);
+    if (before !== undefined && differences.some(({ name }) => name === 'allowed_groups'))
+      for (const warning of await revokeForOthers(parts, record)) warn(warning);
   };
+  const action = before === undefined ? 'add' : 'change';
+  return { changes: [{ action, kind: 'client', name: id, members: differences, perform }] };
+}
+
+/**
+ * Stores a client in place of what was compared. Meanwhile, the server may only have noted uses of its secrets.
+ * @param recordOver builds the record from what is stored
+ * @returns `undefined` if others have changed the client
+ */
+async function stored(
+  { storage: { clients } }: OperationParts,
+  before: ClientRecord | undefined,
+  recordOver: (stored: ClientRecord | undefined) => NewClient,
+): Promise<NewClient | undefined> {
+  if (before === undefined) {
+    const record = recordOver(undefined);
+    return (await clients.add(record)) ? record : undefined;
+  }
+  let current: ClientRecord | null | undefined = before;
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+    if (!current || !isSameClient(current, before)) return undefined;
+    const record = recordOver(current);
+    if (await clients.replace(record, current)) return record;
+    current = await clients.get(before.id);
+  }
+  return undefined;
+}
+
+/** Whether two reads of a client differ at most in the use of its secrets. A use can also renew the hash. */
+function isSameClient(one: ClientRecord, other: ClientRecord): boolean {
+  const version = ({ generation, registrationRevision, disabledAtMs, secrets = [] }: ClientRecord) =>
+    JSON.stringify([
+      ...[generation ?? 0, registrationRevision ?? 0, disabledAtMs ?? null],
+      secrets.map(({ createdAtMs, expiresAt }) => [createdAtMs, expiresAt]),
+    ]);
+  return version(one) === version(other);
 }
 
 function changedMeanwhile(what: string): Refused {
@@ -646,21 +752,24 @@ function canonical(name: string, value: unknown): string | undefined {
     : JSON.stringify(value);
 }
 
-function removal({ storage }: CommandParts, { id }: ClientRecord): Change {
+function removal({ storage: { clients } }: OperationParts, before: ClientRecord): Change {
+  const { id } = before;
   return {
     action: 'remove',
     kind: 'client',
     name: id,
     members: [],
     async perform() {
-      if (!(await storage.clients.remove(id))) throw changedMeanwhile(`client ${id}`);
+      const current = await clients.get(id);
+      if (!current || !isSameClient(current, before) || !(await clients.remove(id)))
+        throw changedMeanwhile(`client ${id}`);
     },
   };
 }
 
 /** @returns for each text its change, or `undefined` if it is as wanted */
 function planTexts(
-  { scopeTexts }: CommandParts,
+  { scopeTexts }: OperationParts,
   api: string | undefined,
   wanted: ReadonlyMap<string, Texts> | undefined,
   stored: readonly ScopeText[],
@@ -717,18 +826,19 @@ export interface ExportedState {
 
 /** @param withMembers names of the groups whose members are listed, because the file already lists some */
 export async function exportedState(
-  parts: CommandParts,
+  parts: OperationParts,
   withMembers: ReadonlySet<string> = new Set(),
 ): Promise<ExportedState> {
   const { storage, scopeTexts } = parts;
-  const groups: Record<string, ExportedGroup> = {};
+  const groups: (readonly [name: string, ExportedGroup])[] = [];
   for (const { name, description, signInPolicy } of await parts.groups.list()) {
     const members = withMembers.has(name) ? await others(parts, name, []) : undefined;
-    groups[name] = {
+    const group = {
       ...(description !== '' && { description }),
       ...(signInPolicy !== undefined && { sign_in_policy: signInPolicy }),
       ...(members !== undefined && { members: members.map((one) => one.name) }),
     };
+    groups.push([name, group]);
   }
   const stored = await scopeTexts.list();
   const textsOf = (api: string | undefined) =>
@@ -737,7 +847,7 @@ export async function exportedState(
     ({ registrationTokenDigest }) => registrationTokenDigest === undefined,
   );
   return {
-    groups,
+    groups: Object.fromEntries(groups),
     clients: Object.fromEntries(
       clients.map((client) => {
         const texts = textsOf(client.id);
