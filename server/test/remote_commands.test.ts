@@ -8,8 +8,11 @@ import type { Command } from 'commander';
 import { API_OPERATIONS, API_STREAMS } from '../src/admin/api_operations.ts';
 import { COMMAND_OPERATIONS, NEEDS_MACHINE, OPERATIONS_WITHOUT_COMMAND } from '../src/admin/commands.ts';
 import { createProgram } from '../src/cli/program.ts';
+import { remoteAdministration } from '../src/cli/remote_administration.ts';
+import { AdminClient } from '../src/cli/remote_call.ts';
 import { ADMIN_VARIABLES } from '../src/config/configuration.ts';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
+import { readDesiredState } from '../src/operations/desired_state.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
@@ -276,6 +279,81 @@ describe('commands with --url', () => {
     assert.equal((await remotely(exported)).stdout.trim(), await grantdPrints(folder, exported));
     const none = ['user', 'export', 'none.jsonl', '--group', 'none'];
     assert.deepEqual(await remotely(none), await grantd(folder, none));
+  });
+
+  test('on files that cannot be applied, with the same lines and columns', async () => {
+    const path = join(folder, 'wrong.yaml');
+    for (const text of [
+      'clients:\n  app: {redirect_uris: ["/"]}\n  b: {scope: read}\n',
+      'clients:\n  app: {redirect_uris: ["https://a.example/cb"], apis: [https://nowhere.example]}\n',
+      'clients:\n  app:\n    scope: read\n    allowed_groups: [nowhere]\n    secret: {env: SECRET}\n',
+      'groups:\n  "a/b~c": {members: [nobody]}\n  "d.e": {sign_in_policy: phishing_resistant}\n',
+      'groups: {staff: {member: []}}\n',
+      'clients: {" ": {scope: read}}\n',
+      'clients:\n  signer:\n    token_endpoint_auth_method: client_secret_jwt\n    secret: {env: SECRET}\n',
+    ]) {
+      writeFileSync(path, text);
+      for (const mode of ['--yes', '--dry-run']) {
+        const args = ['apply', '-f', 'wrong.yaml', mode];
+        const environment = { SECRET: 'short secret' };
+        const local = await grantd(folder, args, { environment });
+        assert.equal(local.code, 2, local.stderr + text);
+        assert.match(local.stderr, /^grantd: wrong\.yaml:\d+:\d+: /);
+        assert.deepEqual(await remotely(args, '', { ...access, ...environment }), local);
+      }
+    }
+    writeFileSync(path, 'groups: {applied: {description: Here}}\n');
+    for (const args of [['--dry-run'], ['--dry-run', '--json']]) {
+      const apply = ['apply', '-f', 'wrong.yaml', ...args];
+      assert.deepEqual(await remotely(apply), await grantd(folder, apply));
+    }
+  });
+
+  test('make the changes that they have shown, or none', async () => {
+    const admin = remoteAdministration(await AdminClient.open(server.url, access));
+    const document = { groups: { shown: { description: 'First' } } };
+    const read = readDesiredState(document);
+    assert.ok('state' in read);
+    const order = { document, state: read.state, secrets: new Map(), prune: false };
+    const warnings: string[] = [];
+    const progress = { warn: (warning: string) => void warnings.push(warning), onChange() {} };
+    const planned = await admin.planState(order);
+    assert.ok('perform' in planned);
+    await grantdPrints(folder, ['group', 'add', 'shown', '--description', 'Second']);
+    await assert.rejects(planned.perform(progress), {
+      message: 'what is stored has changed since the plan. Nothing was changed: plan again.',
+    });
+    assert.equal((await admin.requireGroup('shown')).description, 'Second');
+    const again = await admin.planState(order);
+    assert.ok('perform' in again);
+    await again.perform(progress);
+    assert.equal((await admin.requireGroup('shown')).description, 'First');
+  });
+
+  test('never reach another operation through a name that URLs take as a step in the path', async () => {
+    await grantdPrints(folder, ['group', 'add', '..']);
+    for (const name of ['..', '.'])
+      for (const args of [
+        ['group', 'show', name],
+        ['group', 'remove', name, '--yes'],
+        ['group', 'update', name, '--description', 'x'],
+        ['client', 'show', name],
+        ['client', 'disable', name],
+        ['client', 'remove', name],
+        ['scope', 'show', name],
+        ['scope', 'remove', name],
+        ['mail', 'retry', name],
+      ])
+        assert.deepEqual(
+          await remotely(args),
+          {
+            code: 2,
+            stdout: '',
+            stderr: `grantd: --url: omit it and run the command on the server’s machine, because no URL can contain the name ${name}\n`,
+          },
+          args.join(' '),
+        );
+    await grantdPrints(folder, ['group', 'remove', '..', '--yes']);
   });
 
   test('take a token from a file, or a client secret', async () => {

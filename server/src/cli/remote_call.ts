@@ -128,7 +128,7 @@ export class AdminClient {
     { path = {}, query = {}, body, version = '*' }: RemoteRequest,
   ): Promise<Response> {
     const operation = operationOf(id);
-    const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => encodeURIComponent(path[name] ?? ''));
+    const filled = operation.path.replaceAll(/\{(\w+)\}/g, (_, name) => pathPart(path[name] ?? ''));
     const url = new URL(`${this.#base}${filled}`);
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, value);
@@ -181,6 +181,19 @@ function operationOf(id: string): ApiOperation | ApiStream {
   const found = [...API_OPERATIONS, ...API_STREAMS].find((one) => one.id === id);
   if (found === undefined) throw new TypeError(`there is no operation ${id}`);
   return found;
+}
+
+/**
+ * A name in a path. URLs take `.` and `..` as steps in the path even if they are encoded (URL Standard), so such a name
+ * would lead to another operation.
+ * @throws {BadUsage} no URL can contain the name
+ */
+function pathPart(name: string): string {
+  if (/^\.{1,2}$/.test(name))
+    throw new BadUsage(
+      `--url: omit it and run the command on the server’s machine, because no URL can contain the name ${name}`,
+    );
+  return encodeURIComponent(name);
 }
 
 async function problemIn(response: Response): Promise<Problem> {
