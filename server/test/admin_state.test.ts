@@ -127,7 +127,7 @@ describe('a state', () => {
     assert.deepEqual(problem(await apply({ state }, { version })), [
       412,
       'version_mismatch',
-      'what is stored has changed since the plan. Nothing was changed: plan again',
+      'what is stored has changed since the plan, and nothing was applied',
     ]);
     assert.equal((await admin.send('GET', '/admin/groups/raced')).body.description, 'Second');
     const unversioned = await admin.send('POST', '/admin/state/apply', { body: { state } });

@@ -321,7 +321,7 @@ describe('commands with --url', () => {
     assert.ok('perform' in planned);
     await grantdPrints(folder, ['group', 'add', 'shown', '--description', 'Second']);
     await assert.rejects(planned.perform(progress), {
-      message: 'what is stored has changed since the plan. Nothing was changed: plan again.',
+      message: 'what is stored has changed since the plan, and nothing was applied: run grantd apply again.',
     });
     assert.equal((await admin.requireGroup('shown')).description, 'Second');
     const again = await admin.planState(order);

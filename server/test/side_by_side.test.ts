@@ -192,16 +192,51 @@ for (const database of DATABASES) {
       await later.stop();
     });
 
-    test('migrate down takes the additions away, but not after a contraction', async () => {
-      assert.equal((await shown(['migrate', 'down', '--yes', '--json'], next)).migrated, false);
+    test('migrate down takes the additions away that follow the named versions, but not after a contraction', async () => {
+      const { library: contracted, program } = await shown(LATER, next);
+      const to = (tables: string, version: number) => ['migrate', 'down', '--to', `${tables}=${version}`];
+      assert.match(
+        await refused([...to('library', contracted.stored - 1), '--yes'], next),
+        /^grantd: --to library=\d+: the tables can only go back from version (\d+) to \1, which they have\.$/m,
+      );
+      const stays = [...to('program', program.stored), '--yes', '--json'];
+      assert.equal((await shown(stays, next)).migrated, false);
+
       folder = await workbench.home();
       await (await workbench.start(folder, SERVE)).stop();
-      const { library: before } = await shown(LATER);
+      const before = await shown(LATER);
       await shown(['migrate', 'up', '--json'], next);
-      assert.equal((await shown(LATER)).library.stored, before.stored + 1);
-      assert.equal((await shown(['migrate', 'down', '--yes', '--json'], next)).migrated, true);
-      // Those of this version too, because no contraction has followed them.
-      assert.deepEqual((await shown(LATER)).library, { ...before, stored: before.floor });
+      const after = await shown(LATER, next);
+      assert.equal(after.library.stored, before.library.stored + 1);
+      const misused = async (args: readonly string[]) => {
+        const { code, stderr } = await grantd(folder, args, { program: next });
+        assert.equal(code, 2, stderr);
+        return stderr;
+      };
+      assert.match(await misused(['migrate', 'down', '--yes']), /^grantd: --to: required/m);
+      for (const wrong of ['library', 'library=', 'tables=1', 'library=-1'])
+        assert.match(
+          await misused(['migrate', 'down', '--to', wrong]),
+          /^grantd: --to: expected library=VERSION/m,
+        );
+      const { stored, floor } = after.library;
+      assert.match(
+        await misused(to('library', stored - 1)),
+        new RegExp(`^grantd: --yes: required, because the data .* is lost: library ${stored}$`, 'm'),
+      );
+      for (const unreachable of [floor - 1, stored + 1])
+        assert.match(await refused([...to('library', unreachable), '--yes'], next), /can only go back/);
+      assert.deepEqual(await shown(LATER, next), after);
+
+      // The earlier version does not know what the later one has added.
+      assert.match(await refused([...to('library', stored - 2), '--yes']), /can only go back/);
+
+      // Only what is named: the program’s tables stay.
+      assert.equal((await shown([...to('library', stored - 1), '--yes', '--json'], next)).migrated, true);
+      const { library, program: ofProgram } = await shown(LATER);
+      assert.deepEqual([library, ofProgram.stored], [before.library, after.program.stored]);
+      await shown([...to('program', before.program.stored), '--yes', '--json'], next);
+      assert.deepEqual((await shown(LATER)).program, before.program);
       assert.match(await refused(['client', 'list'], next), /earlier version of grantd/);
       const server = await workbench.start(folder, SERVE);
       assert.ok((await signedIn(server.url)).access_token);

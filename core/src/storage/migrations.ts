@@ -59,9 +59,11 @@ function planContraction(state: SchemaState, migrations: readonly Migration[]): 
   return planTo(Math.max(state.version, migrations.length), state, migrations);
 }
 
-/** Undoes expansions, the last one first, until one cannot be undone or the lowest usable version is reached. */
-function planDown(state: SchemaState, migrations: readonly Migration[]): MigrationPlan {
-  const applied = migrations.slice(state.floor, state.version);
+/** Undoes expansions, the last one first, until the version is reached or the next one cannot be undone. */
+function planDown(version: number, state: SchemaState, migrations: readonly Migration[]): MigrationPlan {
+  // Of the expansions of a newer program, this one does not know how to undo them.
+  const isKnown = state.version <= migrations.length;
+  const applied = isKnown ? migrations.slice(Math.max(state.floor, version), state.version) : [];
   const scripts = applied.map((migration) => (isExpansion(migration) ? migration.down : undefined)).reverse();
   const end = scripts.indexOf(undefined);
   const undone = (end === -1 ? scripts : scripts.slice(0, end)).filter((script) => script !== undefined);
@@ -96,9 +98,16 @@ function isContraction(migration: Migration): boolean {
   return typeof migration === 'object' && 'contract' in migration;
 }
 
-/** `up`: what a start does. */
-export type MigrationDirection = 'up' | 'contract' | 'down';
+/** `up`: what a start does. `downTo`: undoes expansions back to this version. */
+export type MigrationDirection = 'up' | 'contract' | { readonly downTo: number };
 
-export const MIGRATION_PLANS: Readonly<
-  Record<MigrationDirection, (state: SchemaState, migrations: readonly Migration[]) => MigrationPlan>
-> = { up: planUp, contract: planContraction, down: planDown };
+/** What a migration would do. */
+export function migrationPlan(
+  direction: MigrationDirection,
+  state: SchemaState,
+  migrations: readonly Migration[],
+): MigrationPlan {
+  if (direction === 'up') return planUp(state, migrations);
+  if (direction === 'contract') return planContraction(state, migrations);
+  return planDown(direction.downTo, state, migrations);
+}

@@ -329,10 +329,10 @@ class AdminApi {
       parts: this.#partsFor(caller),
       clientId: caller.clientId,
       hasScopes,
-      requireVersion(version, detail = 'read it again, then repeat the change') {
+      requireVersion(version, details = { detail: 'read it again, then repeat the change' }) {
         if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))
           return;
-        throw new Problem('version_mismatch', { detail });
+        throw new Problem('version_mismatch', details);
       },
       requireScopes(scopes) {
         const missing = scopes.find((scope) => !caller.scopes.includes(scope));

@@ -6,6 +6,7 @@ import type { SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts } from '../operations/operation.ts';
 import type { State } from '../operations/people.ts';
 import type { ImportFormat } from '../people/import_lines.ts';
+import type { ProblemDetails } from './problems.ts';
 import type { Schema } from './schemas.ts';
 
 /** What an operation needs besides the parts that all operations need. */
@@ -32,10 +33,10 @@ export interface ApiCall {
   readonly clientId: string;
   /**
    * Requires that the version in If-Match is this one.
-   * @param detail what to do if it is not. Default: to read it again
+   * @param details what to do if it is not. Default: to read it again
    * @throws {Problem}
    */
-  requireVersion(version: object, detail?: string): void;
+  requireVersion(version: object, details?: ProblemDetails): void;
   /** Whether the token of the caller also has these scopes. */
   hasScopes(scopes: readonly AdminScope[]): boolean;
   /** Requires that the token of the caller also has these scopes. @throws {Problem} */

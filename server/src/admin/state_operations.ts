@@ -136,10 +136,10 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     async perform(call) {
       const plan = await planOf(call);
       const shown = shownPlan(plan);
-      call.requireVersion(
-        shown,
-        'what is stored has changed since the plan. Nothing was changed: plan again',
-      );
+      call.requireVersion(shown, {
+        detail: 'what is stored has changed since the plan, and nothing was applied',
+        advice: 'run grantd apply again.',
+      });
       const warnings: string[] = [];
       await performPlan(plan, (warning) => warnings.push(warning));
       return { body: { ...shown, warnings }, version: shown };

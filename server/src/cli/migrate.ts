@@ -1,16 +1,23 @@
-import type { MigrationDirection } from '@grantd/core/sqlite';
 import { Command } from 'commander';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { type Database, isMigrated, plansOf, type Schemas, usabilityOf } from '../data/database.ts';
+import {
+  type Database,
+  isMigrated,
+  type Migrating,
+  plansOf,
+  type Schemas,
+  usabilityOf,
+} from '../data/database.ts';
 import { databaseOf, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { issuerToAdminister } from '../instance/instance.ts';
-import { databaseFlags, type Output, printList, printOne } from './command.ts';
+import { collect, databaseFlags, type Output, printList, printOne } from './command.ts';
 import { BadUsage } from './exit.ts';
 
 interface MigrationFlags extends GivenFlags {
   readonly force?: true;
   readonly yes?: true;
+  readonly to?: readonly string[];
 }
 
 export function migrateCommands(): Command {
@@ -62,29 +69,73 @@ Run it when every server is of this version and you no longer want to go back. S
   databaseFlags(
     group
       .command('down')
-      .description(
-        'take away what this version has added, so that the tables are those of the earlier version',
-      ),
+      .description('take away what later versions have added to the tables, back to a version that you name'),
   )
+    .option('--to <TABLES=VERSION>', 'the version to go back to, such as library=11; repeatable', collect)
     .option('--force', 'migrate although other processes use the database')
     .option('--yes', 'required, because the data in what is taken away is lost')
     .addHelpText(
       'after',
       `
 You rarely need it: the earlier version can use the tables as they are until grantd migrate contract has run.
-Stop every server of this version first.
+Stop every server of this version first. The command runs with this version. THIS VERSION in grantd migrate status of the
+earlier version shows where to go back to. Without --yes, the command prints what it would undo. Tables that --to does
+not name stay as they are.
 
-  grantd migrate down --yes --database sqlite:/var/lib/grantd/grantd.db`,
+  grantd migrate down --to library=11 --to program=20 --yes --database sqlite:/var/lib/grantd/grantd.db`,
     )
     .action((flags: MigrationFlags) => {
-      requireYes(flags, 'the data in what is taken away is lost');
-      return withDatabase(flags, (parts) => migrate(parts, 'down', flags.force === true));
+      const to = targetIn(flags);
+      return withDatabase(flags, (parts) => {
+        requireReachable(parts, to);
+        const undone = undoneBy(parts, to);
+        if (undone.length > 0)
+          requireYes(flags, `the data in what is taken away is lost: ${undone.join(', ')}`);
+        return migrate(parts, { to }, flags.force === true);
+      });
     });
   return group;
 }
 
 function requireYes({ yes }: MigrationFlags, reason: string): void {
   if (yes !== true) throw new BadUsage(`--yes: required, because ${reason}`);
+}
+
+type Target = Exclude<Migrating, string>['to'];
+
+/** @throws {BadUsage} no tables are named, or not by a version */
+function targetIn({ to = [] }: MigrationFlags): Target {
+  const target: Record<string, number> = {};
+  for (const one of to) {
+    const [, tables, version] = /^(library|program)=(\d{1,6})$/.exec(one) ?? [];
+    if (tables === undefined || target[tables] !== undefined)
+      throw new BadUsage(`--to: expected library=VERSION or program=VERSION, each once, got ${one}`);
+    target[tables] = Number(version);
+  }
+  if (to.length > 0) return target;
+  throw new BadUsage(
+    '--to: required, such as --to library=11. THIS VERSION in grantd migrate status of the earlier version shows where to go back to',
+  );
+}
+
+/** @throws {Refused} the tables cannot go back to a version */
+function requireReachable({ schemas }: Parts, to: Target): void {
+  const lowest = plansOf(schemas, { to: { library: 0, program: 0 } });
+  for (const [index, { tables, stored }] of versionsOf(schemas).entries()) {
+    const wanted = to[tables] ?? stored;
+    const least = lowest[index]?.state.version ?? stored;
+    if (wanted < least || wanted > stored)
+      throw new Refused(
+        `--to ${tables}=${wanted}: the tables can only go back from version ${stored} to ${least}${least === stored ? ', which they have' : ' or a later one'}.`,
+      );
+  }
+}
+
+/** The versions that a migration would undo, the last one first. */
+function undoneBy({ schemas }: Parts, to: Target): readonly string[] {
+  return versionsOf(schemas).flatMap(({ tables, stored }) =>
+    Array.from({ length: stored - (to[tables] ?? stored) }, (_, undone) => `${tables} ${stored - undone}`),
+  );
 }
 
 interface Parts extends Output {
@@ -134,7 +185,7 @@ function ofStart(schemas: Schemas): OfStart {
 }
 
 interface Versions {
-  readonly tables: string;
+  readonly tables: keyof Schemas;
   readonly stored: number;
   /** The lowest version of a program that can use the tables. */
   readonly floor: number;
@@ -143,9 +194,10 @@ interface Versions {
 }
 
 function versionsOf(schemas: Schemas): readonly Versions[] {
-  return Object.entries(schemas).map(([tables, { state, migrations }]) => ({
-    ...{ tables, stored: state.version, floor: state.floor, known: migrations.length },
-  }));
+  return (['library', 'program'] as const).map((tables) => {
+    const { state, migrations } = schemas[tables];
+    return { tables, stored: state.version, floor: state.floor, known: migrations.length };
+  });
 }
 
 /** For `--json`: the versions by the name of the tables. */
@@ -174,27 +226,29 @@ async function showStatus(parts: Parts): Promise<void> {
   if (canContract) console.log('earlier versions can use them too, until you run grantd migrate contract');
 }
 
-const NOTHING: Readonly<Record<MigrationDirection, string>> = {
+const NOTHING = {
   up: START.serve,
   contract: 'nothing is left that only earlier versions need',
-  down: 'nothing can be taken away without stopping earlier versions from using the tables',
+  down: 'the tables already have these versions',
 };
 
-async function migrate(parts: Parts, direction: MigrationDirection, force: boolean): Promise<void> {
+async function migrate(parts: Parts, migrating: Migrating, force: boolean): Promise<void> {
   const { database, schemas, issuer: given } = parts;
   const usability = usabilityOf(schemas);
   if (usability === 'too_new') throw new Refused(`${START.refuse}.`);
-  if (direction === 'contract' && usability === 'outdated')
+  if (migrating === 'contract' && usability === 'outdated')
     throw new Refused('the tables are of an earlier version: run grantd migrate up first.');
-  if (isMigrated(schemas, direction)) {
-    printOne(parts, { migrated: false, ...jsonOf(schemas) }, [NOTHING[direction]]);
+  if (isMigrated(schemas, migrating)) {
+    printOne(parts, { migrated: false, ...jsonOf(schemas) }, [
+      NOTHING[typeof migrating === 'string' ? migrating : 'down'],
+    ]);
     return;
   }
   const stored = await database.storedIssuer();
   const issuer = stored === undefined ? undefined : issuerToAdminister(given, stored);
-  await database.migrate(direction, force);
+  await database.migrate(migrating, force);
   // Reports what the migration assumed.
-  if (issuer !== undefined && direction === 'up') await database.open(issuer);
+  if (issuer !== undefined && migrating === 'up') await database.open(issuer);
   const after = (await database.schemas()) ?? schemas;
   const changes = versionsOf(schemas).map(
     ({ tables, stored: before }, index) => `${tables} ${before} to ${versionsOf(after)[index]?.stored}`,

@@ -166,7 +166,7 @@ export class AdminClient {
       return new InvalidValues(memberOf(first.in), `${first.detail}${more}`, errors);
     }
     const problem = (detail ?? title ?? `status ${status}`).replace(/\.$/, '');
-    if (code === 'version_mismatch') return new OperationRefused('changed', problem);
+    if (code === 'version_mismatch') return new OperationRefused('changed', problem, advice);
     if (code === 'not_found' || code === 'conflict') return new OperationRefused(code, problem, advice);
     const sentences = [title?.replace(/\.$/, ''), detail && problem].filter(Boolean).join(': ');
     const needed = status === 403 ? ` The command needs a token with ${scope}.` : '';

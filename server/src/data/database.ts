@@ -3,10 +3,10 @@ import type { AdministrableStorage, MigrationAssumption } from '@grantd/core';
 import {
   canUse,
   isTooNew,
-  MIGRATION_PLANS,
   type Migration,
   type MigrationDirection,
   type MigrationPlan,
+  migrationPlan,
   type SchemaState,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
@@ -56,7 +56,7 @@ export interface Database {
    * @param whileInUse although other processes use the database; those that cannot use the new tables then answer 503
    * @throws {Refused} another process uses the database, and could not use the new tables
    */
-  migrate(direction: MigrationDirection, whileInUse: boolean): Promise<void>;
+  migrate(migrating: Migrating, whileInUse: boolean): Promise<void>;
   /**
    * Opens the database for an issuer and creates it if necessary. Call it once.
    * @param actor who makes changes outside of requests. Default: the server
@@ -94,17 +94,26 @@ export function isOutdated(schemas: Schemas): boolean {
   return usabilityOf(schemas) === 'outdated';
 }
 
+/** `to`: undoes expansions back to these versions. Tables without one stay as they are. */
+export type Migrating = 'up' | 'contract' | { readonly to: Readonly<Partial<Record<keyof Schemas, number>>> };
+
+/** What a migration means for one set of tables. */
+export function directionOf(migrating: Migrating, tables: keyof Schemas): MigrationDirection {
+  if (typeof migrating === 'string') return migrating;
+  return { downTo: migrating.to[tables] ?? Number.POSITIVE_INFINITY };
+}
+
 /** What a migration would do with both sets of tables. */
-export function plansOf(
-  { library, program }: Schemas,
-  direction: MigrationDirection,
-): readonly MigrationPlan[] {
-  return [library, program].map(({ state, migrations }) => MIGRATION_PLANS[direction](state, migrations));
+export function plansOf(schemas: Schemas, migrating: Migrating): readonly MigrationPlan[] {
+  return (['library', 'program'] as const).map((tables) => {
+    const { state, migrations } = schemas[tables];
+    return migrationPlan(directionOf(migrating, tables), state, migrations);
+  });
 }
 
 /** Whether a migration would change anything. */
-export function isMigrated(schemas: Schemas, direction: MigrationDirection): boolean {
-  return plansOf(schemas, direction).every(({ scripts }) => scripts.length === 0);
+export function isMigrated(schemas: Schemas, migrating: Migrating): boolean {
+  return plansOf(schemas, migrating).every(({ scripts }) => scripts.length === 0);
 }
 
 /** Milliseconds for which a migration waits for other processes to end. */
@@ -118,19 +127,19 @@ const MAX_USE_MS = 5000;
 export async function migrateDatabase(
   { name, schemas }: Pick<Database, 'name' | 'schemas'>,
   {
-    direction,
+    migrating,
     whileInUse,
     attempt,
   }: {
-    readonly direction: MigrationDirection;
+    readonly migrating: Migrating;
     readonly whileInUse: boolean;
     attempt(whileInUse: boolean): Promise<boolean>;
   },
 ): Promise<void> {
   for (const endsAt = performance.now() + MAX_USE_MS; ; await pause(100)) {
     const found = await schemas();
-    if (found !== undefined && isMigrated(found, direction)) return;
-    const isExpansion = found !== undefined && plansOf(found, direction).every((plan) => plan.isExpansion);
+    if (found !== undefined && isMigrated(found, migrating)) return;
+    const isExpansion = found !== undefined && plansOf(found, migrating).every((plan) => plan.isExpansion);
     if (await attempt(whileInUse || isExpansion)) return;
     if (performance.now() > endsAt)
       throw new Refused(

@@ -22,6 +22,7 @@ import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import {
   type Database,
+  directionOf,
   KEPT_BY_SWEEPS,
   migrateDatabase,
   reportAssumptions,
@@ -81,18 +82,18 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
     schemas,
-    async migrate(direction, whileInUse) {
+    async migrate(migrating, whileInUse) {
       const attempt = async (isBesideOthers: boolean) => {
         if (!isBesideOthers && (await areOthersConnected(connections))) return false;
-        const before = await migratePostgres(connections, STORE_TABLES, direction);
+        const before = await migratePostgres(connections, STORE_TABLES, directionOf(migrating, 'library'));
         if (before > 0 && before < ALLOWED_APIS_SINCE) assumptions.push('clients_allowed_every_api');
-        await migratePostgres(connections, PROGRAM_TABLES, direction);
+        await migratePostgres(connections, PROGRAM_TABLES, directionOf(migrating, 'program'));
         return true;
       };
       await migrateDatabase(
         { name: address.name, schemas },
         {
-          direction,
+          migrating,
           whileInUse,
           attempt: (isBesideOthers) =>
             asDatabase(address, () => attempt(isBesideOthers)).catch((error: unknown) => {

@@ -23,6 +23,7 @@ import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import {
   type Database,
+  directionOf,
   KEPT_BY_SWEEPS,
   migrateDatabase,
   reportAssumptions,
@@ -91,9 +92,11 @@ export function sqliteDatabase(
       return secretFileOf(path);
     },
     schemas,
-    async migrate(direction, whileInUse) {
+    async migrate(migrating, whileInUse) {
       const attempt = async (isBesideOthers: boolean) => {
-        const migrateHost = (database: DatabaseSync) => migrateProgramTables(database, path, direction);
+        const direction = directionOf(migrating, 'library');
+        const ofProgram = directionOf(migrating, 'program');
+        const migrateHost = (database: DatabaseSync) => migrateProgramTables(database, path, ofProgram);
         try {
           const order = { path, direction, migrateHost, whileInUse: isBesideOthers, busyTimeoutMs: 0 };
           assumptions.push(...asDatabase(path, () => migrateSqlite(order)));
@@ -103,7 +106,7 @@ export function sqliteDatabase(
           throw error;
         }
       };
-      await migrateDatabase({ name: path, schemas }, { direction, whileInUse, attempt });
+      await migrateDatabase({ name: path, schemas }, { migrating, whileInUse, attempt });
     },
     async open(issuer, actor) {
       try {

@@ -2,9 +2,9 @@
 import {
   canUse,
   isTooNew,
-  MIGRATION_PLANS,
   type Migration,
   type MigrationDirection,
+  migrationPlan,
   NO_TABLES,
   type SchemaState,
 } from '../migrations.ts';
@@ -42,7 +42,7 @@ export async function migratePostgres(
   direction: MigrationDirection = 'up',
 ): Promise<number> {
   const state = await usableState(connections, tables);
-  if (MIGRATION_PLANS[direction](state, tables.migrations).scripts.length === 0) return state.version;
+  if (migrationPlan(direction, state, tables.migrations).scripts.length === 0) return state.version;
   return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables, direction);
 }
 
@@ -104,7 +104,7 @@ async function migrate(
     prepare.map((statement) => [statement]),
     (found) => {
       const before = usable(stateOf(rowsOf(found.at(-1))), tables);
-      const { scripts, state, isExpansion } = MIGRATION_PLANS[direction](before, tables.migrations);
+      const { scripts, state, isExpansion } = migrationPlan(direction, before, tables.migrations);
       if (scripts.length === 0) return ended(before.version);
       return {
         calls: [

@@ -4,9 +4,9 @@ import type { MigrationAssumption } from '../contract.ts';
 import {
   canUse,
   isTooNew,
-  MIGRATION_PLANS,
   type Migration,
   type MigrationDirection,
+  migrationPlan,
   type SchemaState,
 } from '../migrations.ts';
 
@@ -454,7 +454,7 @@ export function migrateTables(
   direction: MigrationDirection = 'up',
 ): number {
   const before = usableState(database, path, tables);
-  const { scripts, state } = MIGRATION_PLANS[direction](before, tables.migrations);
+  const { scripts, state } = migrationPlan(direction, before, tables.migrations);
   if (scripts.length === 0) return before.version;
   for (const script of scripts) database.exec(script);
   tables.store(database, state);

@@ -42,10 +42,10 @@ export { CachedRows } from '../../cache.ts';
 export {
   canUse,
   isTooNew,
-  MIGRATION_PLANS,
   type Migration,
   type MigrationDirection,
   type MigrationPlan,
+  migrationPlan,
   type SchemaState,
   scriptOf,
 } from '../migrations.ts';
