@@ -30,7 +30,16 @@ test('the commands of docs/admin_api.md work as printed, in their order', { skip
   writeFileSync(join(folder, 'commands.sh'), `set -euo pipefail\n${script}`);
   const path = `${dirname(node)}:${process.env.PATH}`;
   const { stdout } = await promisify(execFile)('bash', ['commands.sh'], { cwd: folder, env: { PATH: path } });
-  assert.deepEqual(stdout.trim().split('\n'), ['ops', 'ops', 'Shop', '0', 'true', '1']);
+  assert.deepEqual(stdout.trim().split('\n'), [
+    'ops',
+    'ops',
+    'Shop',
+    '0',
+    'true',
+    '1',
+    'add client till',
+    '0',
+  ]);
   const events = JSON.parse(await grantdPrints(folder, ['events', 'list', '--target', 'shop', '--json']));
   const changes = events.filter(({ type }: Record<string, string>) => type !== 'client_revoked');
   assert.deepEqual(

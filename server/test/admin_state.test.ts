@@ -146,6 +146,21 @@ describe('a state', () => {
       body.errors.map((one: { in: string }) => one.in),
       ['/state/providers', '/state/groups/staff/member', '/state/clients/a~1b~0c/secret'],
     );
+    const names = { body: '{"state":{"__proto__":{},"constructor":{},"groups":{"__proto__":{"x":1}}}}' };
+    const inherited = await admin.send('POST', '/admin/state/plan', names);
+    assert.deepEqual(inherited.body.errors, [
+      { in: '/state/__proto__', detail: 'unknown name' },
+      { in: '/state/constructor', detail: 'unknown name' },
+      { in: '/state/groups/__proto__/x', detail: 'unknown name' },
+    ]);
+    const lone = await admin.send('POST', '/admin/state/plan', {
+      body: String.raw`{"state":{},"secrets":{"\ud800":"long enough"}}`,
+    });
+    assert.deepEqual(problem(lone), [
+      400,
+      'invalid_request',
+      'expected neither NUL nor lone surrogates in texts',
+    ]);
     const wrong = {
       clients: { good: { scope: 'read', secret: { env: 'A' } }, bad: { redirect_uris: ['/'] } },
     };
@@ -220,11 +235,13 @@ describe('a state', () => {
   });
 
   test('is exported as it would be applied', async () => {
+    await admin.send('POST', '/admin/groups', { body: { name: '__proto__' } });
     const { status, body } = await admin.send('GET', '/admin/state');
     assert.equal(status, 200);
     assert.ok(body.with_secret.includes('till'));
     assert.deepEqual(body.state.clients['sales/api'], STATE.clients['sales/api']);
     assert.deepEqual(body.state.groups.staff, { description: 'Everyone' });
+    assert.ok(Object.hasOwn(body.state.groups, '__proto__'));
     assert.deepEqual(changesIn(await plan({ state: body.state, prune: true })), []);
   });
 });

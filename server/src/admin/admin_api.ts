@@ -491,19 +491,21 @@ function parsed(body: string): unknown {
     // The parser’s own message quotes the body, which may contain a secret.
     throw new Problem('invalid_request', { detail: 'expected JSON' });
   }
-  if (hasNul(value)) throw new Problem('invalid_request', { detail: 'expected no NUL in texts' });
+  if (!isStorable(value))
+    throw new Problem('invalid_request', { detail: 'expected neither NUL nor lone surrogates in texts' });
   return value;
 }
 
-/** No database stores NUL. */
-function hasNul(value: unknown): boolean {
+/** Whether a database stores all texts in a value as they are, also the names of members. */
+function isStorable(value: unknown): boolean {
   // Without recursion, because a body can be nested deeper than the stack.
   const open = [value];
   for (let one = open.pop(); one !== undefined; one = open.pop()) {
-    if (typeof one === 'string' && one.includes('\0')) return true;
-    if (typeof one === 'object' && one !== null) open.push(...Object.keys(one), ...Object.values(one));
+    if (typeof one === 'string' && (one.includes('\0') || !one.isWellFormed())) return false;
+    if (typeof one !== 'object' || one === null) continue;
+    for (const [name, member] of Object.entries(one)) open.push(name, member);
   }
-  return false;
+  return true;
 }
 
 const validators = new WeakMap<Schema, Validator>();

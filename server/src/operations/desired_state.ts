@@ -114,13 +114,15 @@ const SECTIONS = {
 } as const;
 
 /** What the file cannot contain, by the name that people try. */
-const ELSEWHERE: Readonly<Record<string, string>> = {
-  providers:
-    'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
-  sign_in_policy:
-    'the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
-  users: 'users are not part of this file: add them with grantd user import',
-};
+const ELSEWHERE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    providers:
+      'identity providers belong to the configuration of the server: name their file with --providers, and restart or reload the server',
+    sign_in_policy:
+      'the sign-in policy of the server belongs to its configuration: set it with --sign-in-policy, or give a group or a client a sign_in_policy',
+    users: 'users are not part of this file: add them with grantd user import',
+  }),
+);
 
 const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 
@@ -214,7 +216,7 @@ export function readDesiredState(
   const sections = Object.fromEntries(entriesOf([], content));
   for (const name of Object.keys(sections))
     if (!Object.hasOwn(SECTIONS, name))
-      wrong([name], ELSEWHERE[name] ?? unknownName(name, Object.keys(SECTIONS)));
+      wrong([name], ELSEWHERE.get(name) ?? unknownName(name, Object.keys(SECTIONS)));
   const { groups, clients, scope_texts: scopeTexts } = sections;
   const state: DesiredState = {
     groups:
