@@ -387,6 +387,30 @@ describe('no state reaches further than the token of its caller', () => {
     assert.deepEqual(await members(), ['eve', 'root']);
   });
 
+  test('an administrator stays, and so does the group of administrators', async () => {
+    const { body } = await admin.send('GET', '/admin/users?group=admins');
+    const names: readonly string[] = body.items.map(({ username }: { username: string }) => username);
+    assert.ok(names.length > 0);
+    const nobody = { groups: { admins: { description: 'Us', members: [] } } };
+    const { groups } = (await admin.send('GET', '/admin/state')).body.state;
+    const emptied = await apply({ state: { groups: { ...groups, ...nobody.groups } }, prune: true });
+    assert.deepEqual([emptied.status, emptied.body.code], [409, 'conflict']);
+    assert.match(
+      emptied.body.detail,
+      /is the last administrator who can sign in.* Before it, \d+ changes? of/,
+    );
+    const left = (await admin.send('GET', '/admin/users?group=admins')).body.items;
+    assert.equal(left.length, 1);
+
+    const { admins: _, ...others } = groups;
+    const removed = await apply({ state: { groups: others }, prune: true });
+    assert.deepEqual(problem(removed), [
+      422,
+      'invalid_input',
+      [{ in: '/state/groups', detail: 'the group of administrators, admins, cannot be removed' }],
+    ]);
+  });
+
   test('clients that registered themselves, and the admin API itself, stay out of reach', async () => {
     const clients = {
       self: { token_endpoint_auth_method: 'none' },
