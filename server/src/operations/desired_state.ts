@@ -535,6 +535,13 @@ async function planGroup(
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((one) => one.name !== 'description')) permission.requireGroup(name);
+  const keepsOne = permission.keepsAdministrator && isOfAdministrators(parts, [name]);
+  if (keepsOne && leaving.length > 0) {
+    const subjects = wanted.map(({ subject }) => subject);
+    const disabled = await parts.storage.disabledSubjects(subjects);
+    if (disabled.size === wanted.length)
+      return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
+  }
   const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
     const isDone = await (before === undefined
@@ -543,7 +550,6 @@ async function planGroup(
     if (!isDone) throw changedMeanwhile(`the group ${name}`);
     const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
     for (const person of joining) await joinGroup(parts, group, person, warn);
-    const keepsOne = permission.keepsAdministrator && isOfAdministrators(parts, [name]);
     for (const person of leaving)
       await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
     if (leaving.length > 0 && isOfAdministrators(parts, [name]))
