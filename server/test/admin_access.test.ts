@@ -148,6 +148,10 @@ describe('the admin API', () => {
       body: { client_id: 'more', ...members },
     });
     assert.deepEqual(refusal(added), needs('grantd:keys:write'));
+    assert.match(
+      added.headers.get('www-authenticate') ?? '',
+      /^\w+ realm="admin", error="insufficient_scope"$/,
+    );
     assert.equal((await admin.send('GET', '/admin/clients/more')).status, 404);
 
     await admin.add('keeper', members);

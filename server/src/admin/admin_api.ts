@@ -80,6 +80,9 @@ function identityOf({ clientId, subject, scopes }: Caller): string {
   return JSON.stringify([clientId, subject, scopes.toSorted()]);
 }
 
+/** The name of the API in challenges. */
+const REALM = 'admin';
+
 /** A claim of verified tokens that no token has: the server’s identifier of the user. */
 const SUBJECT = 'grantd:subject';
 
@@ -190,7 +193,7 @@ class AdminApi {
     });
     const options: NodeProtectionOptions = {
       tokens,
-      realm: 'admin',
+      realm: REALM,
       errors: 'forward',
       // It is called with the requests that `admit` receives.
       ...(clientCertificate !== undefined && {
@@ -663,9 +666,19 @@ function sendProblem(
   const { status } = PROBLEMS[problem.code];
   send(request, response, {
     status,
-    headers: { ...problem.headers, 'content-type': 'application/problem+json' },
+    headers: {
+      ...(problem.code === 'insufficient_scope' && { 'www-authenticate': scopeChallenge(request) }),
+      ...problem.headers,
+      'content-type': 'application/problem+json',
+    },
     body: JSON.stringify(problem.body(base)),
   });
+}
+
+/** The challenge to a token that was admitted, and lacks what its operation needs further (RFC 6750 §3). */
+function scopeChallenge(request: IncomingMessage): string {
+  const scheme = /^dpop /i.test(headerOf(request, 'authorization') ?? '') ? 'DPoP' : 'Bearer';
+  return `${scheme} realm="${REALM}", error="insufficient_scope"`;
 }
 
 function send(
