@@ -24,7 +24,7 @@ const RESULTS = {
 export function certificationPage(): string {
   return `# Certification
 
-The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and a plan consists of many tests, called modules. grantd is not certified, but it has been tested with these modules in two ways.
+The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and a plan consists of many tests, called modules. Although grantd is not certified, it has been tested with these modules in two ways.
 
 **With the suite itself.** Version 5.2.4 of the suite tested grantd (commit 41d7960) over https, with clients that the operator had added (static) and clients that registered themselves (dynamic). The modules of the OpenID Connect plans ran 515 times, with these results:
 
@@ -61,7 +61,7 @@ Our own tests differ from the suite in these points:
 - **Pages.** In the suite, a person reviews screenshots. Our modules read the HTML.
 - **TLS.** The suite tests TLS versions and ciphers. Our FAPI 2.0 modules test the versions but not the ciphers. Our other modules do not test TLS.
 - **Registration.** If a plan allows static and dynamic clients, our tests use \`dynamic_client\`, because this variant has the most modules. In the two logout plans, they use a static client.
-- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches the client's keys again. grantd fetches them again after 10 seconds, so our module waits only for 10 seconds.
+- **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches the client's keys again. Our module waits only for 10 seconds, because grantd fetches them again after this time.
 - **FAPI 2.0.** In our tests, codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. It has another port than 443, so that each DPoP proof must contain the port.
 
 ## Run the suite

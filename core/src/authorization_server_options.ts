@@ -113,7 +113,7 @@ export interface AuthorizationServerOptions {
    */
   readonly profile?: ProfileName;
   /**
-   * Who may introspect a token. any_client: every client, except that a self-registered client without a resource can
+   * Who may introspect a token. any_client: every client. But a self-registered client without a resource can
    * introspect only its own tokens. audience: only the token’s client and the APIs in its audience (RFC 7662 §4).
    * Default: `any_client`.
    */
@@ -181,8 +181,9 @@ export interface AuthorizationServerOptions {
   /** Audience (aud) of access tokens if the request selects no API. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];
   /**
-   * Maximum entries in each of two caches per process: verified JWTs (about 120 bytes each) and, with SQLite, records
-   * of access tokens (less than 1 kB each). 0 turns both caches off. Default: `200000`.
+   * Maximum entries in each of two caches per process. One is for verified JWTs (about 120 bytes each). With SQLite,
+   * the other is for records of access tokens (less than 1 kB each). The value 0 turns both caches off. Default:
+   * `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */

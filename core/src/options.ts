@@ -126,7 +126,7 @@ export const SHARED_OPTIONS = {
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
-    'Who may introspect a token. any_client: every client, except that a self-registered client without a resource can introspect only its own tokens. audience: only the token’s client and the APIs in its audience.',
+    'Who may introspect a token. any_client: every client. But a self-registered client without a resource can introspect only its own tokens. audience: only the token’s client and the APIs in its audience.',
     'any_client',
     { section: 'RFC 7662 §4' },
   ),
@@ -239,7 +239,7 @@ export const SHARED_OPTIONS = {
   cachedTokens: option(
     'Tokens',
     wholeNumber(0, 10_000_000),
-    'Maximum entries in each of two caches per process: verified JWTs (about 120 bytes each) and, with SQLite, records of access tokens (less than 1 kB each). 0 turns both caches off.',
+    'Maximum entries in each of two caches per process. One is for verified JWTs (about 120 bytes each). With SQLite, the other is for records of access tokens (less than 1 kB each). The value 0 turns both caches off.',
     DEFAULT_CACHED_TOKENS,
   ),
 
