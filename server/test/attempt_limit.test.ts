@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
-import { AttemptLimit } from '../src/people/sign_in.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
+import { AttemptLimit, FAILURES_OF_ADDRESS, type SignInParts, signIn } from '../src/people/sign_in.ts';
+import { cheapHash } from './harness/cheap_hash.ts';
+import { hashCheaply } from './harness/cheap_hasher.ts';
 import { DATABASES } from './harness/databases.ts';
-import { openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, openDatabase, openDatabases } from './harness/program_data.ts';
+
+hashCheaply();
 
 const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
 
@@ -51,5 +57,123 @@ for (const database of DATABASES) {
       );
       assert.equal(waits.filter((wait) => wait === 0).length, 10);
     });
+
+    test('failed sign-ins of one address are limited over all names, across processes, and then no password is checked', async (t) => {
+      const { clock, processes, add } = await signInAt(t, 3);
+      await add('alice');
+      const from = (place: Place) => (name: string, password: string, index: number) =>
+        processes[index % 3]?.signIn(name, password, place) ?? assert.fail();
+      const [here, elsewhere] = [from(HERE), from({ name: '198.51.100.7', isKnown: false })];
+
+      const sprayed = await inGroups(130, (index) => here(`name-${index}`, 'Spring2026!', index));
+      const refusals = (all: readonly string[]) => Object.groupBy(all, (reason) => reason);
+      const { person_unknown, too_many_failures, ...others } = refusals(sprayed.map(reasonOf));
+      assert.deepEqual([person_unknown?.length, too_many_failures?.length, others], [100, 30, {}]);
+      assert.equal(checks(processes), 100);
+
+      clock.nowMs = 5 * 60 * 1000;
+      for (const name of ['alice', 'nobody', ''])
+        assert.deepEqual(await here(name, PASSWORD, 0), { refused: 'too_many_failures', secondsToWait: 600 });
+      assert.equal(checks(processes), 100, 'no password was checked');
+      assert.equal(reasonOf(await elsewhere('alice', PASSWORD, 1)), 'signed in');
+      const known = { name: 'browser b', isKnown: true };
+      assert.equal(reasonOf(await from(known)('alice', PASSWORD, 2)), 'signed in');
+      assert.equal(reasonOf(await from(known)('alice', 'wrong', 2)), 'password_wrong');
+
+      clock.nowMs = 15 * 60 * 1000;
+      assert.equal(reasonOf(await here('alice', PASSWORD, 0)), 'signed in');
+    });
+
+    test('names that are tried after the limit of an address add no rows', async (t) => {
+      const { processes, add } = await signInAt(t, 1);
+      await add('alice');
+      const [only] = processes;
+      assert.ok(only);
+      for (let index = 0; index < 150; index += 1) await only.signIn(`name-${index}`, 'wrong', HERE);
+      assert.equal(only.rows(), 1 + 100);
+    });
+
+    test('neither correct sign-ins nor attempts that the limit of a name refuses use up the limit of their address', async (t) => {
+      const { processes, add } = await signInAt(t, 2);
+      for (let index = 0; index < 30; index += 1) await add(`user-${index}`);
+      await add('bob');
+      const attempt = (name: string, password: string, index: number) =>
+        processes[index % 2]?.signIn(name, password, HERE) ?? assert.fail();
+      const right = await inGroups(120, (index) => attempt(`user-${index % 30}`, PASSWORD, index));
+      assert.deepEqual(new Set(right.map(reasonOf)), new Set(['signed in']));
+      const wrong = await inGroups(120, (index) => attempt('bob', 'wrong', index));
+      assert.equal(wrong.filter((one) => reasonOf(one) === 'password_wrong').length, 10);
+      assert.equal(reasonOf(await attempt('user-0', PASSWORD, 0)), 'signed in');
+      const sprayed = await inGroups(100, (index) => attempt(`name-${index}`, 'wrong', index));
+      assert.equal(sprayed.filter((one) => reasonOf(one) === 'person_unknown').length, 90);
+    });
   });
+
+  /** Several processes at which users sign in. */
+  async function signInAt(t: TestContext, howMany: number) {
+    const clock = { nowMs: 0 };
+    const databases = await openDatabases(t, database, howMany);
+    const [first] = databases;
+    assert.ok(first);
+    return {
+      clock,
+      processes: databases.map((opened) => processOver(opened, clock)),
+      add: (name: string) => addPerson(first, name, cheapHash(PASSWORD)),
+    };
+  }
+}
+
+const PASSWORD = 'correct horse';
+const HERE: Place = { name: '192.0.2.1', isKnown: false };
+
+/** Counts the checks, and the rows that they need. */
+function processOver({ people, storage, attempts }: OpenDatabase, clock: { readonly nowMs: number }) {
+  const keys = new Set<string>();
+  const counted = {
+    ...attempts,
+    count: (key: string, nowMs: number, windowMs: number) => {
+      keys.add(key);
+      return attempts.count(key, nowMs, windowMs);
+    },
+  };
+  const hasher = new CountingHasher();
+  const parts: SignInParts = {
+    ...{ people, storage, hasher, directory: undefined },
+    limit: new AttemptLimit(counted, SECRET, () => clock.nowMs),
+    addressLimit: new AttemptLimit(counted, SECRET, () => clock.nowMs, FAILURES_OF_ADDRESS),
+  };
+  return {
+    signIn: (name: string, password: string, place: Place) => signIn(parts, name, password, async () => place),
+    checks: () => hasher.checks,
+    rows: () => keys.size,
+  };
+}
+
+class CountingHasher extends PasswordHasher {
+  checks = 0;
+
+  override check(...of: Parameters<PasswordHasher['check']>) {
+    this.checks += 1;
+    return super.check(...of);
+  }
+}
+
+function checks(processes: readonly { readonly checks: () => number }[]): number {
+  return processes.reduce((sum, { checks: of }) => sum + of(), 0);
+}
+
+function reasonOf(outcome: Awaited<ReturnType<typeof signIn>>): string {
+  return 'refused' in outcome ? outcome.refused : 'signed in';
+}
+
+/** So many at once as one process admits. */
+async function inGroups<T>(howMany: number, attempt: (index: number) => Promise<T>): Promise<T[]> {
+  const outcomes: T[] = [];
+  while (outcomes.length < howMany) {
+    const size = Math.min(30, howMany - outcomes.length);
+    outcomes.push(
+      ...(await Promise.all(Array.from({ length: size }, (_, index) => attempt(outcomes.length + index)))),
+    );
+  }
+  return outcomes;
 }

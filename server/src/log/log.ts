@@ -322,6 +322,7 @@ export const PAGE_REASONS = {
   person_changed: 'The user’s password or state changed while the server checked the password.',
   person_not_expected: 'The client requires a different user, by an ID token or a claim.',
   too_many_attempts: 'There were too many wrong passwords for this username from one IP address.',
+  too_many_failures: 'There were too many failed sign-ins from one IP address, counted over all usernames.',
   too_many_sign_ins: 'Too many password checks are pending.',
   form_foreign: 'The form was not created for this browser, session and request, or it has expired.',
   passkey_challenge_wrong: 'The passkey’s challenge has expired, or was made for another browser or request.',

@@ -116,8 +116,9 @@ export async function checkPassword(
   await parts.recordFailure(c, { reason, subject });
   if (!('refused' in outcome) || !('secondsToWait' in outcome))
     return { refusal: { problem: 'credentials_wrong', status: 403 } };
-  const { refused: problem, secondsToWait } = outcome;
-  return { refusal: { problem, status: problem === 'too_many_attempts' ? 429 : 503, secondsToWait } };
+  const { refused, secondsToWait } = outcome;
+  if (refused === 'too_many_sign_ins') return { refusal: { problem: refused, status: 503, secondsToWait } };
+  return { refusal: { problem: 'too_many_attempts', status: 429, secondsToWait } };
 }
 
 export interface SecurityView extends AccountView {

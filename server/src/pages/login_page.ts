@@ -58,6 +58,7 @@ const PROBLEMS = {
   directory_name_taken: { problem: 'credentials_wrong', status: 403 },
   directory_name_refused: { problem: 'credentials_wrong', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
+  too_many_failures: { problem: 'too_many_attempts', status: 429 },
   too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
   passkey_unknown: { problem: 'passkey_refused', status: 403 },
   passkey_foreign: { problem: 'passkey_refused', status: 403 },

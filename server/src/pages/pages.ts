@@ -20,7 +20,7 @@ import { PersonRemoval } from '../people/removal.ts';
 import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import { AttemptLimit, failureRecorder } from '../people/sign_in.ts';
+import { AttemptLimit, FAILURES_OF_ADDRESS, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
@@ -174,6 +174,7 @@ export function openPages(
       storage,
       hasher,
       limit: new AttemptLimit(attempts, secret, clock),
+      addressLimit: new AttemptLimit(attempts, secret, clock, FAILURES_OF_ADDRESS),
       directory:
         directory &&
         new DirectorySignIn({

@@ -12,7 +12,10 @@ export interface SignInParts {
   readonly people: People;
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly hasher: PasswordHasher;
+  /** Limits attempts for a name. */
   readonly limit: AttemptLimit;
+  /** Limits failures for all names together (`FAILURES_OF_ADDRESS`). */
+  readonly addressLimit: AttemptLimit;
   /** `undefined` if all users are local. */
   readonly directory: DirectorySignIn | undefined;
 }
@@ -24,7 +27,10 @@ export type SignIn =
       /** The user whose name was typed, if there is one. */
       readonly triedSubject?: string;
     }
-  | { readonly refused: 'too_many_attempts' | 'too_many_sign_ins'; readonly secondsToWait: number };
+  | {
+      readonly refused: 'too_many_attempts' | 'too_many_failures' | 'too_many_sign_ins';
+      readonly secondsToWait: number;
+    };
 
 /** The time in which a full queue moves on. */
 const SECONDS_TO_WAIT = 5;
@@ -35,7 +41,7 @@ const SECONDS_TO_WAIT = 5;
  * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
-  { people, storage, hasher, limit, directory }: SignInParts,
+  { people, storage, hasher, limit, addressLimit, directory }: SignInParts,
   typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
@@ -60,8 +66,33 @@ export async function signIn(
     await limit.succeeded(name, place.name);
     return checked;
   };
+  // The limit of the address comes first, so that a refused attempt adds no row for its name.
+  const checkFromPlace = () => withinAddressLimit(addressLimit, place, check);
   // Queues before counting, so that a refused request does not count as an attempt.
-  return hasher.admit(place, check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
+  return hasher.admit(place, checkFromPlace) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
+}
+
+/**
+ * Runs an attempt if its address has not failed too often. The count is of failures and pending attempts: everything
+ * else is given back, so that many correct sign-ins at once do not fill it.
+ */
+async function withinAddressLimit(
+  limit: AttemptLimit,
+  { name: address, isKnown }: Place,
+  attempt: () => Promise<SignIn>,
+): Promise<SignIn> {
+  // A known browser does not depend on what others at its address do.
+  if (isKnown) return attempt();
+  const secondsToWait = await limit.begin(ANY_NAME, address);
+  try {
+    const outcome =
+      secondsToWait > 0 ? ({ refused: 'too_many_failures', secondsToWait } as const) : await attempt();
+    if ('person' in outcome || 'secondsToWait' in outcome) await limit.giveBack(ANY_NAME, address);
+    return outcome;
+  } catch (error) {
+    if (error instanceof DirectoryFault) await limit.giveBack(ANY_NAME, address);
+    throw error;
+  }
 }
 
 /**
@@ -136,7 +167,8 @@ export interface FailedSignIn {
 
 /** Refusals without a check. A flood of them would fill the audit trail. */
 const UNCHECKED: ReadonlySet<string> = new Set([
-  ...['too_many_attempts', 'too_many_sign_ins', 'too_many_codes', 'provider_answer_foreign'],
+  ...['too_many_attempts', 'too_many_failures', 'too_many_sign_ins', 'too_many_codes'],
+  'provider_answer_foreign',
   // Nobody has said yet who they are.
   ...['provider_denied', 'provider_unavailable'],
 ]);
@@ -162,6 +194,12 @@ export function failureRecorder({
 
 const MAX_ATTEMPTS = 10;
 const WINDOW_MS = 5 * 60 * 1000;
+
+/** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
+export const FAILURES_OF_ADDRESS = { attempts: 100, windowMs: 15 * 60 * 1000 };
+
+/** Stands for all names. No name has a line break. */
+const ANY_NAME = 'any name\n';
 
 /**
  * Limits sign-in attempts by name and place, across all processes. A place is an IPv4 address, an IPv6 /64, or a
