@@ -22,7 +22,7 @@ import { openSqliteTables } from '../src/data/sqlite_tables.ts';
 import { within } from '../src/log/log.ts';
 import { auditBefore, verifyAudit } from '../src/operations/audit.ts';
 import { ocsfOf } from '../src/operations/ocsf.ts';
-import { failureRecorder } from '../src/people/sign_in.ts';
+import { AttemptLimit, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
 import { sealOnce } from '../src/serve/sealer.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
 import { ISSUER } from './harness/program_data.ts';
@@ -198,8 +198,13 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => bare.sessions.add(session, 'digest', nowMs + 1e6, shown)), [
         `signed_in session user:${subject} - ${subject} pwd otp`,
       ]);
-      const failed = failureRecorder({ storage, sessions: bare.sessions, clock: () => nowMs });
-      const browser = { userAgent: 'Firefox', network: '203.0.113.0/24' };
+      const failed = failureRecorder({
+        ...{ storage, sessions: bare.sessions, limit: new AttemptLimit(bare.attempts, secret), clock: () => nowMs },
+      });
+      const browser = {
+        ...{ userAgent: 'Firefox', network: '203.0.113.0/24' },
+        ...{ address: '203.0.113.9', isCounted: true },
+      };
       const wrong = { ...browser, reason: 'password_wrong', subject, clientId: 'web' };
       assert.deepEqual(await of(() => failed(wrong)), [
         `sign_in_failed ${subject} anonymous web ${subject} password_wrong`,
@@ -373,6 +378,25 @@ for (const database of DATABASES) {
       'a moved latest time': 'UPDATE grantd.audit_blocks SET latest_ms = 0',
       'a removed head': 'DELETE FROM grantd.audit_heads; DELETE FROM grantd.audit_blocks',
     };
+
+    test('of the failures that no limit counts, an address fills the trail with a hundred at most', async (t) => {
+      let nowMs = 0;
+      const { storage, sessions, attempts, ...opened } = await (await placeFor(t, database)).open();
+      const limit = new AttemptLimit(attempts, secret, () => nowMs, FAILURES_OF_ADDRESS);
+      const failed = failureRecorder({ storage, sessions, limit, clock: () => nowMs });
+      const recorded = async () => (await eventsOf({ ...opened, storage, sessions, attempts })).length;
+      const stranger = { userAgent: '', address: '203.0.113.9', isCounted: false };
+      const flood = () =>
+        Promise.all(Array.from({ length: 130 }, () => failed({ ...stranger, reason: 'passkey_unknown' })));
+      await flood();
+      assert.equal(await recorded(), 100);
+      await failed({ ...stranger, reason: 'password_wrong', isCounted: true });
+      await failed({ ...stranger, address: '198.51.100.7', reason: 'passkey_wrong' });
+      assert.equal(await recorded(), 102);
+      nowMs = FAILURES_OF_ADDRESS.windowMs;
+      await flood();
+      assert.equal(await recorded(), 202);
+    });
 
     test('verification finds rows that were changed, removed, moved or cut off', async (t) => {
       for (const [what, sql] of Object.entries(TAMPERINGS)) {
@@ -604,6 +628,25 @@ for (const database of DATABASES) {
         all,
         Array.from({ length: 2200 }, (_, at) => 2200 - at),
       );
+    });
+
+    test('a search stops after a number of blocks that cannot have what it looks for, and goes on', async (t) => {
+      const opened = await (await placeFor(t, database)).open();
+      await addGroups(opened, 512 * 6, 'sealed');
+      await opened.auditTrail.seal(secret);
+      const filter = { target: 'sealed-3' };
+      const pages: (readonly [string[], number | undefined])[] = [];
+      for (let before: number | undefined; ; ) {
+        const page = await auditBefore(opened, before, filter, { most: 10, mostRead: 32 });
+        pages.push([page.events.map(({ target }) => target), page.next]);
+        if (page.next === undefined) break;
+        before = page.next;
+      }
+      assert.deepEqual(pages, [
+        [[], 512 * 4 + 1],
+        [[], 512 * 2 + 1],
+        [['sealed-3'], undefined],
+      ]);
     });
 
     test('a killed process leaves both a change and its event, or neither', async (t) => {

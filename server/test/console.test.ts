@@ -6,6 +6,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
@@ -828,6 +829,51 @@ describe('overview and events', () => {
       { type: 'group_added', target: 'group 7', actor: 'console:sub-of-alice' },
     );
     assert.equal((await (await set.browserOf('bob')).get(`${set.url}/console/audit.jsonl`)).status, 403);
+  });
+
+  test('a download that does not have all events ends with the URL of the next file', async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'grantd-console-audit-'));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'grantd.db');
+    const own = await startConsole({}, sqliteDatabase(path));
+    t.after(() => own.close());
+    await own.addUser('alice', ['admins']);
+    const { events } = await auditBefore(own.instance, undefined, {}, { most: 1 });
+    const last = events[0]?.sequence ?? 0;
+    const database = new DatabaseSync(path);
+    database.exec(`
+      WITH RECURSIVE added (n) AS (SELECT ${last + 1} UNION ALL SELECT n + 1 FROM added WHERE n < 60000)
+      INSERT INTO events (issuer_id, sequence, at_ms, type, target, client_id, subject)
+      SELECT (SELECT id FROM issuers), n, 0, 'group_added', 'group ' || n, iif(n % 2, 'one', NULL), iif(n % 2, NULL, 'two')
+      FROM added`);
+    database.close();
+    await own.instance.auditTrail.seal(own.instance.secret());
+    const browser = await own.browserOf('alice');
+    const linesAt = async (url: string) => {
+      const { status, html } = await browser.get(url);
+      assert.equal(status, 200, url);
+      return html.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+    };
+
+    const files: number[][] = [];
+    for (let url = `${own.url}/console/audit.jsonl?type=group_added&target=`; ; ) {
+      const lines = await linesAt(url);
+      const { truncated, next } = lines.at(-1);
+      files.push(lines.flatMap(({ number }) => (number === undefined ? [] : [number])));
+      if (next === undefined) break;
+      assert.equal(truncated, true);
+      assert.ok(next.startsWith(`${ISSUER}/console/audit.jsonl?type=group_added&before=`), next);
+      url = next.replace(ISSUER, own.url);
+    }
+    assert.deepEqual(files.map(({ length }) => length).slice(0, -1), Array(5).fill(10_000));
+    const added = Array.from({ length: 60_000 - last }, (_, at) => 60_000 - at);
+    assert.deepEqual(files.flat().slice(0, added.length), added);
+
+    // Every block has both values, but no event does.
+    const [only, ...others] = await linesAt(`${own.url}/console/audit.jsonl?client=one&user=two`);
+    assert.equal(only.truncated, true);
+    assert.match(only.next, /\/console\/audit\.jsonl\?user=two&client=one&before=\d+$/);
+    assert.deepEqual([others, await linesAt(only.next.replace(ISSUER, own.url))], [[], []]);
   });
 });
 

@@ -15,8 +15,8 @@ const EVENTS_PER_PAGE = 50;
 /** Maximum events that one page reads. */
 const MAX_EVENTS_READ = 20_000;
 
-/** Maximum events of a download, which is built in memory: a few megabytes. */
-const MAX_EVENTS_DOWNLOADED = 10_000;
+/** Limits of a download, which is built in memory: a few megabytes. */
+const DOWNLOAD = { most: 10_000, mostRead: 50_000 };
 
 /** The filters that are texts, in the order of the form. */
 const TEXT_FILTERS = ['user', 'client', 'actor', 'target', 'address', 'request'] as const;
@@ -44,13 +44,20 @@ export async function showAudit({ c, parts, setting, view }: Visit): Promise<Res
   return renderPage(c, auditPage(shown, setting));
 }
 
-/** `GET /console/audit.jsonl`: the latest events of the same filters, one JSON object a line, the newest first. */
-export async function downloadAudit({ c, parts }: Visit): Promise<Response> {
-  const { events } = await auditBefore(parts, undefined, filterOf(filtersIn(c.req.query())), {
-    most: MAX_EVENTS_DOWNLOADED,
-  });
-  const lines = events.map((event) => `${JSON.stringify(exportedEvent(event))}\n`);
-  return c.body(lines.join(''), 200, {
+/**
+ * `GET /console/audit.jsonl`: the latest events of the same filters, one JSON object a line, the newest first. If there
+ * may be more, the last line has the URL of the next file.
+ */
+export async function downloadAudit({ c, parts, view }: Visit): Promise<Response> {
+  const filters = filtersIn(c.req.query());
+  const before = numberIn(c.req.query('before'));
+  const { events, next } = await auditBefore(parts, before, filterOf(filters), DOWNLOAD);
+  const lines: object[] = events.map(exportedEvent);
+  if (next !== undefined) {
+    const url = new URL(downloadUrl(view.base, { ...filters, before: String(next) }), parts.issuer);
+    lines.push({ truncated: true, next: url.href });
+  }
+  return c.body(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), 200, {
     'content-type': 'application/jsonl',
     'content-disposition': 'attachment; filename="audit.jsonl"',
     'cache-control': 'no-store',
@@ -141,14 +148,14 @@ ${nextLink(view.next, texts)}
 ${
   events.length === 0
     ? ''
-    : html`<p class="note"><a id="download" href="${base}/audit.jsonl${queryOf(filters)}" download="audit.jsonl">${words.download}</a> ${words.downloadText}</p>`
+    : html`<p class="note"><a id="download" href="${downloadUrl(base, filters)}" download="audit.jsonl">${words.download}</a> ${words.downloadText}</p>`
 }`,
   });
 }
 
-function queryOf(filters: GivenFilters): string {
-  const url = urlOf('', 'audit', filters);
-  return url.slice('/audit'.length);
+function downloadUrl(base: string, parameters: Readonly<Record<string, string>>): string {
+  const query = urlOf('', 'audit', parameters).slice('/audit'.length);
+  return `${base}/audit.jsonl${query}`;
 }
 
 /** Each value leads to the events that have it, too. */

@@ -83,6 +83,12 @@ interface Block {
 /** A block with the text of its `TermIndex`. */
 type IndexedBlock = Block & { readonly terms: string };
 
+/** A block for a search. */
+interface SearchedBlock extends IndexedBlock {
+  /** `false` if its index says that no event fits the filter. */
+  readonly mayMatch: boolean;
+}
+
 interface Head {
   /** The link after which the kept events begin. */
   readonly beginning: ChainLink;
@@ -102,6 +108,9 @@ const INDEX_BITS = 32_768;
 const PROBES = 4;
 
 const BLOCKS_AT_ONCE = 50;
+
+/** To read the index of a block costs about as much as to read so many events. */
+const EVENTS_PER_INDEX = 16;
 
 const BLOCK_COLUMNS = 'number, first_sequence, last_sequence, row_count, earliest_ms, latest_ms, hash';
 
@@ -435,6 +444,7 @@ export class AuditTrail {
     const sealed = (await this.#head())?.last.sequence ?? 0;
     let last = number;
     for await (const block of this.#blocks(filter, { after: number })) {
+      if (!block.mayMatch) continue;
       const to = Math.min(block.lastSequence, sealed);
       const events = await this.#events(Math.max(last, block.firstSequence - 1), to, BLOCK_ROWS + 1);
       for (const event of events.map(withActor)) if (matches(event)) yield event;
@@ -452,7 +462,8 @@ export class AuditTrail {
 
   /**
    * Events before a number, the newest first.
-   * @param mostRead stops after about so many events, whether or not they fit the filter. Default: reads all
+   * @param mostRead stops after about so many events, whether or not they fit the filter. The index of a block whose
+   * events are not read also counts (`EVENTS_PER_INDEX`). Default: reads all
    * @returns the number before which to go on; `undefined` if all were read
    */
   async *before(
@@ -475,12 +486,16 @@ export class AuditTrail {
       if (read >= mostRead) return below;
     }
     // Events that are sealed meanwhile were read above.
-    for await (const block of this.#blocks(filter, { before: Math.min(end, sealed + 1) })) {
+    let first = Math.min(end, sealed + 1);
+    for await (const block of this.#blocks(filter, { before: first })) {
+      if (read >= mostRead) return first;
+      first = block.firstSequence;
       const to = Math.min(block.lastSequence, end - 1, sealed);
-      const events = await this.#events(block.firstSequence - 1, to, BLOCK_ROWS + 1);
-      for (const event of events.reverse().map(withActor)) if (matches(event)) yield event;
-      read += events.length;
-      if (read >= mostRead) return block.firstSequence;
+      const events = block.mayMatch
+        ? await this.#events(block.firstSequence - 1, to, BLOCK_ROWS + 1)
+        : undefined;
+      for (const event of events?.reverse().map(withActor) ?? []) if (matches(event)) yield event;
+      read += events?.length ?? EVENTS_PER_INDEX;
     }
     return undefined;
   }
@@ -496,11 +511,11 @@ export class AuditTrail {
     }
   }
 
-  /** The blocks that may contain events of a filter. */
+  /** The blocks of the times of a filter. */
   async *#blocks(
     filter: AuditFilter,
     place: { readonly after: number } | { readonly before: number },
-  ): AsyncGenerator<IndexedBlock, void, void> {
+  ): AsyncGenerator<SearchedBlock, void, void> {
     const wanted = termsOf(filter);
     const { sinceMs = 0, untilMs = BEYOND } = filter;
     const [sql, boundary, start] =
@@ -508,8 +523,8 @@ export class AuditTrail {
     for (let number = start; ; ) {
       const rows = await this.#tables.read(sql, this.#issuer, number, boundary, sinceMs, untilMs);
       for (const row of rows) {
-        if (wanted.length === 0 || TermIndex.from(row.terms).mayHave(wanted))
-          yield { ...blockOf(row), terms: String(row.terms) };
+        const mayMatch = wanted.length === 0 || TermIndex.from(row.terms).mayHave(wanted);
+        yield { ...blockOf(row), terms: String(row.terms), mayMatch };
         number = Number(row.number);
       }
       if (rows.length < BLOCKS_AT_ONCE) return;

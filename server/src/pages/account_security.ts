@@ -113,7 +113,7 @@ export async function checkPassword(
   const { subject } = person;
   const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), subject } as const;
   parts.requestLog.pageEvent({ ...event, sessionId: id, reason });
-  await parts.recordFailure(c, { reason, subject });
+  await parts.recordFailure(c, { reason, subject, isCounted: true });
   if (!('refused' in outcome) || !('secondsToWait' in outcome))
     return { refusal: { problem: 'credentials_wrong', status: 403 } };
   const { refused, secondsToWait } = outcome;

@@ -110,7 +110,10 @@ export function submitLogin(parts: PageParts) {
     } as const;
     const refuse = async (refusal: Refusal) => {
       const { refused: reason } = refusal;
-      await parts.recordFailure(c, { reason, subject: triedBy(refusal), clientId });
+      await parts.recordFailure(c, {
+        ...{ reason, subject: triedBy(refusal), clientId },
+        isCounted: answer === undefined,
+      });
       const about = 'subject' in refusal && refusal.subject !== undefined && { subject: refusal.subject };
       parts.requestLog.pageEvent({ ...event, type: 'refused', reason, ...about });
       return renderForm(c, parts, page, { username, refusal });

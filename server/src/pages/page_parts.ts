@@ -73,7 +73,7 @@ export interface PageParts {
   /** Records a failed sign-in in the audit trail, and in the user’s history. */
   readonly recordFailure: (
     c: PageContext,
-    failure: Omit<FailedSignIn, 'userAgent' | 'network'>,
+    failure: Omit<FailedSignIn, 'userAgent' | 'network' | 'address'>,
   ) => Promise<void>;
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;

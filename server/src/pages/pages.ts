@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
+import { addressUnit } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
@@ -139,7 +140,8 @@ export function openPages(
   const rpId = rpIdOf(settings, issuer);
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
-  const recordFailure = failureRecorder({ sessions, clock, storage: instance.storage });
+  const addressLimit = new AttemptLimit(attempts, secret, clock, FAILURES_OF_ADDRESS);
+  const recordFailure = failureRecorder({ sessions, clock, limit: addressLimit, storage: instance.storage });
   const partsOfPages: PageParts = {
     server,
     requestLog,
@@ -174,7 +176,7 @@ export function openPages(
       storage,
       hasher,
       limit: new AttemptLimit(attempts, secret, clock),
-      addressLimit: new AttemptLimit(attempts, secret, clock, FAILURES_OF_ADDRESS),
+      addressLimit,
       directory:
         directory &&
         new DirectorySignIn({
@@ -197,7 +199,10 @@ export function openPages(
     clientAddress: addressOf,
     ownPeople,
     recordFailure: (c, failure) =>
-      recordFailure({ ...failure, userAgent: userAgentOf(c), network: networkOfVisitor(c) }),
+      recordFailure({
+        ...{ ...failure, userAgent: userAgentOf(c), network: networkOfVisitor(c) },
+        address: addressUnit(addressOf(c.env.incoming)),
+      }),
     selfService: new SelfService({
       ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher },
       queue: mail?.queue,

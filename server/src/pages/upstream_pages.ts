@@ -644,7 +644,7 @@ async function refuse(
     ...{ type: 'refused', page: 'upstream', requestId, reason, provider: provider.id },
     ...(cause !== undefined && { cause }),
   });
-  await parts.recordFailure(c, { reason });
+  await parts.recordFailure(c, { reason, isCounted: false });
   const setting = pageSetting(c, parts);
   const sealed = await parts.pendingRequests.seal(pending);
   const view = {

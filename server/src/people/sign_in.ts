@@ -160,6 +160,10 @@ export interface FailedSignIn {
   /** The user, if known. What was typed as a name may be a password, so it is not recorded. */
   readonly subject?: string | undefined;
   readonly clientId?: string | undefined;
+  /** The address unit (`addressUnit`). */
+  readonly address: string;
+  /** Whether a limit of attempts has counted it. */
+  readonly isCounted: boolean;
   /** The browser, as in the history of sign-ins. */
   readonly userAgent: string;
   readonly network?: string | undefined;
@@ -173,19 +177,27 @@ const UNCHECKED: ReadonlySet<string> = new Set([
   ...['provider_denied', 'provider_unavailable'],
 ]);
 
-/** @returns a function that records failed sign-ins in the audit trail, and in the history of the user if one is known */
+/**
+ * Of sign-ins that no limit counts, such as those with passkeys, at most `FAILURES_OF_ADDRESS` are recorded, so that they
+ * do not fill the audit trail.
+ * @returns a function that records failed sign-ins in the audit trail, and in the history of the user if one is known
+ */
 export function failureRecorder({
   storage,
   sessions,
+  limit,
   clock,
 }: {
   readonly storage: Pick<AdministrableStorage, 'recordAct'>;
   readonly sessions: Pick<Sessions, 'addFailedSignIn'>;
+  readonly limit: AttemptLimit;
   readonly clock: () => number;
 }): (failure: FailedSignIn) => Promise<void> {
-  return async ({ subject, ...failure }) => {
+  return async ({ subject, address, isCounted, ...failure }) => {
     const { reason, clientId } = failure;
     if (UNCHECKED.has(reason)) return;
+    // A count of its own: failures with passkeys keep no one from signing in with a password.
+    if (!isCounted && (await limit.begin(RECORDED, address)) > 0) return;
     if (subject !== undefined && (await sessions.addFailedSignIn({ ...failure, subject }, clock()))) return;
     const facts = { target: subject ?? '', subject, clientId, reason };
     await askStorage(() => storage.recordAct({ type: 'sign_in_failed', actor: 'anonymous', ...facts }));
@@ -198,8 +210,9 @@ const WINDOW_MS = 5 * 60 * 1000;
 /** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
 export const FAILURES_OF_ADDRESS = { attempts: 100, windowMs: 15 * 60 * 1000 };
 
-/** Stands for all names. No name has a line break. */
+/** Stand for all names. No name has a line break. */
 const ANY_NAME = 'any name\n';
+const RECORDED = 'recorded\n';
 
 /**
  * Limits sign-in attempts by name and place, across all processes. A place is an IPv4 address, an IPv6 /64, or a

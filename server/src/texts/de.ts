@@ -913,7 +913,7 @@ export const DE: Texts = {
       all: 'Alle anzeigen',
       download: 'Diese Ereignisse herunterladen',
       downloadText:
-        '(JSON Lines, höchstens die neuesten 10.000). Der Befehl grantd audit export gibt alle aus.',
+        '(JSON Lines, höchstens 10.000 in einer Datei). Gibt es mehr, dann steht in der letzten Zeile die URL der nächsten Datei. Der Befehl grantd audit export gibt alle aus.',
       by: (actor) => html`durch ${actor}`,
     },
     notices: {
