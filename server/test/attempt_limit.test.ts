@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
-import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 import { AttemptLimit, FAILURES_OF_ADDRESS, type SignInParts, signIn } from '../src/people/sign_in.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
@@ -143,7 +143,8 @@ function processOver({ people, storage, attempts }: OpenDatabase, clock: { reado
     addressLimit: new AttemptLimit(counted, SECRET, () => clock.nowMs, FAILURES_OF_ADDRESS),
   };
   return {
-    signIn: (name: string, password: string, place: Place) => signIn(parts, name, password, async () => place),
+    signIn: (name: string, password: string, place: Place) =>
+      signIn(parts, name, password, async () => place),
     checks: () => hasher.checks,
     rows: () => keys.size,
   };

@@ -199,7 +199,12 @@ for (const database of DATABASES) {
         `signed_in session user:${subject} - ${subject} pwd otp`,
       ]);
       const failed = failureRecorder({
-        ...{ storage, sessions: bare.sessions, limit: new AttemptLimit(bare.attempts, secret), clock: () => nowMs },
+        ...{
+          storage,
+          sessions: bare.sessions,
+          limit: new AttemptLimit(bare.attempts, secret),
+          clock: () => nowMs,
+        },
       });
       const browser = {
         ...{ userAgent: 'Firefox', network: '203.0.113.0/24' },

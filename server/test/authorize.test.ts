@@ -135,16 +135,24 @@ for (const database of ANY_DATABASE) {
       assert.match(line, /^grantd_session=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/);
     });
 
-    test('cookies of an https issuer are bound to its host and to TLS', async () => {
-      const own = await workbench.start(await workbench.home(), ['--issuer', 'https://localhost', '--demo']);
-      const { searchParams } = new URL(urlWith());
-      const first = await fetch(`${own.url}/authorize?${searchParams}`, { redirect: 'manual' });
-      const page = await fetch(new URL(first.headers.get('location') ?? '', own.url));
-      const [line = ''] = page.headers.getSetCookie();
-      assert.match(
-        line,
-        /^__Host-grantd_browser=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
-      );
+    test('cookies of an https issuer are bound to its host and to TLS, and named by its path', async () => {
+      for (const [path, name] of [
+        ['', '__Host-grantd_browser'],
+        ['/tenant', '__Host-[\\w-]{8}_grantd_browser'],
+      ] as const) {
+        const args = ['--issuer', `https://localhost${path}`, '--demo'];
+        const own = await workbench.start(await workbench.home(), args);
+        const { searchParams } = new URL(urlWith());
+        const url = `${own.url}${path}/authorize?${searchParams}`;
+        const first = await fetch(url, { redirect: 'manual' });
+        const page = await fetch(new URL(first.headers.get('location') ?? '', url));
+        const [line = ''] = page.headers.getSetCookie();
+        assert.match(
+          line,
+          new RegExp(`^${name}=[^;]+; Max-Age=\\d+; Path=/; HttpOnly; Secure; SameSite=Lax$`),
+          path,
+        );
+      }
     });
 
     test('a wrong password and an unknown name get the same page', async () => {

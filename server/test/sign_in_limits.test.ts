@@ -65,6 +65,54 @@ test('findings A3: forty addresses of one IPv6 /64 have ten attempts together, a
   assert.equal(await guessFrom('2001:db8:0:8::1'), 403);
 });
 
+test('one password for many names: an IPv6 /64 fails a hundred times, in whichever worker, and no page tells who is a user', async () => {
+  const options = ['--demo', '--trusted-proxies', '127.0.0.1,::1', '--workers', '3'];
+  const own = await workbench.start(workbench.folder(), options);
+  const url = authorizationUrl(own.url, pkce);
+  const from = (address: string) => new Browser(own.url, { 'x-forwarded-for': address });
+  const used = from('2001:db8:0:7::1');
+  assert.ok(isConsent(await used.submit(await used.get(url), { ...ALICE })));
+
+  const statuses: number[] = [];
+  while (statuses.length < 120) {
+    const spray = async (_: unknown, index: number) => {
+      const number = statuses.length + index;
+      const stranger = from(`2001:db8:0:7:${(number + 1).toString(16)}::1`);
+      const guess = { username: `name-${number}`, password: 'Spring2026!' };
+      return (await stranger.submit(await stranger.get(url), guess)).status;
+    };
+    statuses.push(...(await Promise.all(Array.from({ length: 20 }, spray))));
+  }
+  assert.deepEqual(statuses.sort(), [...Array(100).fill(403), ...Array(20).fill(429)]);
+
+  const stranger = from('2001:db8:0:7::2');
+  const form = await stranger.get(url);
+  const pages = [];
+  for (const username of ['alice', 'nobody'])
+    pages.push(await stranger.submit(form, { username, password: ALICE.password }));
+  const [user, nobody] = pages.map(({ status, html }) => [
+    status,
+    html.replace(/value="(?:alice|nobody)"/, '').replaceAll(/in \d+ (?:minutes?|seconds?)/g, 'later'),
+  ]);
+  assert.deepEqual(user, nobody);
+  assert.equal(user?.[0], 429);
+  const seconds = Number(pages[0]?.headers.get('retry-after'));
+  assert.ok(seconds > 0 && seconds <= 15 * 60, `${seconds}`);
+  const elsewhere = from('2001:db8:0:8::1');
+  assert.ok(isConsent(await elsewhere.submit(await elsewhere.get(url), { ...ALICE })));
+  assert.ok(isConsent(await used.submit(await used.get(`${url}&prompt=login`), { ...ALICE })));
+  const failed = await grantdPrints(own.folder, [
+    'audit',
+    'list',
+    '--type',
+    'sign_in_failed',
+    '--limit',
+    '1000',
+    '--json',
+  ]);
+  assert.equal(JSON.parse(failed).length, 100);
+});
+
 test('findings A3: a flood of sign-ins from one IPv6 /64 does not delay users elsewhere', async () => {
   const own = await workbench.start(
     workbench.folder(),

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
 import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
@@ -31,22 +31,27 @@ export class SealedValues {
 
 /**
  * Cookies that scripts cannot read and other sites’ forms cannot send. With an https issuer, the `__Host-` prefix binds
- * them to the host (RFC 6265bis §4.1.3.2).
+ * them to the host (RFC 6265bis §4.1.3.2). The prefix needs the path `/`, so the names tell the issuers of a host apart.
  */
 export class Cookies {
   readonly #isSecure: boolean;
+  /** Empty for an issuer without a path. */
+  readonly #ofIssuer: string;
 
   constructor(issuer: string) {
+    const path = new URL(issuer).pathname.replace(/\/$/, '');
     this.#isSecure = issuer.startsWith('https:');
+    this.#ofIssuer = path === '' ? '' : `${hash('sha256', path, 'base64url').slice(0, 8)}_`;
   }
 
   get(c: Context, name: string): string | undefined {
-    return this.#isSecure ? getCookie(c, name, 'host') : getCookie(c, name);
+    const full = `${this.#ofIssuer}${name}`;
+    return this.#isSecure ? getCookie(c, full, 'host') : getCookie(c, full);
   }
 
   /** The names of cookies that begin like this. */
   named(c: Context, beginning: string): readonly string[] {
-    const prefix = this.#isSecure ? '__Host-' : '';
+    const prefix = `${this.#isSecure ? '__Host-' : ''}${this.#ofIssuer}`;
     return Object.keys(getCookie(c))
       .filter((name) => name.startsWith(`${prefix}${beginning}`))
       .map((name) => name.slice(prefix.length));
@@ -54,11 +59,16 @@ export class Cookies {
 
   /** @param maxAge seconds */
   set(c: Context, name: string, value: string, maxAge: number): void {
-    setCookie(c, name, value, { httpOnly: true, sameSite: 'Lax', maxAge, ...this.#scope });
+    setCookie(c, `${this.#ofIssuer}${name}`, value, {
+      httpOnly: true,
+      sameSite: 'Lax',
+      maxAge,
+      ...this.#scope,
+    });
   }
 
   remove(c: Context, name: string): void {
-    deleteCookie(c, name, this.#scope);
+    deleteCookie(c, `${this.#ofIssuer}${name}`, this.#scope);
   }
 
   get #scope() {

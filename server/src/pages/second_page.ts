@@ -64,7 +64,12 @@ export function submitSecond(parts: PageParts) {
     };
     const refuse = async (reason: PageReason) => {
       parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
-      await parts.recordFailure(c, { reason, subject, clientId, isCounted: passkeyAnswer(form) === undefined });
+      await parts.recordFailure(c, {
+        reason,
+        subject,
+        clientId,
+        isCounted: passkeyAnswer(form) === undefined,
+      });
     };
     // A directory may have disabled the user since the password, or since the session began. Asks it before the step is
     // checked, so that an outage uses up no code.

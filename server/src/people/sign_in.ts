@@ -69,7 +69,9 @@ export async function signIn(
   // The limit of the address comes first, so that a refused attempt adds no row for its name.
   const checkFromPlace = () => withinAddressLimit(addressLimit, place, check);
   // Queues before counting, so that a refused request does not count as an attempt.
-  return hasher.admit(place, checkFromPlace) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
+  return (
+    hasher.admit(place, checkFromPlace) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT }
+  );
 }
 
 /**

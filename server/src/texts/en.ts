@@ -920,7 +920,8 @@ export const EN = {
       more: 'More filters',
       all: 'Show all',
       download: 'Download these events',
-      downloadText: '(JSON Lines, at most 10,000 in one file). If there are more, the last line has the URL of the next file. The command grantd audit export prints all.',
+      downloadText:
+        '(JSON Lines, at most 10,000 in one file). If there are more, the last line has the URL of the next file. The command grantd audit export prints all.',
       by: (actor: Html) => html`by ${actor}`,
     },
     notices: {
