@@ -238,7 +238,7 @@ export const OPTIONS = {
       'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
       (network) => parseNetwork(network) !== undefined,
     ),
-    'Addresses of proxies whose headers X-Forwarded-For and clientCertificateHeader the server trusts. Behind a proxy that is not listed, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
+    'Addresses of proxies whose headers X-Forwarded-For and clientCertificateHeader the server trusts. Behind a proxy that is not listed, all visitors share one IP address, so ten wrong passwords lock a username in every new browser, and 100 lock all usernames.',
     'none',
   ),
   workers: option(
