@@ -3,6 +3,9 @@ import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { DirectoryFault } from '../src/directory/contract.ts';
+import { DirectorySignIn } from '../src/people/directory.ts';
+import { AccessEnding } from '../src/people/groups.ts';
 import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 import { AttemptLimit, FAILURES_OF_ADDRESS, type SignInParts, signIn } from '../src/people/sign_in.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
@@ -107,6 +110,30 @@ for (const database of DATABASES) {
       const sprayed = await inGroups(100, (index) => attempt(`name-${index}`, 'wrong', index));
       assert.equal(sprayed.filter((one) => reasonOf(one) === 'person_unknown').length, 90);
     });
+
+    test('an outage of a directory uses up no limit', async (t) => {
+      const opened = await openDatabase(t, database);
+      let isOut = true;
+      const directory = {
+        ...{ groups: [], claims: [], areEmailsVerified: false, byId: async () => undefined, close() {} },
+        async authenticate() {
+          if (isOut) throw new DirectoryFault('out of reach');
+          return { refused: 'person_unknown' as const };
+        },
+      };
+      const { people, groups, storage } = opened;
+      const access = new AccessEnding({ people, groups, storage });
+      const only = processOver(
+        opened,
+        { nowMs: 0 },
+        new DirectorySignIn({ directory, people, groups, access, clients: storage.clients }),
+      );
+      const attempt = (index: number) => only.signIn(`name-${index}`, 'wrong', HERE);
+      for (let index = 0; index < 101; index += 1) await assert.rejects(attempt(index), DirectoryFault);
+      isOut = false;
+      const refusals = await inGroups(101, async (index) => reasonOf(await attempt(index)));
+      assert.deepEqual(refusals.sort(), ['too_many_failures', ...Array(100).fill('person_unknown')].sort());
+    });
   });
 
   /** Several processes at which users sign in. */
@@ -127,7 +154,11 @@ const PASSWORD = 'correct horse';
 const HERE: Place = { name: '192.0.2.1', isKnown: false };
 
 /** Counts the checks, and the rows that they need. */
-function processOver({ people, storage, attempts }: OpenDatabase, clock: { readonly nowMs: number }) {
+function processOver(
+  { people, storage, attempts }: OpenDatabase,
+  clock: { readonly nowMs: number },
+  directory?: DirectorySignIn,
+) {
   const keys = new Set<string>();
   const counted = {
     ...attempts,
@@ -138,7 +169,7 @@ function processOver({ people, storage, attempts }: OpenDatabase, clock: { reado
   };
   const hasher = new CountingHasher();
   const parts: SignInParts = {
-    ...{ people, storage, hasher, directory: undefined },
+    ...{ people, storage, hasher, directory },
     limit: new AttemptLimit(counted, SECRET, () => clock.nowMs),
     addressLimit: new AttemptLimit(counted, SECRET, () => clock.nowMs, FAILURES_OF_ADDRESS),
   };
