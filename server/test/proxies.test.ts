@@ -59,7 +59,7 @@ const PROXIES: Readonly<Record<string, Proxy>> = {
           .map((name) => `${name}_temp_path ${folder}/temporary/${name};\n`)
           .join('')}`,
       ],
-      ['server 127.0.0.1:4000;', `server ${upstream};`],
+      ['server 127.0.0.1:4000 fail_timeout=1s;', `server ${upstream} fail_timeout=1s;`],
       ['listen 80;', `listen 127.0.0.1:${httpPort};`],
       ['listen [::]:80;', ''],
       ['listen 443 ssl http2;', `listen 127.0.0.1:${httpsPort} ssl http2;`],
