@@ -153,6 +153,7 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   const would = wish.isDryRun ? 'would be ' : '';
   printOne(parts, { import: id, dryRun: wish.isDryRun, ...counts.byOutcome }, [
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
+    ...(imported > 0 && !wish.isDryRun ? [`identifier of the import: ${id}`] : []),
   ]);
   if (exists + failed > 0)
     throw new Refused(
@@ -221,8 +222,9 @@ async function newFile(what: string, path: string): Promise<WriteStream> {
   try {
     await once(stream, 'open');
   } catch (error) {
-    const exists = error instanceof Error && 'code' in error && error.code === 'EEXIST';
-    throw new Refused(`${what}: ${path} ${exists ? 'exists' : 'cannot be created'}: choose another file.`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    const reason = code === 'EEXIST' ? 'exists' : `cannot be created (${message})`;
+    throw new Refused(`${what}: ${path} ${reason}: choose another file.`);
   }
   return stream;
 }
