@@ -40,7 +40,8 @@ const SQLITE: TestDatabase = {
   tableIsGone: 'no such table',
   newDatabase: async () => ({}),
   async run(folder, sql) {
-    const database = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'));
+    // A running server may write at the same moment.
+    const database = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'), { timeout: 5_000 });
     database.exec(sql);
     database.close();
   },
