@@ -21,14 +21,14 @@ import { eventsAfter } from '../operations/events.ts';
 import {
   addGroup,
   changeGroup,
-  isOfAdministrators,
+  includesAdminGroup,
   joinGroup,
   leaveAdministrators,
   leaveGroup,
   removeGroup,
   requireGroup,
-  requireNoAdministrator,
-  requireNotOfAdministrators,
+  requireNotAdminGroup,
+  requireNotAdministrator,
 } from '../operations/groups.ts';
 import { listKeys, rotateKeys } from '../operations/keys.ts';
 import { InvalidInput } from '../operations/operation.ts';
@@ -424,7 +424,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
-      if (isOfAdministrators(parts, person.groups)) await leaveAdministrators(parts, person);
+      if (includesAdminGroup(parts, person.groups)) await leaveAdministrators(parts, person);
       await removePerson(parts, person);
       return {};
     },
@@ -446,7 +446,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
         const { parts, path } = call;
         const person = await requireSubject(parts, path.sub ?? '');
         requireIfAdministrator(call, person.groups);
-        if (action === 'disable') requireNoAdministrator(parts, person);
+        if (action === 'disable') requireNotAdministrator(parts, person);
         await setPersonDisabled(parts, person, action === 'disable');
         const user = shownUser(await withState(parts, person));
         return { body: user, version: user };
@@ -604,7 +604,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const { name } = await requireGroup(parts, path.group ?? '');
       requireIfAdministrator(call, [name]);
-      requireNotOfAdministrators(parts, name);
+      requireNotAdminGroup(parts, name);
       await removeGroup(parts, name);
       return {};
     },
@@ -640,7 +640,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
       const group = await requireGroup(parts, path.group ?? '');
       requireIfAdministrator(call, [group.name]);
       const person = await requireSubject(parts, path.sub ?? '');
-      const { changed, revoked } = isOfAdministrators(parts, [group.name])
+      const { changed, revoked } = includesAdminGroup(parts, [group.name])
         ? await leaveAdministrators(parts, person)
         : await leaveGroup(parts, group, person);
       return { body: { changed, revoked, warnings: [] } };

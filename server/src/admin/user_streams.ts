@@ -60,7 +60,7 @@ async function refusalOf(
   const isAdministrator = person?.groups?.some(isAdministrators) === true;
   if ((isJoining || isAdministrator) && !hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]))
     return 'the token needs every scope to change an administrator';
-  // Then nobody may be left.
+  // An import can change many lines, so it cannot make sure that another administrator stays.
   if (isAdministrator && (disabled === true || (groups !== undefined && !isJoining)))
     return 'an import does not disable administrators or remove them from their group';
   return undefined;

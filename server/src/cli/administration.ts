@@ -188,7 +188,7 @@ export function localAdministration(
     (...given: A): R =>
       operation(parts, ...given);
   const warnIfNoneIsLeft = async (left: readonly string[] = []) => {
-    if (groups.isOfAdministrators(parts, left)) warn(await groups.administratorWarnings(parts));
+    if (groups.includesAdminGroup(parts, left)) warn(await groups.administratorWarnings(parts));
   };
   const planState: Administration['planState'] = async ({ state, ...planning }) => {
     const permission = desired.EVERYTHING_PERMITTED;
@@ -289,7 +289,7 @@ export function localAdministration(
     changeGroup: (name, change) => groups.changeGroup(parts, name, change),
     async removeGroup(name) {
       const removed = await groups.removeGroup(parts, name);
-      if (groups.isOfAdministrators(parts, [removed.name])) warn([groups.WITHOUT_GROUP]);
+      if (groups.includesAdminGroup(parts, [removed.name])) warn([groups.WITHOUT_GROUP]);
       return removed;
     },
     joinGroup: on(groups.joinGroup),

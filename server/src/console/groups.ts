@@ -11,7 +11,7 @@ import {
   removeAdministrator,
   removeGroup,
   requireGroup,
-  requireNotOfAdministrators,
+  requireNotAdminGroup,
 } from '../operations/groups.ts';
 import { changedByOthers, InvalidInput, OperationRefused } from '../operations/operation.ts';
 import { type Listed, pagesOf, requireSubject } from '../operations/people.ts';
@@ -49,7 +49,7 @@ export async function showGroups(visit: Visit): Promise<Response> {
   const group = await requireGroup(parts, name);
   const { ask, sub } = c.req.query();
   if (ask === 'remove') {
-    requireNotOfAdministrators(parts, group.name);
+    requireNotAdminGroup(parts, group.name);
     const clients = await clientsFor(parts, group.name);
     return renderPage(c, askGroupPage({ ...view, group, ask, clients }, setting));
   }
@@ -107,7 +107,7 @@ export async function submitGroups(visit: Visit): Promise<Response> {
       return 'group_changed';
     },
     async remove() {
-      requireNotOfAdministrators(parts, group.name);
+      requireNotAdminGroup(parts, group.name);
       await removeGroup(parts, group.name);
       return 'group_removed';
     },

@@ -2,7 +2,7 @@ import type { GrantRecord } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Consent } from '../data/consents.ts';
 import type { StoredSession } from '../data/sessions.ts';
-import { requireNoAdministrator } from '../operations/groups.ts';
+import { requireNotAdministrator } from '../operations/groups.ts';
 import { OperationRefused } from '../operations/operation.ts';
 import {
   consentsOf,
@@ -96,7 +96,7 @@ export async function submitUsers(visit: Visit): Promise<Response> {
     visit,
     {
       async disable() {
-        requireNoAdministrator(parts, person);
+        requireNotAdministrator(parts, person);
         await setPersonDisabled(parts, person, true);
         return 'user_disabled';
       },

@@ -33,7 +33,7 @@ import {
 } from './clients.ts';
 import {
   administratorWarnings,
-  isOfAdministrators,
+  includesAdminGroup,
   joinGroup,
   leaveAdministrators,
   leaveGroup,
@@ -456,7 +456,7 @@ export async function planFor(
       return Array.isArray(allowed) && allowed.includes(group.name);
     });
     permission.requireGroup(group.name);
-    const isKept = permission.keepsAdministrator && isOfAdministrators(parts, [group.name]);
+    const isKept = permission.keepsAdministrator && includesAdminGroup(parts, [group.name]);
     if (isKept)
       problems.push({
         path: ['groups'],
@@ -535,7 +535,7 @@ async function planGroup(
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((one) => one.name !== 'description')) permission.requireGroup(name);
-  const keepsOne = permission.keepsAdministrator && isOfAdministrators(parts, [name]);
+  const keepsOne = permission.keepsAdministrator && includesAdminGroup(parts, [name]);
   if (keepsOne && leaving.length > 0) {
     const subjects = wanted.map(({ subject }) => subject);
     const disabled = await parts.storage.disabledSubjects(subjects);
@@ -552,7 +552,7 @@ async function planGroup(
     for (const person of joining) await joinGroup(parts, group, person, warn);
     for (const person of leaving)
       await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
-    if (leaving.length > 0 && isOfAdministrators(parts, [name]))
+    if (leaving.length > 0 && includesAdminGroup(parts, [name]))
       for (const warning of await administratorWarnings(parts)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
@@ -579,7 +579,7 @@ function groupRemoval(parts: OperationParts, { name }: Group): Change {
     members: [],
     async perform(warn) {
       if (!(await parts.groups.remove(name))) throw changedMeanwhile(`the group ${name}`);
-      if (isOfAdministrators(parts, [name])) warn(WITHOUT_GROUP);
+      if (includesAdminGroup(parts, [name])) warn(WITHOUT_GROUP);
     },
   };
 }

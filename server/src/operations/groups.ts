@@ -129,8 +129,8 @@ export async function leaveGroup(
   return { name, changed: ended !== undefined, revoked: ended?.clientIds ?? [] };
 }
 
-/** Whether a group is the one of the administrators. */
-export function isOfAdministrators(
+/** Whether one of the groups is the group of administrators. */
+export function includesAdminGroup(
   { configuration }: Pick<OperationParts, 'configuration'>,
   groups: readonly string[] = [],
 ): boolean {
@@ -138,9 +138,9 @@ export function isOfAdministrators(
   return adminGroup !== undefined && groups.includes(adminGroup);
 }
 
-/** Without it, the server would not start, and nobody could use the console. @throws {OperationRefused} it is this one */
-export function requireNotOfAdministrators(parts: Pick<OperationParts, 'configuration'>, name: string): void {
-  if (isOfAdministrators(parts, [name]))
+/** Without its group of administrators, a server does not start. @throws {OperationRefused} it is this group */
+export function requireNotAdminGroup(parts: Pick<OperationParts, 'configuration'>, name: string): void {
+  if (includesAdminGroup(parts, [name]))
     throw new OperationRefused('conflict', 'the group of administrators cannot be removed');
 }
 
@@ -149,11 +149,11 @@ export function requireNotOfAdministrators(parts: Pick<OperationParts, 'configur
  * one remains.
  * @throws {OperationRefused} they are an administrator
  */
-export function requireNoAdministrator(
+export function requireNotAdministrator(
   parts: Pick<OperationParts, 'configuration'>,
   { groups }: Pick<Person, 'groups'>,
 ): void {
-  if (isOfAdministrators(parts, groups))
+  if (includesAdminGroup(parts, groups))
     throw new OperationRefused(
       'conflict',
       'an administrator cannot be disabled: first remove them from the group of administrators',
