@@ -56,6 +56,8 @@ interface Schema {
   readonly format?: string;
   readonly oneOf?: readonly Schema[];
   readonly anyOf?: readonly Schema[];
+  /** For text in lines: the type of one line. */
+  readonly 'x-line'?: Schema;
 }
 
 interface Parameter {
@@ -155,6 +157,8 @@ ${problems.join('\n')}
 
 ### Bodies of the admin API
 
+The column _always_ shows whether the body always has the member. In a request, such a member is required.
+
 ${bodies.join('\n')}`;
 }
 
@@ -198,26 +202,34 @@ function responsesOf({ responses }: Described): string {
 }
 
 function contentOf(content: Content): string {
-  const found = Object.entries(content).map(([type, { schema }]) =>
-    schema.$ref === undefined ? `\`${type}\`` : typeOf(schema),
-  );
+  const found = Object.entries(content).map(([type, { schema }]) => {
+    if (schema['x-line'] !== undefined) return `\`${type}\`, with one ${typeOf(schema['x-line'])} per line`;
+    return schema.$ref === undefined ? `\`${type}\`` : typeOf(schema);
+  });
   return [...new Set(found)].join(' or ');
 }
 
+/** The description, and a table of the members. A choice has both for each alternative. */
 function schemaText(schema: Schema): string {
   const about = schema.description === undefined ? '' : `${cell(schema.description)}\n\n`;
-  const rows = Object.entries(schema.properties ?? {}).map(
-    ([name, member]) =>
-      `| \`${name}\` | ${schema.required?.includes(name) === true ? 'yes' : 'no'} | ${typeOf(member)} | ${cell(member.description)} |`,
-  );
-  const table =
-    rows.length === 0
-      ? `Type: ${typeOf({ ...schema, description: '' })}\n`
-      : `| member | always | type | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
-  return about + table;
+  return about + tablesOf(schema);
 }
 
-/** A type in words. Members of an object without a name are listed by name. */
+/** A table of the members, followed by a table for each object among them. */
+function tablesOf({ properties, required, oneOf = [] }: Schema): string {
+  if (properties === undefined) return oneOf.map(schemaText).join('\n');
+  const rows = Object.entries(properties).map(
+    ([name, member]) =>
+      `| \`${name}\` | ${required?.includes(name) === true ? 'yes' : 'no'} | ${typeOf(member)} | ${cell(member.description)} |`,
+  );
+  const objects = Object.entries(properties).map(([name, { items, ...member }]) => {
+    if (items?.properties !== undefined) return `\nEach object in \`${name}\`:\n\n${tablesOf(items)}`;
+    return member.properties === undefined ? '' : `\nThe object \`${name}\`:\n\n${tablesOf(member)}`;
+  });
+  return `| member | always | type | meaning |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n${objects.join('')}`;
+}
+
+/** A type in words. Objects without a name have a table of their own. */
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) {
     const name = nameOf(schema.$ref);
@@ -225,13 +237,8 @@ function typeOf(schema: Schema): string {
   }
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
   if (schema.const !== undefined) return `\`${String(schema.const)}\``;
-  const choices = schema.anyOf ?? (schema.properties === undefined ? schema.oneOf : undefined);
-  if (choices !== undefined) return choices.map((choice) => typeOf(choice)).join(' or ');
+  if (schema.anyOf !== undefined) return schema.anyOf.map((choice) => typeOf(choice)).join(' or ');
   if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
-  if (schema.properties !== undefined)
-    return `object with ${Object.keys(schema.properties)
-      .map((name) => `\`${name}\``)
-      .join(', ')}`;
   const types = [schema.type ?? 'any value'].flat();
   return schema.format === 'date-time' ? 'date and time' : types.join(' or ');
 }

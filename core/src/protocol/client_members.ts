@@ -228,9 +228,13 @@ const METADATA_MEMBERS = {
     flag: 'grant',
     isUsual: true,
   }),
-  response_types: member(listOf(oneOf('code')), 'response types; the server derives them from the grants', {
-    isDerived: true,
-  }),
+  response_types: member(
+    listOf(oneOf('code')),
+    'the response types, which the server derives from the grants',
+    {
+      isDerived: true,
+    },
+  ),
   client_name: member(visible(200), 'the name that users see', {
     field: 'name',
     isLocalizable: true,
@@ -456,7 +460,7 @@ const METADATA_MEMBERS = {
   ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    "audience that the client's assertions may name: only the issuer, or also the URL of the endpoint",
+    "audience that the client's assertions may have: only the issuer, or also the URL of the endpoint",
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(
@@ -486,15 +490,15 @@ const METADATA_MEMBERS = {
   ),
   allowed_groups: operators(
     listOf(visible(128), MAX_NAMES),
-    'groups whose members may use the client; in the library, the option mayUseClient decides',
+    'groups whose members may use the client; an application that embeds the library decides with the option mayUseClient instead',
     { defaultInWords: 'everyone may use the client', flag: 'allow-group', isUsual: true },
   ),
   sign_in_policy: operators(
     oneOf(...SIGN_IN_POLICIES),
-    'what a sign-in for the client needs, if the server needs less. The pages of the program keep it; a host asks its users itself',
-    { defaultInWords: 'what the server needs' },
+    "the sign-in policy for the client, if it is stricter than the server's; the program's pages enforce it, and an application that embeds the library must enforce it itself",
+    { defaultInWords: 'the option signInPolicy' },
   ),
-  resource: operators(resourceUri, 'URI of the API that this client is', {
+  resource: operators(resourceUri, 'for an API: its URI, which is the audience of its tokens', {
     field: 'resource',
     isUsual: true,
   }),
@@ -512,7 +516,7 @@ const METADATA_MEMBERS = {
   ),
   set_by_operator: operators(
     listOf(visible(200), MAX_NAMES),
-    'members that a self-registered client cannot change; grantd client update adds the members that it changes',
+    'members that the client cannot change, if it registered itself; grantd client update adds the members that it sets',
     {},
   ),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {

@@ -123,7 +123,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/clients',
     scope: 'grantd:clients:write',
-    summary: 'Add a client. A generated secret is in the response, and nowhere else',
+    summary: 'Add a client. Only this response shows a generated secret',
     body: schemas.NEW_CLIENT,
     status: 201,
     response: schemas.CHANGED_CLIENT,
@@ -311,7 +311,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       search: SEARCH,
       username: {
         schema: { type: 'string', minLength: 1, maxLength: 128 },
-        about: 'Only the user with this name, or with one that readers confuse with it.',
+        about: 'Only users with this username, or with one that looks the same.',
       },
       group: {
         schema: { type: 'string', minLength: 1, maxLength: 128 },
@@ -544,7 +544,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/groups',
     scope: 'grantd:groups:write',
-    summary: 'Add a group. Its name is fixed',
+    summary: 'Add a group. Its name cannot be changed later',
     body: schemas.NEW_GROUP,
     status: 201,
     response: schemas.GROUP,
@@ -598,7 +598,8 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/groups/{group}',
     scope: 'grantd:groups:write',
-    summary: 'Delete a group with its memberships. Refused while a client is for the group',
+    summary:
+      'Delete a group with its memberships. The server refuses while a client is restricted to the group',
     status: 204,
     async perform(call) {
       const { parts, path } = call;
@@ -614,7 +615,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     method: 'PUT',
     path: '/groups/{group}/members/{sub}',
     scope: 'grantd:groups:write',
-    summary: 'Add a user to a group. UserInfo shows it at once',
+    summary: 'Add a user to a group. UserInfo shows the new group at once',
     status: 200,
     response: schemas.MEMBERSHIP,
     async perform(call) {
@@ -656,7 +657,7 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/scopes',
     scope: 'grantd:scopes:read',
-    summary: 'List all scopes with texts',
+    summary: 'List all scopes that have texts',
     query: PAGING,
     status: 200,
     response: schemas.ALL_SCOPE_TEXTS,

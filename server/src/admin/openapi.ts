@@ -17,7 +17,7 @@ const HEADERS = {
     name: 'If-Match',
     in: 'header',
     required: true,
-    description: 'The ETag of the version that the request changes. * stands for every version.',
+    description: 'The ETag of the version that the request changes. * means any version.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
@@ -25,7 +25,7 @@ const HEADERS = {
     in: 'header',
     required: false,
     description:
-      'A value of your own for this request. A repetition with the same key gets the stored response for a day, and changes nothing.',
+      'A value that you choose for this request. For a day, a repetition with the same value changes nothing and gets the stored response.',
     schema: { type: 'string', pattern: '^[!-~]{1,200}$' },
   },
 } as const;

@@ -58,8 +58,8 @@ function page(name: string, items: Schema): Schema {
   return named(
     name,
     object({
-      items: { type: 'array', items },
-      'next_cursor?': text('The value of cursor for the next page. Absent on the last page.'),
+      items: list(items, 'The items of this page of the list.'),
+      'next_cursor?': text('The value of the parameter cursor for the next page. Absent on the last page.'),
     }),
   );
 }
@@ -73,7 +73,12 @@ function count(description: string): Schema {
 }
 
 const TIME = { type: 'string', format: 'date-time' };
-const WARNINGS = list({ type: 'string' }, 'What the operator should look at.');
+
+function time(description: string): Schema {
+  return { ...TIME, description };
+}
+
+const WARNINGS = list({ type: 'string' }, 'Warnings for the operator.');
 const NAME_LIST = { type: 'array', items: { type: 'string' }, maxItems: 100 };
 
 // ── Clients ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -102,17 +107,17 @@ const clientId = text('The client ID: visible ASCII characters.', { pattern: '^[
 const clientSecret = text('A client secret. It is shown only in this response.');
 
 const secretState = object({
-  'created_at?': TIME,
-  'ends_at?': TIME,
-  'last_used_at?': TIME,
-  'server_secret?': text('Fingerprint of the server’s secret that it depends on.'),
+  'created_at?': time('When the secret was added.'),
+  'ends_at?': time('When the secret stops working.'),
+  'last_used_at?': time('When the client last authenticated with it.'),
+  'server_secret?': text('Fingerprint of the server secret on which the stored client secret depends.'),
 });
 
 const clientState = {
   client_id: clientId,
-  type: { enum: ['confidential', 'public'] },
+  type: { enum: ['confidential', 'public'], description: 'Whether the client authenticates.' },
   registered_itself: flag('Whether the client registered itself.'),
-  'disabled_at?': TIME,
+  'disabled_at?': time('When the client was disabled.'),
   'secrets?': list(
     secretState,
     'The client’s secrets, newest first. The secrets themselves are never shown.',
@@ -173,7 +178,11 @@ export const SECRET_ROTATION = named(
 
 export const ROTATED_SECRET = named(
   'RotatedSecret',
-  object({ client_id: clientId, 'client_secret?': clientSecret, 'old_secret_ends_at?': TIME }),
+  object({
+    client_id: clientId,
+    'client_secret?': clientSecret,
+    'old_secret_ends_at?': time('When the old secret stops working.'),
+  }),
 );
 
 // ── Users ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -189,10 +198,10 @@ export const USER = named(
     sub,
     username,
     claims,
-    groups: { type: 'array', items: { type: 'string' } },
-    created_at: TIME,
-    'disabled_at?': TIME,
-    'directory_id?': text('Identifier of the user’s entry in the directory, which checks the password.'),
+    groups: list({ type: 'string' }, 'Names of the user’s groups.'),
+    created_at: time('When the user was added.'),
+    'disabled_at?': time('When the user was disabled.'),
+    'directory_id?': text('For a user of an LDAP directory: the identifier of the user’s entry.'),
     has_password: flag('Whether the user has a password.'),
   }),
 );
@@ -202,10 +211,13 @@ export const CHANGED_USER = named(
   object({
     user: USER,
     warnings: WARNINGS,
-    'invitation?': object({
-      is_new: flag('Whether the user is new.'),
-      mail_id: text('The ID of the email that waits.'),
-    }),
+    'invitation?': object(
+      {
+        is_new: flag('Whether the request added the user.'),
+        mail_id: text('The ID of the email with the invitation, which waits to be sent.'),
+      },
+      { description: 'Present if the request invited the user by email.' },
+    ),
   }),
 );
 
@@ -216,11 +228,14 @@ export const NEW_USER = named('NewUser', {
     'invitation?': object(
       {
         email: text('The address that receives the link.'),
-        'language?': text('Of the email: a language of the pages, such as de.', {
+        'language?': text('The language of the email, which the pages must have, such as de.', {
           pattern: LANGUAGE_FORM.source,
         }),
       },
-      { description: 'Sends a link to choose a password. Its address becomes the claim email.' },
+      {
+        description:
+          'Sends the user a link to choose a password. The address becomes the user’s claim email.',
+      },
     ),
     'claims?': claims,
     'groups?': { ...NAME_LIST, description: 'Names of groups to join.' },
@@ -241,18 +256,20 @@ export const USER_CHANGE = named(
 );
 
 export const PASSWORD = named('Password', object({ password }));
-export const ENDED_SESSIONS = named('EndedSessions', object({ sessions_ended: count('Ended sessions.') }));
+const endedSessions = count('Number of sessions that the request ended.');
+export const ENDED_SESSIONS = named('EndedSessions', object({ sessions_ended: endedSessions }));
 
 export const SESSIONS = named(
   'Sessions',
   object({
     items: {
       type: 'array',
+      description: 'The sessions.',
       items: object({
         id: text('The session ID.'),
         user_agent: text('The browser.'),
-        signed_in_at: TIME,
-        last_seen_at: TIME,
+        signed_in_at: time('When the user signed in.'),
+        last_seen_at: time('When the browser last used the session.'),
       }),
     },
   }),
@@ -263,65 +280,78 @@ export const FACTORS = named(
   object({
     passkeys: {
       type: 'array',
+      description: 'The passkeys of the user.',
       items: object({
         name: text('The name that the user chose.'),
-        added_at: TIME,
-        'last_used_at?': TIME,
-        backed_up: flag('Whether the passkey is backed up, as password managers do.'),
+        added_at: time('When the user added the passkey.'),
+        'last_used_at?': time('When the user last signed in with it.'),
+        backed_up: flag('Whether the passkey is backed up, for example by a password manager.'),
       }),
     },
-    'authenticator_app_added_at?': TIME,
-    recovery_codes: count('Unused recovery codes.'),
+    'authenticator_app_added_at?': time('When the user set up an authenticator app.'),
+    recovery_codes: count('Number of unused recovery codes.'),
   }),
 );
 export const RESET_FACTORS = named(
   'ResetFactors',
-  object({ factors_removed: flag('Whether there were any.'), sessions_ended: count('Ended sessions.') }),
+  object({ factors_removed: flag('Whether the user had any factors.'), sessions_ended: endedSessions }),
 );
 
 const link = {
   id: text('The ID of the link.'),
   provider: text('The identity provider.'),
-  issuer: text('Its issuer.'),
+  issuer: text('The issuer of the identity provider.'),
   upstream_sub: text('The user’s identifier at the provider.'),
   label: text('The user’s name or address at the provider.'),
-  linked_at: TIME,
+  linked_at: time('When the link was added.'),
 };
-export const LINKS = named('Links', object({ items: { type: 'array', items: object(link) } }));
+export const LINKS = named(
+  'Links',
+  object({ items: { type: 'array', description: 'The links.', items: object(link) } }),
+);
 export const REMOVED_LINK = named(
   'RemovedLink',
-  object({ provider: link.provider, label: link.label, sessions_ended: count('Ended sessions.') }),
+  object({ provider: link.provider, label: link.label, sessions_ended: endedSessions }),
 );
 
 /** A line of an import is checked by itself, so that the others are imported. */
 export const IMPORT_LINE = named('ImportLine', {
   type: 'object',
-  description: 'A user, in the format of the parameter format. This form is that of grantd.',
+  description: 'One user, in the format grantd. Other values of the parameter format have other members.',
   properties: {
     username,
     password_hash: text('A hash of argon2, bcrypt, scrypt or PBKDF2.', { maxLength: 1024 }),
     subject: text('The subject identifier. Default: a new one.', { maxLength: 255 }),
     claims,
-    groups: NAME_LIST,
-    disabled: flag('Whether the user may not sign in.'),
+    groups: { ...NAME_LIST, description: 'Names of the user’s groups.' },
+    disabled: flag('Whether the user is disabled, so that the user may not sign in.'),
   },
 });
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
 export const IMPORT_REPORT = named('ImportReport', {
-  description: 'What became of a line. The last line is the summary; without it, the import has stopped.',
+  description:
+    'One line of the response: the result of one line of the request, or the summary. The summary is the last line. If it is missing, the import has stopped early.',
   oneOf: [
-    object({
-      line: { type: 'integer', minimum: 1 },
-      'username?': { type: 'string' },
-      outcome: { enum: OUTCOMES },
-      'subject?': { type: 'string' },
-      'reason?': text('Why the line was not imported.'),
-    }),
-    object({
-      import: text('The ID of the import in events.'),
-      dry_run: flag('Whether nothing was changed.'),
-      ...Object.fromEntries(OUTCOMES.map((name) => [name, count(`Lines with the outcome ${name}.`)])),
-    }),
+    object(
+      {
+        line: { type: 'integer', minimum: 1, description: 'The number of the line in the request.' },
+        'username?': text('The username in the line.'),
+        outcome: { enum: OUTCOMES, description: 'What the import did with the line.' },
+        'subject?': text('The subject identifier of the user.'),
+        'reason?': text('Why the line was not imported.'),
+      },
+      { description: 'The result of one line of the request.' },
+    ),
+    object(
+      {
+        import: text('The ID of the import, which is the target of its event.'),
+        dry_run: flag('Whether the request only checked the lines.'),
+        ...Object.fromEntries(
+          OUTCOMES.map((name) => [name, count(`Number of lines with the outcome ${name}.`)]),
+        ),
+      },
+      { description: 'The summary, as the last line.' },
+    ),
   ],
 });
 export const EXPORT_LINE = IMPORT_LINE;
@@ -333,17 +363,17 @@ export const REGISTRATION_TOKEN_ORDER = named(
       type: 'integer',
       minimum: 1,
       maximum: MAX_REGISTRATION_TOKEN_LIFETIME,
-      description: 'Seconds. Default: one day.',
+      description: 'Lifetime of the token in seconds. Default: one day.',
     },
-    'once?': flag('Whether the token is for one client only.'),
+    'once?': flag('Whether only one client can register with the token.'),
   }),
 );
 export const REGISTRATION_TOKEN = named(
   'RegistrationToken',
   object({
     token: text('The token, with which clients can register themselves. It is shown only in this response.'),
-    expires_at: TIME,
-    once: flag('Whether the token is for one client only.'),
+    expires_at: time('When the token expires.'),
+    once: flag('Whether only one client can register with the token.'),
     warnings: WARNINGS,
   }),
 );
@@ -353,15 +383,19 @@ export const MAILS = named(
   object({
     items: {
       type: 'array',
+      description: 'The emails.',
       items: object({
-        id: text('The ID.'),
-        template: text('What the email is for.'),
-        recipient: text('The address, or what was typed as one.'),
-        state: { enum: ['waiting', 'failed'] },
-        attempts: count('Attempts to send it.'),
-        created_at: TIME,
-        'due_at?': TIME,
-        'failed_at?': TIME,
+        id: text('The ID of the email.'),
+        template: text('The name of the email’s template, such as reset.'),
+        recipient: text('The address, or the text that a visitor typed as an address.'),
+        state: {
+          enum: ['waiting', 'failed'],
+          description: 'Whether the server still tries to send the email, or has given up.',
+        },
+        attempts: count('Number of attempts to send the email.'),
+        created_at: time('When the email was added to the queue.'),
+        'due_at?': time('When the server next tries to send the email.'),
+        'failed_at?': time('When the server gave up.'),
         'last_error?': text('Why the last attempt failed.'),
       }),
     },
@@ -386,48 +420,71 @@ export const SECRETS = named(
   object({
     items: {
       type: 'array',
+      description: 'One object for each server secret, and one for values whose secret is unknown or lost.',
       items: object({
-        secret: text('A fingerprint; unknown if it can be any of the secrets; lost if it is none of them.'),
-        use: { enum: ['used for new values', 'accepted', 'not known', 'missing'] },
-        clients: list({ type: 'string' }, 'Clients whose secrets depend on it.'),
-        signing_keys: list({ type: 'string' }, 'Signing keys that depend on it.'),
-        pairwise_secret: flag('Whether pairwise subject identifiers depend on it.'),
-        authenticator_apps: count('Authenticator apps whose secrets depend on it.'),
-        audit_trail: flag('Whether the seal of the audit trail depends on it.'),
+        secret: text(
+          'The fingerprint of a server secret. Or unknown: the server cannot tell on which secret the values in this item depend. Or lost: they depend on a secret that the server no longer has.',
+        ),
+        use: {
+          enum: ['used for new values', 'accepted', 'not known', 'missing'],
+          description: 'How the server uses this secret.',
+        },
+        clients: list({ type: 'string' }, 'IDs of the clients whose secrets depend on this secret.'),
+        signing_keys: list({ type: 'string' }, 'IDs of the signing keys that depend on this secret.'),
+        pairwise_secret: flag('Whether pairwise subject identifiers depend on this secret.'),
+        authenticator_apps: count('Number of authenticator apps that depend on this secret.'),
+        audit_trail: flag('Whether the seal of the audit trail depends on this secret.'),
       }),
     },
   }),
 );
 export const SECRETS_ROTATION = named(
   'SecretsRotation',
-  object({ 'generate?': flag('Returns a new secret, if the present one is set by an option.') }),
+  object({
+    'generate?': flag(
+      'Whether the response contains a new secret, if an option sets the secret instead of a file. The token then needs every scope.',
+    ),
+  }),
 );
 export const ROTATED_SECRETS = named(
   'RotatedSecrets',
   object(
     {
-      'file?': text('The file on the server’s machine, which now starts with a new secret.'),
+      'file?': text('The file on the server’s machine that the request changed.'),
       'fingerprint?': fingerprint,
       'accepted?': list({ type: 'string' }, 'Fingerprints of the secrets that are still accepted.'),
-      'source?': text('The option that sets the secret. Nothing was changed.'),
-      'secret?': text('A new secret for this option.'),
+      'source?': text('The option that sets the secret.'),
+      'secret?': text('A new secret for this option, if the request asked for one.'),
     },
-    { description: 'Restart every process at once after file has changed.' },
+    {
+      description:
+        'If the secret is in a file, the file now starts with a new secret. Then restart every process at once. If an option sets the secret, the request changed nothing, and the response has source.',
+    },
   ),
 );
 export const SECRETS_DROP = named(
   'SecretsDrop',
-  object({ 'force?': flag('Drops them even if clients or keys depend on them, which then stop working.') }),
+  object({
+    'force?': flag(
+      'Whether to drop the secrets even if clients or keys depend on them. Those clients and keys then stop working.',
+    ),
+  }),
 );
 export const DROPPED_SECRETS = named(
   'DroppedSecrets',
-  object({
-    fingerprint,
-    'file?': text('The file on the server’s machine, which has only this secret now.'),
-    'dropped?': list({ type: 'string' }, 'Fingerprints.'),
-    'source?': text('The option that sets the secret. Nothing was changed.'),
-    'can_be_dropped?': list({ type: 'string' }, 'Fingerprints.'),
-  }),
+  object(
+    {
+      fingerprint: text('The fingerprint of the first secret.'),
+      'file?': text('The file on the server’s machine that the request changed.'),
+      'dropped?': list({ type: 'string' }, 'Fingerprints of the dropped secrets.'),
+      'source?': text('The option that sets the secrets.'),
+      'can_be_dropped?': list({ type: 'string' }, 'Fingerprints of the secrets that you can remove from it.'),
+    },
+    {
+      description:
+        'If the secrets are in a file, it now has only the first. If an option sets the secrets, the request changed nothing, and the response has source and can_be_dropped.',
+    },
+  ),
 );
 
 export const CONSENTS = named(
@@ -435,16 +492,24 @@ export const CONSENTS = named(
   object({
     items: {
       type: 'array',
+      description: 'The consents, one object per client.',
       items: object({
-        client_id: text('The client.'),
+        client_id: text('The ID of the client.'),
         entries: {
           type: 'array',
+          description: 'The decisions of the user for this client.',
           items: object({
-            scopes: { type: 'array', items: { type: 'string' } },
-            resources: { type: 'array', items: { type: 'string' } },
-            claims: { type: 'array', items: { type: 'string' } },
-            authorization_details: { type: 'array', items: { type: 'object' } },
-            given_at: TIME,
+            scopes: list({ type: 'string' }, 'The scopes that the user allowed.'),
+            resources: list({ type: 'string' }, 'URIs of the APIs that the user allowed.'),
+            claims: list(
+              { type: 'string' },
+              'The claims that the client requested by name, and that the user allowed.',
+            ),
+            authorization_details: list(
+              { type: 'object' },
+              'The authorization details that the user allowed.',
+            ),
+            given_at: time('When the user decided.'),
           }),
         },
       }),
@@ -454,9 +519,12 @@ export const CONSENTS = named(
 
 // ── Groups and scopes ─────────────────────────────────────────────────────────────────────────────────────
 
-const groupName = text('The name, which is fixed.', { minLength: 1, maxLength: 128 });
+const groupName = text('The name of the group. It cannot be changed later.', {
+  minLength: 1,
+  maxLength: 128,
+});
 const description = text('What the group is for.', { maxLength: MAX_DESCRIPTION });
-const ABOUT_POLICY = 'What a sign-in of a member needs, if the server needs less.';
+const ABOUT_POLICY = 'The sign-in policy for members, if it is stricter than that of the server.';
 const policy = { enum: SIGN_IN_POLICIES, description: ABOUT_POLICY };
 
 export const GROUP = named(
@@ -466,7 +534,7 @@ export const GROUP = named(
     description,
     'sign_in_policy?': policy,
     members: count('Number of members.'),
-    created_at: TIME,
+    created_at: time('When the group was added.'),
   }),
 );
 export const GROUPS = page('Groups', GROUP);
@@ -484,16 +552,17 @@ export const GROUP_CHANGE = named(
 export const MEMBERSHIP = named(
   'Membership',
   object({
-    changed: flag('Whether the user was not in this state before.'),
-    'revoked?': list({ type: 'string' }, 'Clients whose tokens for the user were revoked.'),
+    changed: flag('Whether the request changed the membership.'),
+    'revoked?': list({ type: 'string' }, 'IDs of the clients whose tokens for the user were revoked.'),
     warnings: WARNINGS,
   }),
 );
 
 const texts = {
   type: 'object',
-  description: 'name and description, also with a language tag, such as name#de.',
-  properties: { name: { type: 'string' }, description: { type: 'string' } },
+  description:
+    'Texts that describe the scope on pages. A name with a language tag, such as name#de, is a translation.',
+  properties: { name: text('A short name.'), description: text('A description.') },
   patternProperties: { '^(name|description)#': { type: 'string' } },
   additionalProperties: false,
 };
@@ -505,8 +574,12 @@ export const ALL_SCOPE_TEXTS = page('AllScopeTexts', SCOPE_TEXTS);
 export const NEW_SCOPE_TEXTS = named('NewScopeTexts', object({ scope, 'api?': api, texts }));
 export const SCOPE_TEXTS_CHANGE = named('ScopeTextsChange', {
   ...texts,
-  description: 'Texts to set. A text that is null is removed.',
-  properties: { name: { type: 'string' }, description: { type: ['string', 'null'] } },
+  description:
+    'Texts to set. A text that is null is removed. A member with a language tag, such as name#de, is a translation.',
+  properties: {
+    name: text('A short name.'),
+    description: { type: ['string', 'null'], description: 'A description.' },
+  },
   patternProperties: { '^(name|description)#': { type: ['string', 'null'] } },
   minProperties: 1,
 });
@@ -527,50 +600,58 @@ export const STATE_ORDER = named(
     state,
     'secrets?': {
       type: 'object',
-      description: 'The secrets to which the state refers, by client ID. They are stored as hashes.',
+      description:
+        'An object with client IDs as names, and as values the secrets that the state does not contain. The server stores their hashes.',
       additionalProperties: { ...newSecret, description: 'The secret of the client.' },
     },
-    'prune?': flag('Removes what the sections of the state omit, and the tokens of removed clients.'),
+    'prune?': flag(
+      'Whether to remove groups, clients and texts that the sections of the state omit. The tokens of removed clients are revoked.',
+    ),
   }),
 );
 const plan = {
   changes: {
     type: 'array',
-    description: 'In the order in which they are made.',
+    description: 'The changes, in the order in which the server makes them.',
     items: object({
-      action: { enum: ['add', 'change', 'remove'] },
-      kind: { enum: ['group', 'client', 'scope'] },
+      action: { enum: ['add', 'change', 'remove'], description: 'What the server does.' },
+      kind: { enum: ['group', 'client', 'scope'], description: 'The kind of object.' },
       name: text('The name of the group, the client ID, or the scope.'),
       members: {
         type: 'array',
+        description: 'The members of the object that change.',
         items: object({
-          name: text('What changes, such as redirect_uris or members added.'),
-          'before?': { description: 'Absent if it is new.' },
-          'after?': { description: 'Absent if it is removed.' },
+          name: text('The member, such as redirect_uris. For users of a group: members added or removed.'),
+          'before?': { description: 'The value now. Absent if the member is new.' },
+          'after?': { description: 'The new value. Absent if the member is removed.' },
         }),
       },
     }),
   },
-  unchanged: count('Groups, clients and texts that already are as wanted.'),
+  unchanged: count('Number of groups, clients and texts that need no change.'),
 };
 export const STATE_PLAN = named('StatePlan', object(plan));
 export const APPLIED_STATE = named('AppliedState', object({ ...plan, warnings: WARNINGS }));
 
 // ── Keys, tokens, events, configuration ───────────────────────────────────────────────────────────────────
 
-const algorithm = { enum: SIGNING_ALGORITHMS };
+const algorithm = { enum: SIGNING_ALGORITHMS, description: 'The algorithm of the key.' };
 
 export const KEYS = named(
   'Keys',
   object({
     items: {
       type: 'array',
+      description: 'The signing keys.',
       items: object({
         kid: text('The key ID.'),
         algorithm,
-        status: { enum: ['next', 'current', 'retired'] },
-        created_at: TIME,
-        'retired_at?': TIME,
+        status: {
+          enum: ['next', 'current', 'retired'],
+          description: 'Whether the key will sign, signs now, or only verifies earlier signatures.',
+        },
+        created_at: time('When the key was made.'),
+        'retired_at?': time('When the key stopped signing.'),
       }),
     },
   }),
@@ -578,14 +659,23 @@ export const KEYS = named(
 export const KEY_ROTATION = named(
   'KeyRotation',
   object({
-    'algorithm?': { ...algorithm, description: 'Default: all.' },
-    'now?': flag('Rotates even if some clients do not know the next key yet and reject its signatures.'),
+    'algorithm?': {
+      ...algorithm,
+      description: 'The algorithm whose keys to rotate. Default: all algorithms.',
+    },
+    'now?': flag(
+      'Whether to rotate even if some clients may not know the next key yet. Such clients reject its signatures.',
+    ),
   }),
 );
 export const ROTATED_KEYS = named(
   'RotatedKeys',
   object({
-    items: { type: 'array', items: object({ algorithm, kid: text('The key that signs now.') }) },
+    items: {
+      type: 'array',
+      description: 'The keys that sign now, one object per algorithm.',
+      items: object({ algorithm, kid: text('The ID of the key that signs now.') }),
+    },
   }),
 );
 
@@ -597,32 +687,35 @@ export const EXPLANATION = named(
   object({
     kind: {
       enum: ['access_token', 'refresh_token', 'authorization_code', 'id_token', 'logout_token', 'unknown'],
+      description: 'The kind of token.',
     },
     active: flag('Whether the token is active.'),
-    'reason?': text('Why it is not: a reason code.'),
+    'reason?': text('Why the token is inactive, as a reason code.'),
     'explanation?': text('The reason in a sentence.'),
-    'since?': TIME,
+    'since?': time('Since when the token has been inactive.'),
     'record?': object(
       {
         id: text('The jti of a JWT, or the digest of an opaque token.'),
-        client_id: text('The client.'),
+        client_id: text('The ID of the client.'),
         'sub?': sub,
         'username?': text('The username.'),
-        scopes: { type: 'array', items: { type: 'string' } },
-        'resources?': { type: 'array', items: { type: 'string' } },
-        'cnf?': { type: 'object', description: 'What the token is bound to.' },
-        issued_at: TIME,
-        'expires_at?': TIME,
-        'grant_id?': { type: 'string' },
-        'session_id?': { type: 'string' },
-        'family_id?': { type: 'string' },
-        'pair_id?': { type: 'string' },
-        'superseded_at?': TIME,
-        'successor_id?': { type: 'string' },
-        'redeemed_at?': TIME,
-        'revoked_at?': TIME,
+        scopes: list({ type: 'string' }, 'The scopes of the token.'),
+        'resources?': list({ type: 'string' }, 'URIs of the APIs that the token is for.'),
+        'cnf?': { type: 'object', description: 'The key or certificate to which the token is bound.' },
+        issued_at: time('When the token was issued.'),
+        'expires_at?': time('When the token expires.'),
+        'grant_id?': text('The ID of the grant.'),
+        'session_id?': text('The ID of the session.'),
+        'family_id?': text(
+          'The ID that a refresh token shares with all its successors and their access tokens.',
+        ),
+        'pair_id?': text('The ID that a refresh token shares with the access tokens issued with it.'),
+        'superseded_at?': time('When a successor replaced the refresh token.'),
+        'successor_id?': text('The ID of the refresh token that replaced this one.'),
+        'redeemed_at?': time('When the client redeemed the code.'),
+        'revoked_at?': time('When the token was revoked.'),
       },
-      { description: 'What is stored.' },
+      { description: 'The stored data about the token.' },
     ),
     'claims?': { type: 'object', description: 'Claims of a JWT whose signature is valid.' },
   }),
@@ -630,7 +723,7 @@ export const EXPLANATION = named(
 
 export const REVOCATION = named(
   'Revocation',
-  object({ token, 'dry_run?': flag('Only says whether the token is active.') }),
+  object({ token, 'dry_run?': flag('Whether to revoke nothing, and only say whether the token is active.') }),
 );
 export const REVOKED_TOKEN = named(
   'RevokedToken',
@@ -638,7 +731,7 @@ export const REVOKED_TOKEN = named(
     revoked: flag('Whether something was revoked.'),
     was_active: flag('Whether the token was active before.'),
     'token_id?': text('The ID of the revoked token.'),
-    'reason?': text('Why nothing was revoked: a reason code.'),
+    'reason?': text('Why nothing was revoked, as a reason code.'),
   }),
 );
 
@@ -652,17 +745,17 @@ export const MASS_REVOCATION = named('MassRevocation', {
       maxLength: 40,
       description: 'Revokes all tokens that were issued before a time that is not in the future.',
     },
-    'dry_run?': flag('Only counts. Use it first.'),
-    'count?': flag('Counts before it revokes. Reads all rows.'),
+    'dry_run?': flag('Whether to revoke nothing, and only count the active tokens. Use it first.'),
+    'count?': flag('Whether to count the active tokens before revoking them. This reads all rows.'),
   }),
-  description: 'Exactly one of sub, client_id, grant_id and issued_before.',
+  description: 'Set exactly one of sub, client_id, grant_id and issued_before.',
   oneOf: ['sub', 'client_id', 'grant_id', 'issued_before'].map((name) => ({ required: [name] })),
 });
 export const REVOKED_TOKENS = named(
   'RevokedTokens',
   object({
     revoked: flag('Whether something was revoked.'),
-    'active?': count('Tokens that were active before, if they were counted.'),
+    'active?': count('Number of tokens that were active before. Present if the request asked for a count.'),
   }),
 );
 
@@ -672,11 +765,11 @@ export const AUDIT_EVENTS = page(
   named(
     'AuditEvent',
     object({
-      number: { type: 'integer', minimum: 1 },
-      at: TIME,
-      type: EVENT_TYPE,
+      number: { type: 'integer', minimum: 1, description: 'The number of the event.' },
+      at: time('When the change happened.'),
+      type: { ...EVENT_TYPE, description: 'What happened.' },
       target: text(
-        'The client, subject, key, session, grant, token or group. Tokens that were issued together are separated by spaces.',
+        'What changed: the client, subject, key, session, grant, token or group. The IDs of tokens that were issued together are separated by spaces.',
       ),
       actor: text(
         'Who acted, such as cli, server, user:SUBJECT, client:ID, or api: with the percent-encoded client ID.',
@@ -684,8 +777,8 @@ export const AUDIT_EVENTS = page(
       'address?': text('The IP address of the request.'),
       'client_id?': text('The client that the event concerns.'),
       'subject?': text('The user that the event concerns.'),
-      'reason?': text('Why or how, as a code.'),
-      'request_id?': text('The X-Request-Id of the response.'),
+      'reason?': text('Why or how it happened, as a code.'),
+      'request_id?': text('The ID of the request, which its response has in the header X-Request-Id.'),
     }),
   ),
 );
@@ -695,10 +788,10 @@ export const EVENTS = page(
   named(
     'Event',
     object({
-      number: { type: 'integer', minimum: 1 },
-      at: TIME,
-      type: EVENT_TYPE,
-      target: text('The client, subject, key, session, grant, token or group.'),
+      number: { type: 'integer', minimum: 1, description: 'The number of the event.' },
+      at: time('When the change happened.'),
+      type: { ...EVENT_TYPE, description: 'What happened.' },
+      target: text('What changed: the client, subject, key, session, grant, token or group.'),
       'actor?': text('Who acted, such as cli, user, or api: with the percent-encoded client ID.'),
     }),
   ),
@@ -709,9 +802,13 @@ export const CONFIGURATION = named(
   object({
     items: {
       type: 'array',
+      description: 'The options.',
       items: object({
-        option: text('The name, as in the config file.'),
-        value: { description: 'null if it is not set and has no default. A secret is only “set”.' },
+        option: text('The name of the option, as in the config file.'),
+        value: {
+          description:
+            'The value, or null if the option is not set and has no default. Instead of a secret, it is “set”.',
+        },
       }),
     },
   }),
@@ -719,7 +816,7 @@ export const CONFIGURATION = named(
 export const HEALTH = named(
   'Health',
   object({
-    status: { enum: ['ok', 'unavailable'] },
+    status: { enum: ['ok', 'unavailable'], description: 'Whether the server can answer requests.' },
     issuer: text('The issuer.'),
     database: text('The database, without its password.'),
     version: text('The version of grantd.'),
@@ -731,18 +828,18 @@ export const PROBLEM = named('Problem', {
   type: 'object',
   required: ['type', 'title', 'status', 'code'],
   properties: {
-    type: { type: 'string', format: 'uri-reference' },
-    title: { type: 'string' },
-    status: { type: 'integer' },
+    type: text('The URI of the problem in the OpenAPI description.', { format: 'uri-reference' }),
+    title: text('The meaning of the code.'),
+    status: { type: 'integer', description: 'The status of the response.' },
     code: text('The stable name of the problem.'),
-    detail: { type: 'string' },
-    advice: text('What to do about it with the command line.'),
+    detail: text('What is wrong with this request.'),
+    advice: text('Which command to run.'),
     errors: list(
       object({
         in: text('JSON Pointer in the body, or the name of a parameter.'),
-        detail: { type: 'string' },
+        detail: text('What is wrong with the value.'),
       }),
-      'What is wrong with which value.',
+      'The invalid values.',
     ),
   },
 });

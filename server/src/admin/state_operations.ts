@@ -106,7 +106,7 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/state',
     scope: 'grantd:clients:read',
-    summary: 'Export groups, clients, APIs and scope texts, without secrets and self-registered clients',
+    summary: 'Export groups, clients, APIs and scope texts, but no secrets and no self-registered clients',
     status: 200,
     response: schemas.EXPORTED_STATE,
     async perform({ parts, requireScopes }) {
@@ -119,7 +119,7 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     ...STATE,
     id: 'planState',
     path: '/state/plan',
-    summary: 'Compare groups, clients, APIs and scope texts with what is stored. Changes nothing',
+    summary: 'Show which stored groups, clients, APIs and scope texts an apply would change. Changes nothing',
     response: schemas.STATE_PLAN,
     async perform(call) {
       const plan = shownPlan(await planOf(call));
@@ -130,7 +130,7 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     ...STATE,
     id: 'applyState',
     path: '/state/apply',
-    summary: 'Set up groups, clients, APIs and scope texts. If-Match is the ETag of the plan',
+    summary: 'Add and change groups, clients, APIs and scope texts. If-Match is the ETag of the plan',
     response: schemas.APPLIED_STATE,
     needsVersion: true,
     async perform(call) {

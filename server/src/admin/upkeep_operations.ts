@@ -74,7 +74,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/mails',
     scope: 'grantd:mail:read',
-    summary: 'List the emails that wait, newest first, at most 1000',
+    summary: 'List the emails that wait to be sent or have failed, newest first, at most 1000',
     query: {
       failed: {
         schema: { enum: ['true', 'false'] },
@@ -92,7 +92,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/mails/{mail}/retry',
     scope: 'grantd:mail:write',
-    summary: 'Send an email again that the server has given up',
+    summary: 'Retry an email that the server has given up on',
     status: 204,
     async perform({ parts, path }) {
       await retryMail(parts, path.mail ?? '');
@@ -121,7 +121,7 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/secrets',
     scope: 'grantd:secrets:read',
-    summary: 'Show what depends on each secret of the server, without the secrets',
+    summary: 'Show what depends on each server secret, but not the secrets themselves',
     status: 200,
     response: schemas.SECRETS,
     perform: async ({ parts }) => ({ body: { items: (await secretStatus(parts)).map(shownSecret) } }),
@@ -131,7 +131,7 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/secrets/rotate',
     scope: 'grantd:secrets:write',
-    summary: 'Add a new first secret to the server’s file. Restart every process at once afterwards',
+    summary: 'Add a new server secret to the start of its file. Restart every process at once afterwards',
     body: schemas.SECRETS_ROTATION,
     isBodyOptional: true,
     status: 200,
@@ -152,7 +152,7 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/secrets/drop',
     scope: 'grantd:secrets:write',
-    summary: 'Drop all secrets of the server except the first. Restart every process afterwards',
+    summary: 'Drop all server secrets except the first. Restart every process afterwards',
     body: schemas.SECRETS_DROP,
     isBodyOptional: true,
     status: 200,

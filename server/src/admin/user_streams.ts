@@ -126,7 +126,7 @@ export const USER_STREAMS: readonly ApiStream[] = [
       create_groups: { schema: FLAG, about: 'Whether to add missing groups.' },
       first_line: {
         schema: { type: 'integer', minimum: 1 },
-        about: 'The number of the first line in the response. Default: 1.',
+        about: 'The number that the response gives to the first line of the request. Default: 1.',
       },
     },
     bodyLine: schemas.IMPORT_LINE,
@@ -147,7 +147,7 @@ export const USER_STREAMS: readonly ApiStream[] = [
       },
       with_password_hashes: {
         schema: FLAG,
-        about: 'Whether lines have password hashes. The token then needs every scope.',
+        about: 'Whether the lines contain password hashes. The token then needs every scope.',
       },
     },
     status: 200,

@@ -63,7 +63,7 @@ export const METRICS = {
     'result',
   ),
   grantd_errors_total: counter(
-    'Log lines of the level error or fatal, by event. They count even if the log is off.',
+    'Log lines of the level error or fatal, by event. The metric counts them even if the log is off.',
     'event',
   ),
 
