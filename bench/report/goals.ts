@@ -97,7 +97,7 @@ export const GOALS: readonly Goal[] = [
   timesOidcProvider('introspection-jwt', 4.5),
   {
     work: 'introspection-jwt-beside-writer',
-    of: 'of the same share of bare without a writer',
+    of: 'of the ratio to bare that is reached without a writer',
     atLeast: 0.9,
     restsOn: ['introspection-jwt'],
     value: (results) =>

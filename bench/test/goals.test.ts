@@ -90,7 +90,7 @@ test('the share of bare beside a writer is held against that without one', () =>
     'introspection-jwt-beside-writer': { grantd: [400], bare: [1000] },
   });
   assert.deepEqual(valuesOf(run).at(-1), [
-    ...['introspection-jwt-beside-writer', 'of the same share of bare without a writer', 0.8, false],
+    ...['introspection-jwt-beside-writer', 'of the ratio to bare that is reached without a writer', 0.8, false],
   ]);
 });
 
