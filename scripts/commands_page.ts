@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { NEEDS_MACHINE } from '../server/src/admin/commands.ts';
+import { NEEDS_MACHINE, NEEDS_NO_SERVER } from '../server/src/admin/commands.ts';
 import { EXIT, EXIT_HELP } from '../server/src/cli/exit.ts';
 import { createProgram } from '../server/src/cli/program.ts';
 import { flagOf, OPTIONS } from '../server/src/config/options.ts';
@@ -21,7 +21,7 @@ terminal. This page does not repeat the meaning of flags that [Configuration](co
 | ${EXIT.badUsage} | bad usage or configuration |
 
 Commands with \`--url ISSUER\` can work through [the admin API](admin_api.md#run-commands-on-another-machine) of a server.
-All others need the server's machine.
+Most others run on the server's machine only, and say why.
 
 ${commands.map((command) => part(command)).join('\n')}`;
 }
@@ -53,7 +53,8 @@ function described(command: Command, above: readonly string[]): string {
   if (own.length > 0)
     sections.push(`| flag | meaning |\n| --- | --- |\n${own.map((option) => row(option)).join('\n')}`);
   if (shared.length > 0) sections.push(configured(shared));
-  if (needed !== undefined) sections.push(`Runs on the server's machine only, because it ${needed}.`);
+  if (needed === NEEDS_NO_SERVER) sections.push('Runs on any machine, because it needs no server.');
+  else if (needed !== undefined) sections.push(`Runs on the server's machine only, because it ${needed}.`);
   const more = textAfter(command);
   if (more !== '') sections.push(`\`\`\`text\n${more}\n\`\`\``);
   return `${sections.join('\n\n')}\n`;

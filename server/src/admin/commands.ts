@@ -61,6 +61,9 @@ export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   listAudit: 'grantd audit reads the trail in the database, and checks it with the server’s secret',
 };
 
+/** Of commands that run on any machine. */
+export const NEEDS_NO_SERVER = 'needs no server';
+
 /** Why a command has no --url: the end of a sentence that begins with the command. */
 export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   serve: 'starts the server on this machine',
@@ -68,15 +71,17 @@ export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   'directory test': 'asks the directory from the server’s machine',
   'directory link': 'asks the directory from the server’s machine',
   'token issue': 'issues tokens for any user, which no token of the admin API permits',
-  'admin openapi': 'needs no server',
+  'admin openapi': NEEDS_NO_SERVER,
   'config show': 'reads the variables and files of the server’s machine',
   'config check': 'reads the variables and files of the server’s machine',
   gc: 'deletes rows in the database, as a running server does by itself',
-  copy: 'copies the database file',
+  copy: 'copies the database',
   audit: 'reads the trail in the database, and checks it with the server’s secret',
-  backup: 'reads the database file',
-  restore: 'writes the database file',
-  migrate: 'changes the tables of the database',
-  texts: 'needs no server',
-  help: 'needs no server',
+  backup: 'reads the database',
+  'backup verify': NEEDS_NO_SERVER,
+  'backup new-key': NEEDS_NO_SERVER,
+  restore: 'writes the database',
+  migrate: 'works on the tables of the database',
+  texts: NEEDS_NO_SERVER,
+  help: NEEDS_NO_SERVER,
 };

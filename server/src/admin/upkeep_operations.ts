@@ -78,7 +78,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     query: {
       failed: {
         schema: { enum: ['true', 'false'] },
-        about: 'Whether to list only emails that the server has given up.',
+        about: 'Whether to list only emails that the server no longer tries to send.',
       },
     },
     status: 200,
@@ -92,7 +92,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/mails/{mail}/retry',
     scope: 'grantd:mail:write',
-    summary: 'Retry an email that the server has given up on',
+    summary: 'Try again to send an email that has failed',
     status: 204,
     async perform({ parts, path }) {
       await retryMail(parts, path.mail ?? '');

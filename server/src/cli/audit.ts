@@ -69,7 +69,11 @@ export function auditCommands(): Command {
     databaseFlags(group.command('export').description('print events in order, one JSON object a line')),
   )
     .option('--after <NUMBER>', 'only events after this number', '0')
-    .option('--format <FORMAT>', 'jsonl, or ocsf for the Open Cybersecurity Schema Framework', 'jsonl')
+    .option(
+      '--format <FORMAT>',
+      'the format: jsonl, or ocsf for the Open Cybersecurity Schema Framework',
+      'jsonl',
+    )
     .action(({ after = '0', format = 'jsonl', ...flags }: ExportFlags) => {
       const number = numberFrom('--after', after);
       if (format !== 'jsonl' && format !== 'ocsf')

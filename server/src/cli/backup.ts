@@ -56,7 +56,7 @@ export function backupCommand(): Command {
       .description('back up the database and the server’s secret, while servers run'),
     LOCK_OPTIONS,
   )
-    .option('--recipient <KEY>', 'a public key that the backup is sealed for; repeatable', collect)
+    .option('--recipient <KEY>', 'a public key to encrypt the backup for; repeatable', collect)
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG)
     .option('--no-secret', 'leave out the server’s secret, which a restore then needs from elsewhere')
     .addHelpText(
@@ -96,7 +96,7 @@ A backup of PostgreSQL and a backup of SQLite have the same form. Each can be re
     .addHelpText(
       'after',
       `
-Keep FILE away from the server. Without it, backups sealed for its key are lost.
+Keep FILE away from the server. Without it, no one can open backups that are encrypted for its key.
 
   grantd backup new-key backup.key`,
     )
@@ -107,7 +107,7 @@ Keep FILE away from the server. Without it, backups sealed for its key are lost.
 /** Adds the flags that open a backup. */
 export function keyFlags(command: Command): Command {
   return command
-    .option('--identity-file <FILE>', 'a file with the age identity whose key the backup is sealed for')
+    .option('--identity-file <FILE>', 'a file with the private key (age identity) that opens the backup')
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG);
 }
 

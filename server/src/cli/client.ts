@@ -99,7 +99,7 @@ which is printed only once.
       .description('print a token that lets clients register themselves (--registration token)'),
   )
     .option('--lifetime <SECONDS>', 'lifetime of the token. Default: one day; at most 90 days')
-    .option('--once', 'valid for one client only')
+    .option('--once', 'let only one client register with the token')
     .action(async (flags: RegistrationTokenFlags) => {
       const lifetime = lifetimeOf(flags);
       await withAdministration(flags, 'needs_database', (parts) =>

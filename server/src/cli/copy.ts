@@ -21,7 +21,10 @@ export function copyCommand(): Command {
     new Command('copy').description('copy an SQLite database to an empty PostgreSQL database'),
     ['database', 'issuer', 'insecureDevelopment'],
   )
-    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE. Set its password in PGPASSWORD')
+    .option(
+      '--to <URL>',
+      'the PostgreSQL database: postgres://USER@HOST:PORT/DATABASE. Set its password in PGPASSWORD',
+    )
     .option('--undo', 'use a copied file again. It lacks all later changes in PostgreSQL')
     .option('--json', 'print JSON')
     .addHelpText(

@@ -19,7 +19,7 @@ export function directoryCommands(): Command {
     group
       .command('test <USERNAME>')
       .description(
-        'look a user up in the directory, and print what a sign-in would bring. Needs no password',
+        'look a user up in the directory, and print the claims and groups that a sign-in would set. Needs no password',
       ),
     LDAP_OPTIONS,
   )

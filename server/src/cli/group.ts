@@ -30,7 +30,9 @@ interface GroupRemoveFlags extends GivenFlags {
 
 export function groupCommands(): Command {
   const commands = new Command('group').description('groups of users');
-  databaseFlags(commands.command('add <NAME>').description('add a group. Its name is fixed'), ['create'])
+  databaseFlags(commands.command('add <NAME>').description('add a group. Its name cannot be changed later'), [
+    'create',
+  ])
     .option('--description <TEXT>', 'what the group is for')
     .addOption(policyOption())
     .addHelpText(
@@ -51,7 +53,10 @@ export function groupCommands(): Command {
   databaseFlags(commands.command('update <NAME>').description('change what a group is for, or its policy'))
     .option('--description <TEXT>', 'what the group is for')
     .addOption(policyOption())
-    .option('--no-sign-in-policy', 'let members sign in as other users')
+    .option(
+      '--no-sign-in-policy',
+      'remove the policy, so that the same rules apply to members as to all other users',
+    )
     .action((name: string, { description, signInPolicy, ...flags }: FactFlags) => {
       if (description === undefined && signInPolicy === undefined)
         throw new BadUsage('name what to change: --description, --sign-in-policy or --no-sign-in-policy');
@@ -72,7 +77,7 @@ export function groupCommands(): Command {
   databaseFlags(
     commands
       .command('remove <NAME>')
-      .description('delete a group with its memberships. Refused while a client is for the group'),
+      .description('delete a group with its memberships. Fails while a client is restricted to the group'),
   )
     .option('--yes', 'required, because this cannot be undone')
     .action((name: string, { yes, ...flags }: GroupRemoveFlags) => {
@@ -82,7 +87,7 @@ export function groupCommands(): Command {
   databaseFlags(
     commands
       .command('add-member <GROUP> <USER...>')
-      .description('add users to a group. UserInfo shows it at once, and new tokens contain it'),
+      .description('add users to a group. UserInfo shows the new group at once, and new tokens contain it'),
   ).action((name: string, users: readonly string[], flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => changeMembers(parts, name, users, 'joinGroup')),
   );

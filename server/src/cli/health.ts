@@ -17,7 +17,10 @@ export function healthCommand(): Command {
     new Command('health').description('check that the server on this machine is ready to answer requests'),
     ['port', 'host', 'tlsCertificate'],
   )
-    .option('--wait <SECONDS>', 'how long to wait until it is. Default: one check')
+    .option(
+      '--wait <SECONDS>',
+      'how long to wait until the server is ready. Default: one check without waiting',
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -12,13 +12,15 @@ import {
 } from './command.ts';
 
 export function mailCommands(): Command {
-  const group = new Command('mail').description('look after the emails to users');
+  const group = new Command('mail').description('list, repeat and test the emails to users');
   databaseFlags(
     group
       .command('list')
-      .description(`list the emails that wait, newest first, at most ${mails.MAX_LISTED_MAILS}`),
+      .description(
+        `list the emails that wait to be sent or have failed, newest first, at most ${mails.MAX_LISTED_MAILS}`,
+      ),
   )
-    .option('--failed', 'only emails that the server has given up')
+    .option('--failed', 'only emails that the server no longer tries to send')
     .addHelpText('after', '\n  grantd mail list --failed')
     .action(({ failed, ...flags }: GivenFlags) =>
       withAdministration(flags, 'needs_database', (parts) => listMails(parts, failed === true)),
@@ -26,7 +28,7 @@ export function mailCommands(): Command {
   databaseFlags(
     group
       .command('retry <ID>')
-      .description('send an email again that the server has given up. A running server does it'),
+      .description('let a running server try again to send an email that has failed'),
   )
     .addHelpText('after', '\n  grantd mail retry 5ZbYzQW2lC9m1zVbT0xJ0w')
     .action((id: string, flags: GivenFlags) =>

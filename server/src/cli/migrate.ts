@@ -69,11 +69,11 @@ Run it when every server is of this version and you no longer want to go back. S
   databaseFlags(
     group
       .command('down')
-      .description('take away what later versions have added to the tables, back to a version that you name'),
+      .description('remove what later versions have added to the tables, back to a version that you name'),
   )
     .option('--to <TABLES=VERSION>', 'the version to go back to, such as library=11; repeatable', collect)
     .option('--force', 'migrate although other processes use the database')
-    .option('--yes', 'required, because the data in what is taken away is lost')
+    .option('--yes', 'required, because the data in the removed columns and tables is lost')
     .addHelpText(
       'after',
       `
@@ -90,7 +90,7 @@ not name stay as they are.
         requireReachable(parts, to);
         const undone = undoneBy(parts, to);
         if (undone.length > 0)
-          requireYes(flags, `the data in what is taken away is lost: ${undone.join(', ')}`);
+          requireYes(flags, `the data in the removed columns and tables is lost: ${undone.join(', ')}`);
         return migrate(parts, { to }, flags.force === true);
       });
     });

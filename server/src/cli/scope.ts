@@ -48,8 +48,8 @@ Example:
   named('remove', 'remove the texts of a scope. Pages then show only its name').action(
     (scope: string, flags: ScopeFlags) => run(flags, (parts) => removeScope(parts, scope, flags)),
   );
-  databaseFlags(group.command('list').description('list all scopes with texts')).action((flags: ScopeFlags) =>
-    run(flags, listScopes),
+  databaseFlags(group.command('list').description('list all scopes that have texts')).action(
+    (flags: ScopeFlags) => run(flags, listScopes),
   );
   return group;
 }

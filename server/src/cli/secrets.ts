@@ -28,7 +28,11 @@ export function secretsCommands(): Command {
       .command('status')
       .description('show what depends on each secret, and whether old secrets can be dropped'),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', showStatus));
-  databaseFlags(group.command('rotate').description('add a new first secret. Older secrets stay accepted'))
+  databaseFlags(
+    group
+      .command('rotate')
+      .description('add a new server secret before the others. The server still accepts the older ones'),
+  )
     .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not in a file')
     .addHelpText(
       'after',

@@ -58,7 +58,7 @@ export function userCommands(): Command {
     group
       .command('invite <NAME>')
       .description(
-        'add a user without a password, and send them a link of 7 days to choose one. A running server with mail sends it; for an invited user, sends another link',
+        'add a user without a password, and send them a link to choose one, which is valid for 7 days. A running server sends the email. If the user was invited before, send another link',
       ),
     ['create'],
   )
@@ -252,14 +252,14 @@ function claimFlags(command: Command): Command {
       '--email <ADDRESS>',
       'the claim email. A new address is unverified unless --email-verified is set',
     )
-    .option('--email-verified', 'the claim email_verified: true')
-    .option('--no-email-verified', 'the claim email_verified: false')
+    .option('--email-verified', 'set the claim email_verified to true')
+    .option('--no-email-verified', 'set the claim email_verified to false')
     .option(
       '--phone <NUMBER>',
       'the claim phone_number, such as +441865000000. A new number is unverified unless --phone-verified is set',
     )
-    .option('--phone-verified', 'the claim phone_number_verified: true')
-    .option('--no-phone-verified', 'the claim phone_number_verified: false');
+    .option('--phone-verified', 'set the claim phone_number_verified to true')
+    .option('--no-phone-verified', 'set the claim phone_number_verified to false');
 }
 
 /** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */

@@ -46,12 +46,12 @@ export function addImportCommands(group: Command): void {
       .description('add users from a file with a JSON object per line; - reads standard input'),
     ['create'],
   )
-    .option('--format <FORMAT>', `${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
+    .option('--format <FORMAT>', `one of ${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
     .option('--dry-run', 'check every line and change nothing')
     .option('--update', 'also change users who exist, if their line has changed since its last import')
     .option('--create-groups', 'add missing groups')
     .option('--from-line <N>', 'skip the lines before this one')
-    .option('--report <FILE>', 'write what became of each line to a new file, as a JSON object per line')
+    .option('--report <FILE>', 'write the result of each line to a new file, as a JSON object per line')
     .addHelpText(
       'after',
       `
@@ -73,7 +73,10 @@ Exit code 1 if a line was not imported.
       .command('export [FILE]')
       .description('write all users, a JSON object per line, to a new file that only you can read'),
   )
-    .option('--with-password-hashes', 'include the password hashes, which allow to guess passwords')
+    .option(
+      '--with-password-hashes',
+      'include the password hashes. Anyone who has them can try to guess the passwords',
+    )
     .option('--group <NAME>', 'only members of this group')
     .addHelpText(
       'after',

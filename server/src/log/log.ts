@@ -314,7 +314,7 @@ export const PAGE_REASONS = {
     'The password is right, but the directory does not allow the user to sign in at this time or from this server.',
   directory_entry_ambiguous: 'The option ldapFilter matches several entries of the directory.',
   directory_entry_limited:
-    'There were too many wrong passwords from one IP address for this entry of the directory, counted over all its names.',
+    'There were too many wrong passwords from one IP address for this directory entry, counted over all usernames of the entry.',
   directory_entry_missing: 'The directory no longer has the user’s entry, or ldapFilter does not match it.',
   directory_name_taken: 'Another user has the username of this directory entry.',
   directory_name_refused: 'The server does not allow the username of this directory entry.',
