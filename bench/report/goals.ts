@@ -147,7 +147,7 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'revocation-64',
-    of: 'of the lower of 3 times the commit rate and half of opaque introspection',
+    of: 'of 3 times the commit rate, or of half the rate of `introspection-opaque` if that is lower',
     restsOn: [PARTS_OF_CEILINGS, 'introspection-opaque'],
     atLeast: 0.8,
     value: (results) => {
@@ -231,23 +231,23 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'memory',
-    of: 'MiB resident',
+    of: 'MiB resident after every pass',
     atMost: 150,
     value: ({ memory }) => memory && Math.max(...memory.afterPasses) / MEBIBYTE,
   },
   {
     work: 'memory',
-    of: 'times as much after the last pass as after the middle one',
+    of: 'times as much memory after the last pass through the tokens as after the middle one',
     atMost: 1.05,
     value: ({ memory }) =>
       ratio(memory?.afterPasses.at(-1), memory?.afterPasses[Math.floor(memory.afterPasses.length / 2)]),
   },
   {
     work: 'memory-of-many',
-    of: 'MiB resident after 3 times as many tokens, of machines and people, most of them opaque',
+    of: 'MiB resident after 3 times as many tokens, of clients and users, most of them opaque',
     value: ({ memoryOfMany }) => memoryOfMany && Math.max(...memoryOfMany.afterPasses) / MEBIBYTE,
   },
-  { work: 'start', of: 'ms to the first right answer', atMost: 200, value: ({ start }) => start?.median },
+  { work: 'start', of: 'ms to the first correct response', atMost: 200, value: ({ start }) => start?.median },
   {
     work: 'sign-in',
     of: 'ms of CPU time, without the password hash',

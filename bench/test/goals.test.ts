@@ -90,7 +90,12 @@ test('the share of bare beside a writer is held against that without one', () =>
     'introspection-jwt-beside-writer': { grantd: [400], bare: [1000] },
   });
   assert.deepEqual(valuesOf(run).at(-1), [
-    ...['introspection-jwt-beside-writer', 'of the ratio to bare that is reached without a writer', 0.8, false],
+    ...[
+      'introspection-jwt-beside-writer',
+      'of the ratio to bare that is reached without a writer',
+      0.8,
+      false,
+    ],
   ]);
 });
 
@@ -207,7 +212,12 @@ test('revocation is held against commits, and many at once also against opaque i
   assert.deepEqual(valuesOf({ ...run, primitives }), [
     ['introspection-opaque', 'of bare', 0.5, true],
     ['revocation-1', 'of the commit rate of the file', 0.6, true],
-    ['revocation-64', 'of the lower of 3 times the commit rate and half of opaque introspection', 1.2, true],
+    [
+      'revocation-64',
+      'of 3 times the commit rate, or of half the rate of `introspection-opaque` if that is lower',
+      1.2,
+      true,
+    ],
   ]);
 });
 
@@ -303,8 +313,11 @@ test('no goal is judged if other processes were busy during a measurement that i
   const memory = { atStart: 1, afterPasses: [1, 1, 1] };
   const remembered = { ...results({}), memory, start: spread([100]) };
   const verdicts = (name: string) => tables({ ...remembered, othersCpu: { [name]: 0.5 } });
-  assert.match(verdicts('memory'), /MiB resident .*no verdict.*\n.*no verdict.*\n.*first right answer.* met/);
-  assert.match(verdicts('start'), /MiB resident .* met .*\n.* met .*\n.*first right answer.* no verdict/);
+  assert.match(
+    verdicts('memory'),
+    /MiB resident .*no verdict.*\n.*no verdict.*\n.*first correct response.* met/,
+  );
+  assert.match(verdicts('start'), /MiB resident .* met .*\n.* met .*\n.*first correct response.* no verdict/);
 });
 
 test('what has no goal is shown without a verdict', () => {
