@@ -155,7 +155,7 @@ export interface AuthorizationServerOptions {
    * only exp, and one from a request_uri needs none of them (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
    */
   readonly strictRequestObjects?: boolean;
-  /** Format of new access tokens. Clients can override it (RFC 9068). Default: `jwt`. */
+  /** Format of new access tokens. For a single client, set access_token_format (RFC 9068). Default: `jwt`. */
   readonly accessTokenFormat?: TokenFormat;
   /** Algorithm that signs new access tokens. Default: `RS256`. */
   readonly accessTokenAlgorithm?: SigningAlgorithm;

@@ -191,7 +191,7 @@ export const SHARED_OPTIONS = {
   accessTokenFormat: option(
     'Tokens',
     { ...oneOf<TokenFormat>('jwt', 'opaque'), type: 'TokenFormat' },
-    'Format of new access tokens. Clients can override it.',
+    'Format of new access tokens. For a single client, set access_token_format.',
     'jwt',
     { section: 'RFC 9068' },
   ),
