@@ -75,7 +75,10 @@ export interface AuthorizationServerOptions {
    * certificates. The metadata names its endpoints (RFC 8705 §5). Default: the issuer’s origin.
    */
   readonly mtlsOrigin?: string;
-  /** Paths below the issuer, if the host routes them elsewhere. Default: DEFAULT_PATHS. */
+  /**
+   * Paths of the endpoints, below the issuer. Set those that your application serves at other paths than the default.
+   * Default: DEFAULT_PATHS.
+   */
   readonly paths?: Partial<EndpointPaths>;
   /**
    * Returns whether a user is enabled, disabled or unknown. Only enabled users have active tokens. Default: the state

@@ -405,7 +405,7 @@ const HOST_OPTIONS = {
   paths: optionWithoutDefault(
     'Host',
     hostValue<Partial<EndpointPaths>>('Partial<EndpointPaths>', 'an object of paths', isObject),
-    'Paths below the issuer, if the host routes them elsewhere.',
+    'Paths of the endpoints, below the issuer. Set those that your application serves at other paths than the default.',
     'DEFAULT_PATHS',
   ),
   getSubjectState: optionWithoutDefault(
