@@ -112,10 +112,9 @@ function checkSpelling(file: string, text: string): void {
   }
 }
 
-/** The text before a citation, on one line and without the label of a finding. */
+/** The text before a citation, on one line. */
 function textBefore(text: string, index: number): string {
-  const before = text.slice(Math.max(0, index - 120), index).replaceAll(/\s+/g, ' ');
-  return before.replace(/\bfindings [A-Z]\d+ $/, '');
+  return text.slice(Math.max(0, index - 120), index).replaceAll(/\s+/g, ' ');
 }
 
 function lineOf(text: string, index: number): number {

@@ -42,7 +42,7 @@ const OPENED_OUTAGE = { ...OUTAGE, headers: { ...OUTAGE.headers, vary: 'Origin' 
 specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
     spec(
-      `findings B4: a claim is fixed when a token is issued, and read again at refresh (${accessTokenFormat})`,
+      `a claim is fixed when a token is issued, and read again at refresh (${accessTokenFormat})`,
       async (world) => {
         GROUPS.alice = ['staff'];
         const { access_token, id_token, refresh_token } = await world.grant();
@@ -65,7 +65,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
     );
 
     spec(
-      `findings B4: a claim appears only in its declared places (${accessTokenFormat})`,
+      `a claim appears only in its declared places (${accessTokenFormat})`,
       async (world) => {
         const { access_token, id_token } = await world.grant();
         const { a, b, c, d } = await introspected(world, access_token);
@@ -99,7 +99,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
     );
 
     spec(
-      `findings B4: a live claim is read at each introspection and UserInfo request (${accessTokenFormat})`,
+      `a live claim is read at each introspection and UserInfo request (${accessTokenFormat})`,
       async (world) => {
         GROUPS.alice = ['staff'];
         const { access_token } = await world.grant();
@@ -115,7 +115,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   }
 
   spec(
-    'findings B4: a claim is only for the scopes, clients and APIs of its declaration',
+    'a claim is only for the scopes, clients and APIs of its declaration',
     async (world) => {
       const names = async (token: string) =>
         Object.keys(await introspected(world, token)).filter((name) => name.startsWith('for_'));
@@ -142,7 +142,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings B4: an inactive token is {"active":false} to the byte, and its claims are not even read',
+    'an inactive token is {"active":false} to the byte, and its claims are not even read',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       await world.revoke(access_token);
@@ -156,7 +156,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings B4: an unavailable live source is 503, never a response without the claim',
+    'an unavailable live source is 503, never a response without the claim',
     async (world) => {
       const { access_token } = await world.grant();
       assert.deepEqual(await world.introspect(access_token), OUTAGE);
@@ -169,7 +169,7 @@ specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings B4: while fixed claims cannot be read, no token is issued, and the code stays redeemable',
+    'while fixed claims cannot be read, no token is issued, and the code stays redeemable',
     async (world) => {
       down = true;
       const code = await world.code();
@@ -202,7 +202,7 @@ const PROTECTED: readonly (readonly [string, unknown, string])[] = [
 ];
 
 for (const [name, answer, why] of PROTECTED) {
-  test(`findings B4: valuesOf that returns ${JSON.stringify(answer).slice(0, 40)} is a fault that names ${name}`, async (t) => {
+  test(`valuesOf that returns ${JSON.stringify(answer).slice(0, 40)} is a fault that names ${name}`, async (t) => {
     const valuesOf = () => JSON.parse('{}', () => answer);
     const world = await openWorld(t, declared({ groups: { in: ['access_token'] } }, valuesOf));
     const response = await world.redeem(await world.code());
@@ -214,7 +214,7 @@ for (const [name, answer, why] of PROTECTED) {
   });
 }
 
-test('findings B4: values of exactly 4096 characters are issued', async (t) => {
+test('values of exactly 4096 characters are issued', async (t) => {
   const groups = 'x'.repeat(4096 - EMPTY_GROUPS);
   const world = await openWorld(
     t,
@@ -223,7 +223,7 @@ test('findings B4: values of exactly 4096 characters are issued', async (t) => {
   assert.equal(decodeJwt((await world.grant()).access_token).groups, groups);
 });
 
-test('findings B4: a claim that became live is not read from a token that was issued before', async (t) => {
+test('a claim that became live is not read from a token that was issued before', async (t) => {
   const groups = { in: ['introspection'] } as const;
   const world = await openWorld(
     t,
@@ -238,14 +238,14 @@ test('findings B4: a claim that became live is not read from a token that was is
   assert.equal('groups' in (await later.server.introspectToken(access_token)), false);
 });
 
-test('findings B4: a claim that was declared after a token was issued is no member of its response', async (t) => {
+test('a claim that was declared after a token was issued is no member of its response', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const later = await secondServer(world, declared({ groups: { in: ['introspection'] } }));
   assert.equal('groups' in (await later.server.introspectToken(access_token)), false);
 });
 
-test('findings B4: valuesOf is called once for all claims, with everything that decides about them', async (t) => {
+test('valuesOf is called once for all claims, with everything that decides about them', async (t) => {
   const asked: ClaimsOccasion[] = [];
   const world = await openWorld(
     t,
@@ -278,7 +278,7 @@ test('findings B4: valuesOf is called once for all claims, with everything that 
   ]);
 });
 
-test('findings B4: the metadata name the claims that UserInfo and ID tokens can have', async (t) => {
+test('the metadata name the claims that UserInfo and ID tokens can have', async (t) => {
   const world = await openWorld(
     t,
     declared({ groups: { in: ['userinfo'] }, tenant: { in: ['access_token'] } }),
@@ -312,7 +312,7 @@ for (const [option, applicationClaims] of [
   [`${AT}.live`, { claims: { groups: { in: ['introspection'], live: 'yes' } } }],
   [`${AT}.live`, { claims: { groups: { in: ['access_token', 'introspection'], live: true } } }],
 ] as const) {
-  test(`findings B4: a declaration that is wrong at ${option.slice(0, 60)} is refused at construction: ${JSON.stringify(applicationClaims).slice(0, 60)}`, () => {
+  test(`a declaration that is wrong at ${option.slice(0, 60)} is refused at construction: ${JSON.stringify(applicationClaims).slice(0, 60)}`, () => {
     const options = {
       issuer: ISSUER,
       secret: SECRET,
@@ -330,7 +330,7 @@ for (const [option, applicationClaims] of [
   });
 }
 
-test('findings B4: claims of UserInfo need OpenID Connect', () => {
+test('claims of UserInfo need OpenID Connect', () => {
   const options = { issuer: ISSUER, secret: SECRET, storage: memoryStorage() };
   assert.throws(
     () => new AuthorizationServer({ ...options, ...declared({ groups: { in: ['userinfo'] } }) }),

@@ -6,7 +6,7 @@ import { accepted, codeIn, redirected, refused, shown } from './harness/authoriz
 import { secondServer } from './harness/second_server.ts';
 import { openWorld } from './harness/world.ts';
 
-test('findings A16: §4.1.2 a request ends with its first response, whether that is a code or a refusal', async (t) => {
+test('§4.1.2 a request ends with its first response, whether that is a code or a refusal', async (t) => {
   const world = await openWorld(t);
   const expected = shown('invalid_request', 'the authorization request was answered before');
   for (const first of ['code', 'refusal'] as const) {
@@ -24,7 +24,7 @@ test('findings A16: §4.1.2 a request ends with its first response, whether that
   }
 });
 
-test('findings A16: §4.1.2 of several simultaneous responses one is a code', async (t) => {
+test('§4.1.2 of several simultaneous responses one is a code', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world);
   const answers = await Promise.allSettled(
@@ -36,7 +36,7 @@ test('findings A16: §4.1.2 of several simultaneous responses one is a code', as
   assert.equal((await world.redeem(codes[0] ?? '')).status, 200);
 });
 
-test('findings A16: §4.1.2 a request cannot set its own identifier, which is stored with its parameters', async (t) => {
+test('§4.1.2 a request cannot set its own identifier, which is stored with its parameters', async (t) => {
   const world = await openWorld(t);
   const named = { authorization_request_id: '9999999999.mine' };
   const [one, other] = [await accepted(world, named), await accepted(world, named)];
@@ -50,7 +50,7 @@ test('findings A16: §4.1.2 a request cannot set its own identifier, which is st
   );
 });
 
-test('findings A16: §4.1.2 a request cannot be answered after a day, when its identifier is swept', async (t) => {
+test('§4.1.2 a request cannot be answered after a day, when its identifier is swept', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world);
   world.clock.advance(24 * 60 * 60 - 1);

@@ -245,7 +245,7 @@ test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client t
   assert.equal(world.lastReason, 'pkce_missing');
 });
 
-test('findings F2 RFC 9700 §2.1.1 a code without a challenge is worth nothing once PKCE is waived no more', async (t) => {
+test('RFC 9700 §2.1.1 a code without a challenge is worth nothing once PKCE is waived no more', async (t) => {
   const world = await openApp(t, { metadata: { insecure_allow_missing_pkce: true } });
   const request = await asked(world, { code_challenge: undefined, code_challenge_method: undefined });
   const code = codeIn(await world.server.authorization.complete(request, { subject: 'alice' }));

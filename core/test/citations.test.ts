@@ -32,7 +32,7 @@ const SOUND: Readonly<Record<string, string>> = {
     '// What a caller learns.',
     '// $ refers to RFC 7662.',
     "test('$2.1, $2.2 to $4 it answers');",
-    "test('findings A1 $2.1 it answers');",
+    "test('$2.1 it answers');",
   ].join('\n'),
   'server/src/pages/page.ts': '/** RFC 7662 $2.1 (3), (4); RFC 6749 $3.2. */',
 };

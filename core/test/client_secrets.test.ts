@@ -40,7 +40,7 @@ async function rotate(world: World, secret: string, overlap: number): Promise<vo
 
 const OLD = secretOf('machine');
 
-test('findings C2: a replaced secret authenticates until its end, to the second, however often it has matched', async (t) => {
+test('a replaced secret authenticates until its end, to the second, however often it has matched', async (t) => {
   const world = await openWorld(t);
   await rotate(world, 'the new one', HOUR);
   assert.deepEqual(await admitted(world, OLD, 'the new one', 'another'), [true, true, false]);
@@ -50,14 +50,14 @@ test('findings C2: a replaced secret authenticates until its end, to the second,
   assert.deepEqual(await admitted(world, OLD, 'the new one'), [false, true]);
 });
 
-test('findings C2: without an overlap the replaced secret is refused at once', async (t) => {
+test('without an overlap the replaced secret is refused at once', async (t) => {
   const world = await openWorld(t);
   assert.deepEqual(await admitted(world, OLD), [true]);
   await rotate(world, 'the new one', 0);
   assert.deepEqual(await admitted(world, OLD, 'the new one'), [false, true]);
 });
 
-test('findings C2: at most two secrets are live, a further rotation ends the oldest', async (t) => {
+test('at most two secrets are live, a further rotation ends the oldest', async (t) => {
   const world = await openWorld(t);
   await rotate(world, 'second', HOUR);
   await rotate(world, 'third', HOUR);
@@ -65,7 +65,7 @@ test('findings C2: at most two secrets are live, a further rotation ends the old
   assert.equal((await storedSecrets(world)).length, 2);
 });
 
-test('findings C2: a rotation does not prolong a secret, and revives no ended one', () => {
+test('a rotation does not prolong a secret, and revives no ended one', () => {
   const nowMs = 10_000;
   const added = { hash: 'added' };
   const afterRotation = (...secrets: readonly ClientSecretRecord[]) =>
@@ -76,7 +76,7 @@ test('findings C2: a rotation does not prolong a secret, and revives no ended on
   assert.deepEqual(afterRotation(added), [added], 'the same secret again has no end');
 });
 
-test('findings C2: a client whose secrets have all ended stays confidential', async (t) => {
+test('a client whose secrets have all ended stays confidential', async (t) => {
   const world = await openWorld(t);
   await setSecrets(world, [{ ...(await world.server.operator.hashClientSecret(OLD)), expiresAt: 1 }]);
   const asPublic = await world.post('/token/revoke', { token: 'x', client_id: 'machine' });
@@ -84,7 +84,7 @@ test('findings C2: a client whose secrets have all ended stays confidential', as
   assert.equal(world.lastReason, 'client_secret_missing');
 });
 
-test('findings C2: a secret that authenticates under an old server secret is hashed under the new one', async (t) => {
+test('a secret that authenticates under an old server secret is hashed under the new one', async (t) => {
   const world = await openWorld(t);
   await rotate(world, 'the new one', HOUR);
   const before = await storedSecrets(world);
@@ -107,7 +107,7 @@ test('findings C2: a secret that authenticates under an old server secret is has
   assert.deepEqual(await admitted(world, OLD, 'the new one'), [false, false]);
 });
 
-test('findings C2: processes that disagree about the first server secret hash a secret at most once a minute', async (t) => {
+test('processes that disagree about the first server secret hash a secret at most once a minute', async (t) => {
   const world = await openWorld(t);
   const one = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
   const other = await secondServer(world, { secret: [SECRET, NEW_SECRET] });
@@ -126,7 +126,7 @@ test('findings C2: processes that disagree about the first server secret hash a 
   assert.equal(await use(), 2);
 });
 
-test('findings C2: a hash that does not say its server secret gets to say it', async (t) => {
+test('a hash that does not say its server secret gets to say it', async (t) => {
   const world = await openWorld(t);
   const { hash } = await world.server.operator.hashClientSecret(OLD);
   await setSecrets(world, [{ hash }]);
@@ -140,7 +140,7 @@ test('findings C2: a hash that does not say its server secret gets to say it', a
   assert.deepEqual([secret?.hash, secret?.createdAtMs], [hash, undefined]);
 });
 
-test('findings C2: a secret that is replaced before its use is written is not brought back', async (t) => {
+test('a secret that is replaced before its use is written is not brought back', async (t) => {
   const world = await openWorld(t);
   const both = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
   assert.deepEqual(await admitted(both, OLD), [true]);
@@ -150,7 +150,7 @@ test('findings C2: a secret that is replaced before its use is written is not br
   assert.deepEqual(await storedSecrets(world), replaced);
 });
 
-test('findings C2: the last use of a secret is written after the response, at most once an hour', async (t) => {
+test('the last use of a secret is written after the response, at most once an hour', async (t) => {
   const store = new BreakableStore(MEMORY);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
   const lastUse = async () => (await storedSecrets(world))[0]?.lastUsedAtMs;
@@ -176,7 +176,7 @@ test('findings C2: the last use of a secret is written after the response, at mo
   assert.equal(await lastUse(), firstUseMs + HOUR * 1000);
 });
 
-test('findings C2: the use of a secret leaves the registration as it is, upon which consent rests', async (t) => {
+test('the use of a secret leaves the registration as it is, upon which consent rests', async (t) => {
   const world = await openWorld(t);
   const machine = await world.storage.clients.get('machine');
   assert.ok(machine);
@@ -192,7 +192,7 @@ test('findings C2: the use of a secret leaves the registration as it is, upon wh
   assert.equal(after?.registrationRevision, before?.registrationRevision);
 });
 
-test('findings C2: a use that cannot be written fails no request, and is written after the outage', async (t) => {
+test('a use that cannot be written fails no request, and is written after the outage', async (t) => {
   const store = new BreakableStore(MEMORY);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
   const isWritten = async () => {
@@ -212,7 +212,7 @@ test('findings C2: a use that cannot be written fails no request, and is written
   assert.equal((await storedSecrets(world))[0]?.lastUsedAtMs, world.clock.read());
 });
 
-test('findings C2: a write of uses ends when all are written, even if another one begins meanwhile', async (t) => {
+test('a write of uses ends when all are written, even if another one begins meanwhile', async (t) => {
   const world = await openWorld(t);
   await rotate(world, 'the new one', HOUR);
   const { clients } = world.storage;
@@ -241,7 +241,7 @@ test('findings C2: a write of uses ends when all are written, even if another on
   assert.ok((await storedSecrets(world)).every(({ lastUsedAtMs }) => lastUsedAtMs !== undefined));
 });
 
-test('findings C2: a host that cannot replace secrets still authenticates clients', async (t) => {
+test('a host that cannot replace secrets still authenticates clients', async (t) => {
   const world = await openWorld(t);
   const { replaceSecrets: _, ...clients } = world.storage.clients;
   const server = new AuthorizationServer({
@@ -257,7 +257,7 @@ test('findings C2: a host that cannot replace secrets still authenticates client
   assert.deepEqual(await storedSecrets(world), before);
 });
 
-test('findings C2: signing keys are sealed under the new server secret by the next start', async (t) => {
+test('signing keys are sealed under the new server secret by the next start', async (t) => {
   const world = await openWorld(t);
   const token = (await world.post('/token', { grant_type: 'client_credentials' }, 'machine')).body;
   const { access_token: accessToken } = JSON.parse(token);
@@ -284,7 +284,7 @@ test('findings C2: signing keys are sealed under the new server secret by the ne
   assert.equal((await changed.server.introspectToken(accessToken)).active, true);
 });
 
-test('findings C2: the operator sees which clients depend on each secret, on an unknown one, and on a lost one', async (t) => {
+test('the operator sees which clients depend on each secret, on an unknown one, and on a lost one', async (t) => {
   const world = await openWorld(t);
   const { secrets } = await world.server.operator.secretDependents([]);
   const fingerprint = secrets[0]?.fingerprint ?? assert.fail();

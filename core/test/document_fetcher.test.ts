@@ -410,7 +410,7 @@ test('more than 64 requests at once fail at once, and the next ones have their p
 
 // ── Refused registrations ─────────────────────────────────────────────────────────────────────────────────
 
-test('findings A14: a URL that the server would never fetch cannot be registered, by the client or the operator', async (t) => {
+test('a URL that the server would never fetch cannot be registered, by the client or the operator', async (t) => {
   const pairwiseSecret = 'a secret of pairwise subjects with more than 32 characters';
   const options = { ...openRegistration(), fetchDocument: fetchSafely, pairwiseSecret };
   const world = await openWorld(t, options);

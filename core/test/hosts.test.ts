@@ -227,7 +227,7 @@ async function hostsOwnJwt(
   return token;
 }
 
-test('findings B1 grantd §2.4 a JWT past its own exp is refused everywhere, though its record lives on', async (t) => {
+test('grantd §2.4 a JWT past its own exp is refused everywhere, though its record lives on', async (t) => {
   const world = await openWorld(t);
   const token = await hostsOwnJwt(world, { exp: world.clock.seconds + 60 });
   assert.equal((await world.userInfo(token)).status, 200);
@@ -238,7 +238,7 @@ test('findings B1 grantd §2.4 a JWT past its own exp is refused everywhere, tho
   assert.equal(world.lastReason, 'expired');
 });
 
-test('findings B1 grantd §7.3 UserInfo refuses an access token JWT without exp as malformed', async (t) => {
+test('grantd §7.3 UserInfo refuses an access token JWT without exp as malformed', async (t) => {
   const world = await openWorld(t);
   const token = await hostsOwnJwt(world, { exp: undefined });
   const malformed = bearerError(401, 'invalid_token', 'the access token is malformed');
@@ -290,7 +290,7 @@ for (const [what, found, reason] of [
     ['', false],
     [', over a store of the library', true],
   ] as const) {
-    test(`findings B2: a live token of a client that the host ${what} is dead everywhere${over}`, async (t) => {
+    test(`a live token of a client that the host ${what} is dead everywhere${over}`, async (t) => {
       const world = await openWorld(t);
       const { access_token, refresh_token } = await world.grant();
       const { clients, tokens } = world.storage;
@@ -332,7 +332,7 @@ for (const [what, found, reason] of [
   }
 }
 
-test('findings B2: a record with the state of its client needs no further lookup', async (t) => {
+test('a record with the state of its client needs no further lookup', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { clients } = world.storage;

@@ -469,7 +469,7 @@ test('RFC 9068 §2.1 changing the algorithm kills nothing that was issued', asyn
   assert.deepEqual(await world.alive(next.access_token, access_token), [true, true]);
 });
 
-test('findings E1: prepare makes the keys of every algorithm that the metadata list, once (OpenID Connect Core §10.1.1)', async (t) => {
+test('prepare makes the keys of every algorithm that the metadata list, once (OpenID Connect Core §10.1.1)', async (t) => {
   const { storage, clock } = openStore(t);
   const options = { issuer: ISSUER, secret: SECRET, storage, clock: clock.read };
   const server = new AuthorizationServer({ ...options, oidc: { getUserClaims: () => undefined } });
@@ -482,7 +482,7 @@ test('findings E1: prepare makes the keys of every algorithm that the metadata l
   }
 });
 
-test('findings E1: whatever algorithm a client registers, the key set had its key before the first ID token', async (t) => {
+test('whatever algorithm a client registers, the key set had its key before the first ID token', async (t) => {
   const { storage, clock } = openStore(t);
   const oidc = { getUserClaims: () => undefined };
   const server = new AuthorizationServer({
@@ -507,7 +507,7 @@ test('findings E1: whatever algorithm a client registers, the key set had its ke
   }
 });
 
-test('findings E1: a key signs only after the key set could be cached without it, unless it has to at once', async (t) => {
+test('a key signs only after the key set could be cached without it, unless it has to at once', async (t) => {
   const { server, clock } = openStore(t);
   const one = server();
   await one.prepare();

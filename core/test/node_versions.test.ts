@@ -55,7 +55,7 @@ const SAID: readonly (readonly [string, readonly (readonly [string, (version: st
   ],
 ];
 
-test('findings C5: every page and manifest says the Node version that engines admits', () => {
+test('every page and manifest says the Node version that engines admits', () => {
   for (const manifest of ['core/package.json', 'protect/package.json'])
     assert.equal(OLDEST_NODE, engineOf(manifest));
   for (const [manifest, places] of SAID) {
@@ -65,7 +65,7 @@ test('findings C5: every page and manifest says the Node version that engines ad
   }
 });
 
-test('findings C5: a Node that is too old is refused in one sentence, and no other runtime', () => {
+test('a Node that is too old is refused in one sentence, and no other runtime', () => {
   for (const node of ['18.20.4', '20.20.2', '22.17.9', '21.0.0'])
     assert.throws(() => requireSupportedNode({ node }), {
       message: `grantd needs Node ${OLDEST_NODE} or later; this is Node ${node}.`,
@@ -100,7 +100,7 @@ for (const entry of [
   'protect/src/index.ts',
   'protect/src/node.ts',
 ]) {
-  test(`findings C5: importing ${entry} on an older Node fails at once`, () => {
+  test(`importing ${entry} on an older Node fails at once`, () => {
     const url = pathToFileURL(join(ROOT, entry)).href;
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`;
     const script = `${pretend} ${WITHOUT_SQLITE} await import(${JSON.stringify(url)}).then(() => console.log('started'), (error) => console.log(error.message));`;

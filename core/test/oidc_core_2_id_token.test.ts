@@ -40,7 +40,7 @@ specification('ID token (OpenID Connect Core §2)', ON_MEMORY, (spec) => {
   });
 
   spec(
-    'findings F3, §5.4 a client whose ID tokens shall carry user claims gets those that its scopes permit',
+    '§5.4 a client whose ID tokens shall carry user claims gets those that its scopes permit',
     async (world) => {
       const without = decodeJwt((await world.grant()).id_token);
       assert.deepEqual([without.name, without.email], [undefined, undefined]);
@@ -132,7 +132,7 @@ test('§3.1.2.1 a request with max_age cannot be approved without the time of si
   );
 });
 
-test('findings C10: explainToken recognises an ID token, with its claims, and says what it is for', async (t) => {
+test('explainToken recognises an ID token, with its claims, and says what it is for', async (t) => {
   const world = await openWorld(t);
   const { id_token } = await world.grant('alice', 'web', 'openid');
   assert.ok(id_token);

@@ -199,7 +199,7 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
   );
 
   spec(
-    'findings F1 §3.1.2.1 a plain JWT for an API is no hint, even if the API is a client of that name',
+    '§3.1.2.1 a plain JWT for an API is no hint, even if the API is a client of that name',
     async (world) => {
       await addClient(world, { ...CLIENTS.web, id: API, resource: API });
       await addClient(world, { ...CLIENTS.web, id: 'app', metadata: { apis: [API] } });

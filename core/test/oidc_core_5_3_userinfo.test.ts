@@ -42,7 +42,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec.http('findings B6: HEAD /userinfo is answered as GET, without the body', async (world) => {
+  spec.http('HEAD /userinfo is answered as GET, without the body', async (world) => {
     const { access_token } = await world.grant();
     for (const authorization of [`Bearer ${access_token}`, 'Bearer bad']) {
       const send = (method: string) => world.send({ method, path: '/userinfo', headers: { authorization } });
@@ -80,7 +80,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'findings A10 grantd §7.2 the same token in header and form body is one token, and the header wins over another',
+    'grantd §7.2 the same token in header and form body is one token, and the header wins over another',
     async (world) => {
       const { access_token } = await world.grant();
       const headers = { authorization: `Bearer ${access_token}` };
@@ -290,7 +290,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
     spec(
-      `findings A10: with userInfoAudiences a token only for other audiences is refused (${accessTokenFormat})`,
+      `with userInfoAudiences a token only for other audiences is refused (${accessTokenFormat})`,
       async (world) => {
         assert.deepEqual(await world.userInfo((await world.grant()).access_token), WRONG_AUDIENCE);
         assert.equal(world.lastReason, 'audience_wrong');

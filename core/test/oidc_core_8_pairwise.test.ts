@@ -146,7 +146,7 @@ test('§8.1 without a sector there is no identifier, and never the server’s ow
   }
 });
 
-test('findings A2 §8.1 only https redirect URIs prove a sector: without them a client is a sector of its own', async (t) => {
+test('§8.1 only https redirect URIs prove a sector: without them a client is a sector of its own', async (t) => {
   const { server } = await openWorld(t, { pairwiseSecret });
   const told = async (id: string, ...redirectUris: readonly string[]) => {
     const client = { ...SHOP, id, redirectUris };

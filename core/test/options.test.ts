@@ -463,7 +463,7 @@ const UNKNOWN: readonly (readonly [object, string])[] = [
   [{ previousServer: { ...OLD, isuer: 'x' } }, 'previousServer.isuer: no such option. Did you mean issuer?'],
 ];
 
-test('findings A11: an option with an unknown name is refused at construction, with the name that was probably meant', () => {
+test('an option with an unknown name is refused at construction, with the name that was probably meant', () => {
   for (const [options, message] of UNKNOWN) {
     assert.throws(
       () => new AuthorizationServer({ ...REQUIRED, ...options }),
@@ -486,7 +486,7 @@ test('findings A11: an option with an unknown name is refused at construction, w
   new AuthorizationServer({ ...REQUIRED, previousServer: new Previous() });
 });
 
-test('findings A11: a value of a wrong type is named without the value if it is a secret', () => {
+test('a value of a wrong type is named without the value if it is a secret', () => {
   for (const [options, message] of [
     [
       { accessTokenLifetime: '60' },
@@ -539,7 +539,7 @@ test('a list with a wrong element is refused by the index and the type of the el
   }
 });
 
-test('findings B5: storage without a required method is refused at construction, which names the method', () => {
+test('storage without a required method is refused at construction, which names the method', () => {
   const { storage } = REQUIRED;
   const parts = [
     'clients',

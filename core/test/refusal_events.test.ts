@@ -26,7 +26,7 @@ function authorize(world: World, parameters: Readonly<Record<string, string>>): 
   return world.server.authorization.validate({ method: 'GET', url, headers: {} });
 }
 
-test('findings C4: a refused authorization request names its client and the value that was refused', async (t) => {
+test('a refused authorization request names its client and the value that was refused', async (t) => {
   const world = await openWorld(t);
   const foreign = 'https://evil.example/callback';
   assert.deepEqual(await lastRefusal(world, authorize(world, { redirect_uri: foreign })), {
@@ -46,7 +46,7 @@ test('findings C4: a refused authorization request names its client and the valu
   });
 });
 
-test('findings C4: a refused token, introspection or revocation request names the value that was refused', async (t) => {
+test('a refused token, introspection or revocation request names the value that was refused', async (t) => {
   const world = await openWorld(t);
   const grant = { grant_type: 'client_credentials' };
   const ask = (path: string, form: Readonly<Record<string, string>>) =>
@@ -74,7 +74,7 @@ test('findings C4: a refused token, introspection or revocation request names th
   });
 });
 
-test('findings C4: a refused value is cut at 256 characters, escaped, and never a bearer value', async (t) => {
+test('a refused value is cut at 256 characters, escaped, and never a bearer value', async (t) => {
   const world = await openWorld(t);
   const loggedValue = async (redirectUri: string) =>
     (await lastRefusal(world, authorize(world, { redirect_uri: redirectUri }))).value ?? '';
@@ -92,7 +92,7 @@ test('findings C4: a refused value is cut at 256 characters, escaped, and never 
   }
 });
 
-test('findings F6: an unregistered or foreign resource, and a scope of another API, are named', async (t) => {
+test('an unregistered or foreign resource, and a scope of another API, are named', async (t) => {
   const world = await openWorld(t);
   const api = { grantTypes: [], scopes: [], redirectUris: [], metadata: { api_scopes: ['pay'] } };
   await world.storage.clients.add({ ...api, id: 'bank', resource: 'https://bank.example' });
@@ -128,7 +128,7 @@ test('a refused registration names the member and what was expected, and never i
   assert.doesNotMatch(value, /hidden/);
 });
 
-test('findings F6: the operator learns of a parameter audience, which is ignored', async (t) => {
+test('the operator learns of a parameter audience, which is ignored', async (t) => {
   const world = await openWorld(t);
   const audience = 'https://api.example';
   const ignored = () => world.events.filter(({ type }) => type === 'audience_ignored');

@@ -238,7 +238,7 @@ test('§3.1.2.3 the redirect URI may be omitted if only one is registered', asyn
   assert.deepEqual(await refusal(world, none), MISSING_REDIRECT_URI);
 });
 
-test('findings E6: a missing redirect_uri is reported as missing, not as unregistered (RFC 6749 §3.1.2.3)', async (t) => {
+test('a missing redirect_uri is reported as missing, not as unregistered (RFC 6749 §3.1.2.3)', async (t) => {
   const world = await openWorld(t);
   for (const redirect_uri of [undefined, '']) {
     const missing = requestOf({ redirect_uri, scope: 'openid' });
@@ -296,7 +296,7 @@ test('RFC 8252 §7.3 the port of a loopback address may vary, and nothing else o
   }
 });
 
-test('findings C12: RFC 8252 §7.3 the port of localhost may vary for a native application', async (t) => {
+test('RFC 8252 §7.3 the port of localhost may vary for a native application', async (t) => {
   const metadata = { application_type: 'native' } as const;
   const world = await worldWith(t, { redirectUris: ['http://localhost:4001/cb'], metadata });
   for (const redirect_uri of ['http://localhost:50123/cb', 'http://localhost/cb']) {
@@ -492,7 +492,7 @@ test('OpenID Connect Core §3.1.2.1 prompt and max_age are read for the host to 
   assert.equal('maxAge' in (await validate(world, { max_age: '' })), false);
 });
 
-test('findings F2, RFC 9700 §2.1.1 a confidential client may leave out PKCE if its own setting says so, others and public ones never', async (t) => {
+test('RFC 9700 §2.1.1 a confidential client may leave out PKCE if its own setting says so, others and public ones never', async (t) => {
   const world = await openWorld(t);
   const without = { code_challenge: undefined, code_challenge_method: undefined };
   const pkceMissing = redirected('invalid_request', 'the parameter code_challenge is missing');
@@ -597,7 +597,7 @@ test('§4.1.2.1 a refusal by the user or the host goes to the client', async (t)
   assert.deepEqual(returned(loginRequired), { target: CALLBACK, parameters });
 });
 
-describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => {
+describe('RFC 9700 §4.11.2 a client that registered itself', () => {
   const EVIL = 'https://evil.example/cb';
   const STRANGER = {
     ...CLIENTS.web,
@@ -622,7 +622,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     ];
   }
 
-  test('findings A4 RFC 9700 §4.11.2 no error redirects the browser to it: a page names the host', async (t) => {
+  test('RFC 9700 §4.11.2 no error redirects the browser to it: a page names the host', async (t) => {
     const world = await openWorld(t);
     await world.storage.clients.add(STRANGER);
     for (const { status, headers, body, leaving } of await refusals(world)) {
@@ -644,7 +644,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     }
   });
 
-  test('findings A4 RFC 9700 §4.11.2 an error by form_post waits for its button', async (t) => {
+  test('RFC 9700 §4.11.2 an error by form_post waits for its button', async (t) => {
     const world = await openWorld(t);
     await world.storage.clients.add(STRANGER);
     for (const { body, leaving } of await refusals(world, {}, { response_mode: 'form_post' })) {
@@ -656,7 +656,7 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     }
   });
 
-  test('findings A4 RFC 9700 §4.11.2 an error reaches the frame, and a code redirects', async (t) => {
+  test('RFC 9700 §4.11.2 an error reaches the frame, and a code redirects', async (t) => {
     const world = await openWorld(t);
     await world.storage.clients.add(STRANGER);
     for (const { status, leaving } of await refusals(world, { 'sec-fetch-dest': 'iframe' }))

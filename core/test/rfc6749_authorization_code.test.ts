@@ -275,7 +275,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
     issued(await world.redeem(code));
   });
 
-  spec('findings C10: RFC 7636 §4.6 a missing code_verifier is called missing', async (world) => {
+  spec('RFC 7636 §4.6 a missing code_verifier is called missing', async (world) => {
     const code = await world.code();
     assert.deepEqual(await world.redeem(code, 'web', { code_verifier: '' }), MISSING_VERIFIER);
     assert.equal(world.lastReason, 'pkce_missing');

@@ -115,7 +115,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   for (const useOpaqueRefreshTokens of [false, true]) {
     const format = useOpaqueRefreshTokens ? 'opaque tokens' : 'JWTs';
     spec(
-      `findings A17: a family of ${format} ends when its time is over, however often it was rotated`,
+      `a family of ${format} ends when its time is over, however often it was rotated`,
       async (world) => {
         const family: { refresh_token: string }[] = [await world.grant()];
         const begunAt = world.clock.seconds;
@@ -433,7 +433,7 @@ test('RFC 9700 §2.2.2 the refresh tokens of a public client rotate, whatever it
   assert.notEqual(refresh_token, issued?.refreshToken);
 });
 
-test('findings A17: a family without an end gets one at its next rotation, and 0 sets none', async (t) => {
+test('a family without an end gets one at its next rotation, and 0 sets none', async (t) => {
   const options = { refreshTokenLifetime: 600, refreshFamilyLifetime: 0 };
   const world = await openWorld(t, options);
   const endOf = async (token: string) => (await world.server.operator.explainToken(token)).claims?.family_exp;
@@ -448,7 +448,7 @@ test('findings A17: a family without an end gets one at its next rotation, and 0
   assert.equal(await endOf(third.refresh_token), end, 'an end that was set stays');
 });
 
-test('findings A17: a family ends after 90 days, or after the lifetime of one token that is longer', async (t) => {
+test('a family ends after 90 days, or after the lifetime of one token that is longer', async (t) => {
   const DAY = 24 * 60 * 60;
   for (const [refreshTokenLifetime, days] of [
     [14 * DAY, 90],

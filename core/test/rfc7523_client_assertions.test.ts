@@ -845,11 +845,7 @@ test('RFC 7521 §4.2.1 if the keys of a client cannot be fetched, the response i
   );
   assert.equal(world.lastReason, 'document_unavailable');
   const clients = world.events.map((event) => event.type === 'refused' && event.clientId);
-  assert.deepEqual(
-    [...new Set(clients)],
-    ['signer'],
-    'findings A14: it names the client whose keys are missing',
-  );
+  assert.deepEqual([...new Set(clients)], ['signer'], 'it names the client whose keys are missing');
 });
 
 test('RFC 7521 §4.2.1 if the keys of a client may not be fetched, or are no keys, it is refused', async (t) => {

@@ -63,7 +63,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   // ── §3.1, §3.2.1 request and response ───────────────────────────────────────────────────────────────────
 
   spec(
-    'findings F2: clients that register themselves may leave out PKCE only if the option says so, and never public ones',
+    'clients that register themselves may leave out PKCE only if the option says so, and never public ones',
     async (world) => {
       const [secret, none] = ['client_secret_basic', 'none'];
       const waivedFor = async (method: string) => {
@@ -82,7 +82,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    'findings F2: a client cannot waive PKCE for itself',
+    'a client cannot waive PKCE for itself',
     async (world) => {
       const { metadata } = await register(world, {
         redirect_uris: [CALLBACK],
@@ -873,7 +873,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   }
 
   spec(
-    'findings A14: OpenID Connect Registration §5 a sector document that cannot be fetched is the request’s own error, no outage',
+    'OpenID Connect Registration §5 a sector document that cannot be fetched is the request’s own error, no outage',
     async (world) => {
       const members = { redirect_uris: two, sector_identifier_uri: sector };
       const refused = unfit('sector_identifier_uri', 'the document could not be fetched');
@@ -909,7 +909,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   // ── Clients of the Model Context Protocol ───────────────────────────────────────────────────────────────
 
   spec.http(
-    'findings C12: pages of any origin may register, and say which version of the protocol they speak',
+    'pages of any origin may register, and say which version of the protocol they speak',
     async (world) => {
       const origin = 'https://inspector.example';
       const asking = {
@@ -1146,7 +1146,7 @@ test('OpenID Connect Registration §5 a sector document comes from its own host,
   assert.deepEqual(asked, [[sector, 0]]);
 });
 
-test('findings C12: loopback redirect URIs make a client native unless it says what it is, and their ports may vary', async (t) => {
+test('loopback redirect URIs make a client native unless it says what it is, and their ports may vary', async (t) => {
   const world = await openWorld(t, OPEN);
   for (const uri of ['http://localhost:33418/callback', 'http://127.0.0.1/', 'http://[::1]:8090/oauth']) {
     const redirect_uris = [uri, 'https://vscode.example/redirect'];
@@ -1179,7 +1179,7 @@ test('findings C12: loopback redirect URIs make a client native unless it says w
   }
 });
 
-test('findings A15: a name that cannot be seen, or mixes scripts, is refused in every language', async (t) => {
+test('a name that cannot be seen, or mixes scripts, is refused in every language', async (t) => {
   const world = await openWorld(t, OPEN);
   const seen = 'expected a name that can be seen';
   const invisible = 'expected a name without invisible characters';
@@ -1205,7 +1205,7 @@ test('findings A15: a name that cannot be seen, or mixes scripts, is refused in 
   }
 });
 
-test('findings A15: names in one script, or in commonly mixed scripts, are accepted', async (t) => {
+test('names in one script, or in commonly mixed scripts, are accepted', async (t) => {
   const world = await openWorld(t, OPEN);
   for (const client_name of [
     'Läden & Söhne, S.à r.l.',

@@ -245,7 +245,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings C2 §3 a client that sends its old secret gets the end of that secret',
+    '§3 a client that sends its old secret gets the end of that secret',
     async (world) => {
       const client = await register(world);
       const { client_id, client_secret = '' } = client;
@@ -328,7 +328,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings A7 §2.2 a client cannot change operator settings, and the response lists them',
+    '§2.2 a client cannot change operator settings, and the response lists them',
     async (world) => {
       const client = await register(world, {
         redirect_uris: [CALLBACK],
@@ -381,7 +381,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   );
 
   spec(
-    'findings A7 §2.2 what the operator set, a client cannot say in another language either',
+    '§2.2 what the operator set, a client cannot say in another language either',
     async (world) => {
       const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
       const { client_id } = client;

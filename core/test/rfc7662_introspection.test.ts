@@ -53,7 +53,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
 
   for (const format of ['jwt', 'opaque'] as const) {
     spec(
-      `findings B3 grantd §5.6 acr, auth_time, amr and sid are returned if the token has them (${format})`,
+      `grantd §5.6 acr, auth_time, amr and sid are returned if the token has them (${format})`,
       async (world) => {
         const signIn = { auth_time: world.clock.seconds - 9, acr: 'urn:acr:2', amr: ['pwd', 'otp'] };
         const { access_token, refresh_token } = await signedIn(world, signIn);
@@ -169,7 +169,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'findings F8 grantd §3.3 with ignoreUnknownTokenTypeHints an unknown hint is ignored at both endpoints',
+    'grantd §3.3 with ignoreUnknownTokenTypeHints an unknown hint is ignored at both endpoints',
     async (world) => {
       const { access_token } = await world.grant();
       const without = await world.introspect(access_token);
@@ -182,7 +182,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'findings F8 grantd §3.3 the operator lets one client send unknown hints; others are refused as before',
+    'grantd §3.3 the operator lets one client send unknown hints; others are refused as before',
     async (world) => {
       const { secrets, ...api } = (await world.storage.clients.get('api')) ?? assert.fail();
       const metadata = { ignore_unknown_token_type_hint: true };

@@ -36,7 +36,7 @@ function audienceOf(tokens: { readonly access_token: string }): unknown {
 
 specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE, (spec) => {
   spec(
-    'findings F1: tokens for an API whose verifier refuses at+jwt are plain JWTs, only for that API',
+    'tokens for an API whose verifier refuses at+jwt are plain JWTs, only for that API',
     async (world) => {
       await addParties(world);
       const openid = { request: { resource: API, scope: 'openid read' } };

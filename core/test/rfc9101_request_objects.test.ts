@@ -174,7 +174,7 @@ test('§10.8 the type is that of a request object, or says no more than JWT', as
   }
 });
 
-test('findings E5: an object without signature is invalid_request_object, whatever the client registered (RFC 9101 §6.2)', async (t) => {
+test('an object without signature is invalid_request_object, whatever the client registered (RFC 9101 §6.2)', async (t) => {
   const stage = await openStage(t);
   const unsigned = new UnsecuredJWT({ ...SIGNED, iss: 'signer', aud: ISSUER }).encode();
   const response = await refusedObject(stage, unsigned);
@@ -289,7 +289,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
 
 const TOO_LONG = 'the request object is valid for more than 60 minutes';
 
-test('findings A17: a sent request object needs exp, and lives for an hour at most', async (t) => {
+test('a sent request object needs exp, and lives for an hour at most', async (t) => {
   const stage = await openStage(t);
   const now = stage.world.clock.seconds;
   for (const [claims, description] of [
@@ -311,7 +311,7 @@ test('findings A17: a sent request object needs exp, and lives for an hour at mo
     await ask(stage, { request: await stage.sign({ ...SIGNED, ...claims }) });
 });
 
-test('findings A17: a fetched request object may come without exp, but does not live longer than an hour', async (t) => {
+test('a fetched request object may come without exp, but does not live longer than an hour', async (t) => {
   let body = '';
   const request_uri = 'https://signer.example/request.jwt';
   const fetchDocument: FetchDocument = async () => ({ status: 200, contentType: undefined, body });
@@ -323,7 +323,7 @@ test('findings A17: a fetched request object may come without exp, but does not 
   assert.deepEqual(await refusalOf(stage.world, { request_uri }, OUTSIDE), invalid(TOO_LONG));
 });
 
-test('findings E9: with strictRequestObjects every object needs nbf and exp, an hour apart at most', async (t) => {
+test('with strictRequestObjects every object needs nbf and exp, an hour apart at most', async (t) => {
   let body = '';
   const request_uri = 'https://signer.example/request.jwt';
   const fetchDocument: FetchDocument = async () => ({ status: 200, contentType: undefined, body });
@@ -511,7 +511,7 @@ test('§10.4 a URI that is neither registered nor of an allowed host is not fetc
   assert.equal(stage.world.lastReason, 'request_uri_not_allowed');
 });
 
-test('findings A14: a document that cannot be fetched is invalid_request_uri, one that is no object invalid_request_object (RFC 9101 §7)', async (t) => {
+test('a document that cannot be fetched is invalid_request_uri, one that is no object invalid_request_object (RFC 9101 §7)', async (t) => {
   let answer: () => ReturnType<FetchDocument> = () => Promise.reject(new Error('not set'));
   const metadata = { request_uris: ['https://signer.example/r'] };
   const stage = await openStage(t, { fetchDocument: () => answer() }, { metadata });

@@ -72,22 +72,19 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
     assert.deepEqual(asked(await taken(world, await pushed(world, parameters))), expected);
   });
 
-  spec(
-    'findings E4: §4 a page with a request_uri can be reloaded until the user has answered',
-    async (world) => {
-      const name = await pushed(world);
-      const [first, second] = [await taken(world, name), await taken(world, name)];
-      assert.deepEqual(second, first);
-      await world.server.authorization.complete(second, { subject: 'alice' });
-      assert.deepEqual(await refused(taken(world, name)), GONE);
-      assert.deepEqual(
-        await refused(world.server.authorization.complete(first, { subject: 'alice' })),
-        shown('invalid_request', 'the authorization request was answered before'),
-      );
-    },
-  );
+  spec('§4 a page with a request_uri can be reloaded until the user has answered', async (world) => {
+    const name = await pushed(world);
+    const [first, second] = [await taken(world, name), await taken(world, name)];
+    assert.deepEqual(second, first);
+    await world.server.authorization.complete(second, { subject: 'alice' });
+    assert.deepEqual(await refused(taken(world, name)), GONE);
+    assert.deepEqual(
+      await refused(world.server.authorization.complete(first, { subject: 'alice' })),
+      shown('invalid_request', 'the authorization request was answered before'),
+    );
+  });
 
-  spec('findings E4: §4 a request_uri is gone after a refusal too', async (world) => {
+  spec('§4 a request_uri is gone after a refusal too', async (world) => {
     const name = await pushed(world, { prompt: 'none' });
     await world.server.authorization.refuse(
       await taken(world, name),

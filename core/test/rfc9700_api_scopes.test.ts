@@ -59,41 +59,35 @@ const NO_SCOPE = refused('invalid_scope', 'no scope of the grant is left');
 const NO_RESOURCE = refused('invalid_target', 'no resource of the grant is left');
 
 specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', ON_EVERY_STORE, (spec) => {
-  spec(
-    'findings A6 §2.3 a client gets tokens for the APIs that it is allowed, and for no other',
-    async (world) => {
-      await addParties(world, { metadata: { apis: [BANK] } });
-      assert.deepEqual(tokenIn(issued(await ask(world, { resource: BANK }))), [BANK, 'read pay']);
-      for (const resource of [MAIL, [BANK, MAIL]])
-        assert.deepEqual(await ask(world, { resource }), NOT_ALLOWED);
-      assert.equal(world.lastReason, 'resource_not_allowed');
-    },
-  );
+  spec('§2.3 a client gets tokens for the APIs that it is allowed, and for no other', async (world) => {
+    await addParties(world, { metadata: { apis: [BANK] } });
+    assert.deepEqual(tokenIn(issued(await ask(world, { resource: BANK }))), [BANK, 'read pay']);
+    for (const resource of [MAIL, [BANK, MAIL]])
+      assert.deepEqual(await ask(world, { resource }), NOT_ALLOWED);
+    assert.equal(world.lastReason, 'resource_not_allowed');
+  });
 
-  spec(
-    'findings A6 §2.3 a token carries the scopes that its audience declares, and no other',
-    async (world) => {
-      await addParties(world);
-      for (const [resource, scope, expected] of [
-        [BANK, 'read', [BANK, 'read']],
-        [MAIL, 'write read', [MAIL, 'write read']],
-        [[BANK, MAIL], 'read write pay', [[BANK, MAIL], 'read write pay']],
-        [SHOP, 'previous', [SHOP, 'previous']],
-      ] as const)
-        assert.deepEqual(tokenIn(issued(await ask(world, { resource, scope }))), expected);
-      for (const [resource, scope] of [
-        [BANK, 'write'],
-        [BANK, 'read previous'],
-        [MAIL, 'pay'],
-        [SHOP, 'read'],
-        [ISSUER, 'read'],
-      ] as const)
-        assert.deepEqual(await ask(world, { resource, scope }), OUTSIDE, `${scope} at ${resource}`);
-      assert.equal(world.lastReason, 'scope_outside_audience');
-    },
-  );
+  spec('§2.3 a token carries the scopes that its audience declares, and no other', async (world) => {
+    await addParties(world);
+    for (const [resource, scope, expected] of [
+      [BANK, 'read', [BANK, 'read']],
+      [MAIL, 'write read', [MAIL, 'write read']],
+      [[BANK, MAIL], 'read write pay', [[BANK, MAIL], 'read write pay']],
+      [SHOP, 'previous', [SHOP, 'previous']],
+    ] as const)
+      assert.deepEqual(tokenIn(issued(await ask(world, { resource, scope }))), expected);
+    for (const [resource, scope] of [
+      [BANK, 'write'],
+      [BANK, 'read previous'],
+      [MAIL, 'pay'],
+      [SHOP, 'read'],
+      [ISSUER, 'read'],
+    ] as const)
+      assert.deepEqual(await ask(world, { resource, scope }), OUTSIDE, `${scope} at ${resource}`);
+    assert.equal(world.lastReason, 'scope_outside_audience');
+  });
 
-  spec('findings A5 §2.3 a refresh token gives no scope that was taken from its client', async (world) => {
+  spec('§2.3 a refresh token gives no scope that was taken from its client', async (world) => {
     await addParties(world);
     const first = await grantTo(world, 'app', { request: { resource: BANK, scope: 'openid read pay' } });
     await changeClient(world, 'app', { scopes: ['openid', 'pay'] });
@@ -112,37 +106,31 @@ specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', 
     assert.equal(world.lastReason, 'scope_withdrawn');
   });
 
-  spec(
-    'findings A5 §2.3 a retry within the grace gives no scope that the client has lost meanwhile',
-    async (world) => {
-      await addParties(world);
-      const first = await grantTo(world, 'app', { request: { resource: BANK, scope: 'read pay' } });
-      const second = issued(await refresh(world, first.refresh_token));
-      await changeClient(world, 'app', { scopes: ['read'] });
-      world.clock.nowMs += GRACE_MS - 1;
-      const retried = issued(await refresh(world, first.refresh_token));
-      assert.equal(retried.refresh_token, second.refresh_token);
-      assert.deepEqual(tokenIn(retried), [BANK, 'read']);
-    },
-  );
+  spec('§2.3 a retry within the grace gives no scope that the client has lost meanwhile', async (world) => {
+    await addParties(world);
+    const first = await grantTo(world, 'app', { request: { resource: BANK, scope: 'read pay' } });
+    const second = issued(await refresh(world, first.refresh_token));
+    await changeClient(world, 'app', { scopes: ['read'] });
+    world.clock.nowMs += GRACE_MS - 1;
+    const retried = issued(await refresh(world, first.refresh_token));
+    assert.equal(retried.refresh_token, second.refresh_token);
+    assert.deepEqual(tokenIn(retried), [BANK, 'read']);
+  });
 
-  spec(
-    'findings A5 §2.3 a code gives no scope and no API that the client has lost meanwhile',
-    async (world) => {
-      await addParties(world);
-      const request = { resource: [BANK, MAIL], scope: 'read pay write' };
-      const code = await approvedCode(world, 'app', { request });
-      const other = await approvedCode(world, 'app', { request: { resource: BANK, scope: 'read' } });
-      await changeClient(world, 'app', { scopes: ['read', 'write'], metadata: { apis: [MAIL] } });
-      const tokens = issued(await redeemed(world, 'app', { redemption: { code } }));
-      assert.deepEqual(tokenIn(tokens), [MAIL, 'read write']);
-      assert.deepEqual(tokenIn(issued(await refresh(world, tokens.refresh_token))), [MAIL, 'read write']);
-      assert.deepEqual(await redeemed(world, 'app', { redemption: { code: other } }), NO_RESOURCE);
-      assert.equal(world.lastReason, 'resource_withdrawn');
-    },
-  );
+  spec('§2.3 a code gives no scope and no API that the client has lost meanwhile', async (world) => {
+    await addParties(world);
+    const request = { resource: [BANK, MAIL], scope: 'read pay write' };
+    const code = await approvedCode(world, 'app', { request });
+    const other = await approvedCode(world, 'app', { request: { resource: BANK, scope: 'read' } });
+    await changeClient(world, 'app', { scopes: ['read', 'write'], metadata: { apis: [MAIL] } });
+    const tokens = issued(await redeemed(world, 'app', { redemption: { code } }));
+    assert.deepEqual(tokenIn(tokens), [MAIL, 'read write']);
+    assert.deepEqual(tokenIn(issued(await refresh(world, tokens.refresh_token))), [MAIL, 'read write']);
+    assert.deepEqual(await redeemed(world, 'app', { redemption: { code: other } }), NO_RESOURCE);
+    assert.equal(world.lastReason, 'resource_withdrawn');
+  });
 
-  spec('findings A5 §2.3 after an API is removed or disabled nothing is issued for it', async (world) => {
+  spec('§2.3 after an API is removed or disabled nothing is issued for it', async (world) => {
     await addParties(world);
     const both = { request: { resource: [BANK, MAIL], scope: 'read pay write' } };
     const first = await grantTo(world, 'app', both);
@@ -159,19 +147,16 @@ specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', 
     assert.deepEqual(await ask(world, { resource: BANK, scope: 'read' }), NOT_ALLOWED);
   });
 
-  spec(
-    'findings A5 §2.3 a refresh token that does not rotate gives no more than its client has',
-    async (world) => {
-      await addParties(world, { rotateRefreshTokens: false });
-      const { refresh_token } = await grantTo(world, 'app', {
-        request: { resource: BANK, scope: 'read pay' },
-      });
-      await changeClient(world, 'app', { scopes: ['pay'] });
-      assert.deepEqual(tokenIn(issued(await refresh(world, refresh_token))), [BANK, 'pay']);
-      await changeClient(world, 'app', { metadata: { apis: [] } });
-      assert.deepEqual(await refresh(world, refresh_token), NO_RESOURCE);
-    },
-  );
+  spec('§2.3 a refresh token that does not rotate gives no more than its client has', async (world) => {
+    await addParties(world, { rotateRefreshTokens: false });
+    const { refresh_token } = await grantTo(world, 'app', {
+      request: { resource: BANK, scope: 'read pay' },
+    });
+    await changeClient(world, 'app', { scopes: ['pay'] });
+    assert.deepEqual(tokenIn(issued(await refresh(world, refresh_token))), [BANK, 'pay']);
+    await changeClient(world, 'app', { metadata: { apis: [] } });
+    assert.deepEqual(await refresh(world, refresh_token), NO_RESOURCE);
+  });
 });
 
 test('§2.3 without a resource, scopes that point to one API choose it', async (t) => {
@@ -254,7 +239,7 @@ test('§2.3 only an API declares scopes, and only its own', async (t) => {
     await assert.rejects(register(members), { name: 'ClientMetadataError', member });
 });
 
-test('findings A5 §2.3 an operator issues no token beyond the registration of the client', async (t) => {
+test('§2.3 an operator issues no token beyond the registration of the client', async (t) => {
   const world = await openWorld(t);
   await addParties(world);
   const issue = (order: object) => world.server.operator.issueTokens({ clientId: 'app', ...order });

@@ -168,12 +168,12 @@ const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
 ];
 
 for (const [name, make, message] of REFUSED) {
-  test(`findings A11: a misspelt option is refused at construction: ${name}`, async () => {
+  test(`a misspelt option is refused at construction: ${name}`, async () => {
     await assert.rejects(async () => make(), { name: 'ConfigurationError', message });
   });
 }
 
-test('findings A11: what protects an API needs its options', async () => {
+test('what protects an API needs its options', async () => {
   await assert.rejects(async () => called(nodeApi.protect), { message: 'options: expected an object' });
   await assert.rejects(async () => called(nodeApi.protect, { tokens, scopes: 'admin' }), {
     message: 'scopes: expected a list of scopes, got a text',

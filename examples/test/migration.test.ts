@@ -30,7 +30,7 @@ test('an access token and a refresh token of the old server introspect as active
   });
 });
 
-test('findings B4: introspection returns the extraTokenFields of old tokens, and new tokens have them too', async () => {
+test('introspection returns the extraTokenFields of old tokens, and new tokens have them too', async () => {
   await using host = await moved({ jwt: new OldJwtService(OLD_SECRET), claims: applicationClaims });
   const { access, refresh } = await host.issueOld();
   const fields = { tenant: 'tenant of alice@example.com', app: 'app' };

@@ -13,7 +13,7 @@ const [, ADD_PERSON = ''] = /^ *npx grantd (user add .*) < password.txt$/m.exec(
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings B4: the configuration file of the page adds stored claims to tokens and responses', async () => {
+test('the configuration file of the page adds stored claims to tokens and responses', async () => {
   const folder = workbench.folder();
   writeFileSync(join(folder, 'grantd.json'), CONFIGURATION);
   const server = await workbench.start(folder, ['--config', 'grantd.json']);
@@ -39,7 +39,7 @@ test('findings B4: the configuration file of the page adds stored claims to toke
   assert.deepEqual([answer.groups, answer['https://acme.example/tenant']], [['staff', 'admins'], 'acme']);
 });
 
-test('findings B4: a declaration that the library refuses is named as it stands in the file', async () => {
+test('a declaration that the library refuses is named as it stands in the file', async () => {
   const folder = workbench.folder();
   writeFileSync(join(folder, 'grantd.json'), '{"applicationClaims":{"sub":{"in":["access_token"]}}}');
   const { code, stderr } = await grantd(folder, ['serve', '--config', 'grantd.json', '--port', '0']);

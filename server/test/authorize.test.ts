@@ -398,7 +398,7 @@ for (const database of ANY_DATABASE) {
       assert.match(page.html, /the client is disabled/);
     });
 
-    test('findings C11: an error page says why in the reader’s language, and has a way on', async () => {
+    test('an error page says why in the reader’s language, and has a way on', async () => {
       const browser = new Browser(server.url, { 'accept-language': 'de' });
       for (const [url, german, english] of [
         [
@@ -431,7 +431,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings C11: an error page leads back to an application that the operator added', async () => {
+    test('an error page leads back to an application that the operator added', async () => {
       await grantdPrints(server.folder, [
         'client',
         'update',

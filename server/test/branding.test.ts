@@ -65,7 +65,7 @@ describe('names, logos and colours by configuration', () => {
     );
   });
 
-  test('findings A9: an application’s name, logo and colour are on its pages, but not on the password page', async (t) => {
+  test('an application’s name, logo and colour are on its pages, but not on the password page', async (t) => {
     const site = await openRemoteSite(t, (request, response) =>
       request.url === '/logo.png'
         ? response.writeHead(200, { 'content-type': 'image/png' }).end('PNG')

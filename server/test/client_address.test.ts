@@ -57,7 +57,7 @@ test('a connection that is gone has no address', () => {
   assert.equal(addressOf(undefined, '192.0.2.1'), '');
 });
 
-test('findings A3: the unit of an address is the IPv4 address or the IPv6 /64, however it is written', () => {
+test('the unit of an address is the IPv4 address or the IPv6 /64, however it is written', () => {
   for (const [address, unit] of [
     ['192.0.2.1', '192.0.2.1'],
     ['::ffff:192.0.2.1', '192.0.2.1'],

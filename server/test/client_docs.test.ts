@@ -15,7 +15,7 @@ const COMMANDS = [...PAGE.matchAll(/^npx grantd (client add .*)$/gm)].map(([, wo
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings F11: every command of docs/clients.md registers its client', async () => {
+test('every command of docs/clients.md registers its client', async () => {
   const folder = workbench.folder();
   assert.ok(COMMANDS.length >= 10, `${COMMANDS.length} commands`);
   for (const command of COMMANDS) assert.match(await grantdPrints(folder, command), /\S/, command.join(' '));

@@ -36,7 +36,7 @@ describe('settings of a client', () => {
   const printsJson = async (...args: string[]) => JSON.parse(await grantdPrints(folder, [...args, '--json']));
   const show = (id: string) => printsJson('client', 'show', id);
 
-  test('findings F2: a client whose PKCE is waived is warned about, and shown; a public one is refused', async () => {
+  test('a client whose PKCE is waived is warned about, and shown; a public one is refused', async () => {
     const home = workbench.folder();
     const add = (id: string, ...flags: string[]) =>
       grantd(home, [
@@ -180,7 +180,7 @@ describe('settings of a client', () => {
     assert.deepEqual([grantTypes, redirectUris], [['authorization_code'], [CALLBACK]]);
   });
 
-  test('findings A13: http redirect URIs off loopback need --insecure-redirect-uris, and wildcards are refused', async () => {
+  test('http redirect URIs off loopback need --insecure-redirect-uris, and wildcards are refused', async () => {
     const other = workbench.folder();
     const expected = 'expected https, or http on loopback; --insecure-redirect-uris allows plain http';
     for (const [args, message] of [
@@ -217,7 +217,7 @@ describe('settings of a client', () => {
     assert.deepEqual([code, stderr.includes(`--redirect-uri: ${expected}`)], [2, true], stderr);
   });
 
-  test('findings F10: every command on the database takes the common options, and suggests a name for a misspelt one', async () => {
+  test('every command on the database takes the common options, and suggests a name for a misspelt one', async () => {
     const program = await createProgram();
     const commands = program.commands
       .flatMap((command) => (command.commands.length > 0 ? command.commands : [command]))
@@ -308,7 +308,7 @@ describe('settings of a client', () => {
     await grantdPrints(own, [...update, '--logo-uri', 'https://x.example/logo.png']);
   });
 
-  test('findings A15: an operator is warned of a name that looks like another, and may keep it', async () => {
+  test('an operator is warned of a name that looks like another, and may keep it', async () => {
     const mixed = ['--name', 'P\u0430ypal'];
     for (const args of [
       ['add', 'named', '--scope', 'read', ...mixed],
@@ -353,7 +353,7 @@ describe('APIs of a client', () => {
   });
   const run = (...args: string[]) => grantd(folder, args);
 
-  test('findings A6: client add names the APIs and scopes of a client, and no API that is not there', async () => {
+  test('client add names the APIs and scopes of a client, and no API that is not there', async () => {
     const { code, stderr } = await run('client', 'add', 'app', '--scope', 'pay', '--api', `${BANK}/`);
     assert.deepEqual([code, stderr.includes(`no client has the resource URI ${BANK}/`)], [1, true], stderr);
     const added = await run('client', 'add', 'app', '--scope', 'pay', '--scope', 'send', '--api', BANK);
@@ -368,7 +368,7 @@ describe('APIs of a client', () => {
     assert.match((await run('client', 'show', 'bank')).stdout, /^api scopes +pay$/m);
   });
 
-  test('findings F6: token issue names an API, and says which one it cannot', async () => {
+  test('token issue names an API, and says which one it cannot', async () => {
     const issue = ['token', 'issue', '--client', 'app'];
     const { stdout: token } = await run(...issue, '--resource', BANK);
     const explained = JSON.parse((await run('token', 'explain', token.trim(), '--json')).stdout);
@@ -384,7 +384,7 @@ describe('APIs of a client', () => {
   });
 });
 
-test('findings A6: the migration of a file says once what it assumed, and how to narrow it', async () => {
+test('the migration of a file says once what it assumed, and how to narrow it', async () => {
   const folder = workbench.folder();
   await grantdPrints(folder, ['client', 'add', 'api', '--resource', 'https://api.example']);
   await grantdPrints(folder, ['client', 'add', 'job', '--scope', 'read']);

@@ -192,7 +192,7 @@ for (const database of ANY_DATABASE) {
       );
     });
 
-    test('findings C4: token explain shows whom a token is for', async () => {
+    test('token explain shows whom a token is for', async () => {
       const token = await prints('token', 'issue', '--client', 'web', '--user', 'bob');
       const { claims } = await printsJson('token', 'explain', token);
       assert.match(await prints('token', 'explain', token), new RegExp(`^audience +${claims.aud}$`, 'm'));
@@ -300,7 +300,7 @@ for (const database of ANY_DATABASE) {
       );
     });
 
-    test('findings E1: keys rotate refuses keys that clients may not know yet, and says when it takes them', async () => {
+    test('keys rotate refuses keys that clients may not know yet, and says when it takes them', async () => {
       const { code, stderr } = await run('keys', 'rotate');
       assert.equal(code, 1);
       assert.match(stderr, /may not know the next keys yet, .*: try again in \d+ seconds, or use --now\./);

@@ -532,7 +532,7 @@ test('the file is named by GRANTD_CONFIG as well, from the folder where the comm
   assert.equal(readConfiguration({}, environment).settings.port, 8);
 });
 
-test('findings A11: an unknown name in the file is refused, with the name that was probably meant', () => {
+test('an unknown name in the file is refused, with the name that was probably meant', () => {
   const config = fileWith({ prot: 1 });
   assert.throws(
     () => readConfiguration({ config }, {}),
@@ -557,7 +557,7 @@ test('a file that is missing, no JSON or no object is refused without a word of 
   );
 });
 
-test('findings C10: broken JSON is refused with the line and column of the error, without the content', () => {
+test('broken JSON is refused with the line and column of the error, without the content', () => {
   for (const [text, place] of [
     ['', '1:1'],
     ['{"port": 1,}', '1:12'],
@@ -576,7 +576,7 @@ test('findings C10: broken JSON is refused with the line and column of the error
   }
 });
 
-test('findings A12: a file with a secret is refused if others can read or write it, or if it belongs to another user', () => {
+test('a file with a secret is refused if others can read or write it, or if it belongs to another user', () => {
   const withPassword = 'postgres://grantd:password@db.example/grantd';
   for (const [content, name] of [
     [{ secret: SECRET }, 'secret'],
@@ -614,7 +614,7 @@ test('findings A12: a file with a secret is refused if others can read or write 
   assert.equal(readConfiguration({ config: open }, {}).settings.port, 1);
 });
 
-test('findings A11: a misspelt variable is warned of, with the name that was probably meant', () => {
+test('a misspelt variable is warned of, with the name that was probably meant', () => {
   const environment = {
     GRANTD_INTROSPECTION_POLCY: 'audience',
     GRANTD_SERVICE_HOST: '10.0.0.1',

@@ -77,7 +77,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(new URL(straight.url).origin, 'http://localhost:4001');
     });
 
-    test('findings A1: scopes allowed for one API need consent again for another', async () => {
+    test('scopes allowed for one API need consent again for another', async () => {
       const { who, browser } = await newPerson(server, 'abe');
       const [bank, mail] = ['https://bank.example', 'https://mail.example'];
       for (const [id, resource] of [
@@ -162,7 +162,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings A16: a consent page is answered once, even if it is sent twice at the same time', async () => {
+    test('a consent page is answered once, even if it is sent twice at the same time', async () => {
       const { who, browser } = await newPerson(server, 'carl');
       const login = await browser.get(urlWith());
       const consent = await browser.submit(login, who);
@@ -182,7 +182,7 @@ for (const database of ANY_DATABASE) {
       await redeem(server.url, pkce, new URL(codes[0]?.url ?? ''));
     });
 
-    test('findings E4: a page with a pushed request_uri can be reloaded before and after sign-in', async () => {
+    test('a page with a pushed request_uri can be reloaded before and after sign-in', async () => {
       const { who, browser } = await newPerson(server, 'cora');
       const query = Object.fromEntries(new URL(urlWith()).searchParams);
       const secret = basic('demo-web', 'demo-web-secret');

@@ -381,7 +381,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
   });
 
-  test('findings D7: marks the file, which no server or command uses then, until that is undone', async () => {
+  test('marks the file, which no server or command uses then, until that is undone', async () => {
     const { folder, path } = await newSource();
     const { url, to, environment } = await newTarget();
     await grantdPrints(folder, ['copy', '--to', to], '', environment);

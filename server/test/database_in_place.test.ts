@@ -104,7 +104,7 @@ function backUp(path: string): string {
   return `${path}.backup`;
 }
 
-test('findings D2: a backup that was moved over a running server’s file is served only without the log of the previous one', async () => {
+test('a backup that was moved over a running server’s file is served only without the log of the previous one', async () => {
   const server = await workbench.start(workbench.folder(), ['--demo']);
   const { folder, port } = server;
   const path = databaseOf(folder);
@@ -134,7 +134,7 @@ function damage(path: string): void {
   closeSync(file);
 }
 
-test('findings D2: after the first sign of corruption every response is 503, and no start serves the file', async () => {
+test('after the first sign of corruption every response is 503, and no start serves the file', async () => {
   const folder = workbench.folder();
   const { port, stop } = await workbench.start(folder, ['--demo']);
   await stop();

@@ -43,7 +43,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(introspectedAgain, '{"active":false}');
     });
 
-    test('findings C9: prints how demo-machine gets a token for demo-api, and what each client needs', {
+    test('prints how demo-machine gets a token for demo-api, and what each client needs', {
       skip: hasCurl ? false : 'there is no curl on this machine',
     }, async () => {
       const printed = server.stderr();

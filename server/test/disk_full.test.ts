@@ -6,7 +6,7 @@ import { Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings D6: RFC 7009 §2.2.1 on a full disk writes and /health are answered by 503, and served again once there is room', {
+test('RFC 7009 §2.2.1 on a full disk writes and /health are answered by 503, and served again once there is room', {
   timeout: 60_000,
 }, async (t) => {
   const report = await diskFull(workbench);

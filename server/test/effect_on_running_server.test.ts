@@ -64,7 +64,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await introspect(server.url, token), { active: false });
     });
 
-    test('findings C2: client rotate-secret lets the old secret work until it ends, with --now not at all', async () => {
+    test('client rotate-secret lets the old secret work until it ends, with --now not at all', async () => {
       const secretFrom = async (...args: string[]): Promise<string> =>
         JSON.parse(await prints('client', ...args, '--json')).secret;
       const statusesOf = async (...secrets: string[]) => {

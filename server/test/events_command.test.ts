@@ -16,7 +16,7 @@ for (const database of ANY_DATABASE) {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
 
-    test('findings C8: each act of a command and each registration leaves an event with its actor', async () => {
+    test('each act of a command and each registration leaves an event with its actor', async () => {
       const folder = await workbench.home();
       const server = await workbench.start(folder, ['--registration', 'open']);
       const prints = (args: readonly string[], input = '') => grantdPrints(folder, args, input);
@@ -90,7 +90,7 @@ for (const database of ANY_DATABASE) {
       assert.match(unknown.stderr, /--type: expected one of client_added, .*code_issued, got "nope"/);
     });
 
-    test('findings C8: secrets rotate and drop leave events if they change the secret', async () => {
+    test('secrets rotate and drop leave events if they change the secret', async () => {
       const folder = await workbench.home();
       const isInFile = environmentOf(folder).GRANTD_SECRET === undefined;
       const prints = (...args: string[]) => grantdPrints(folder, [...args, '--json']);

@@ -133,7 +133,7 @@ for (const database of ANY_DATABASE) {
       assert.match((await browser.get(logoutUrl())).html, /You are signed out/);
     });
 
-    test('findings F9: an unregistered URI still offers to sign out, and is never led to', async () => {
+    test('an unregistered URI still offers to sign out, and is never led to', async () => {
       const { browser, web, shop } = await signedIn('flo');
       const page = await browser.get(
         logoutUrl({
@@ -160,7 +160,7 @@ for (const database of ANY_DATABASE) {
       [400, 'not-notified'],
       [500, 'pending'],
     ] as const) {
-      test(`findings C3: the page says which applications were notified, and which keep their own session (${answer})`, async () => {
+      test(`the page says which applications were notified, and which keep their own session (${answer})`, async () => {
         const { browser } = await signedIn(`finn-${answer}`);
         const question = await browser.get(logoutUrl());
         assert.match(question.html, /The others keep their own session until you sign out there/);

@@ -17,7 +17,7 @@ describe('a missing database file', () => {
   after(() => workbench.clear());
   const pathIn = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 
-  test('findings D3: is not made anew while something of an earlier one is left, unless --create says so', async () => {
+  test('is not made anew while something of an earlier one is left, unless --create says so', async () => {
     const folder = workbench.folder();
     await grantdPrints(folder, ['client', 'add', 'app', '--public']);
     const path = pathIn(folder);
@@ -40,7 +40,7 @@ describe('a missing database file', () => {
     assert.equal((await fetch(`${server.url}/health`)).status, 200);
   });
 
-  test('findings D3: is never made with --create false', async () => {
+  test('is never made with --create false', async () => {
     const folder = workbench.folder();
     for (const command of MAKING) {
       const { code, stderr } = await grantd(folder, [...command, '--create', 'false'], {
@@ -55,7 +55,7 @@ describe('a missing database file', () => {
     assert.equal(existsSync(pathIn(folder)), false);
   });
 
-  test('findings D3: is made by one of several processes that start together, without --create', async () => {
+  test('is made by one of several processes that start together, without --create', async () => {
     const folder = workbench.folder();
     const issuer = ['--issuer', 'http://localhost:4000'];
     const servers = await Promise.all([1, 2, 3].map(() => workbench.start(folder, issuer)));
@@ -67,7 +67,7 @@ describe('an empty PostgreSQL database', { skip: POSTGRESQL.absence }, () => {
   const workbench = new Workbench(POSTGRESQL);
   after(() => workbench.clear());
 
-  test('findings D3: is not filled without --create', async () => {
+  test('is not filled without --create', async () => {
     const folder = await workbench.home();
     for (const command of MAKING) {
       const { code, stderr } = await grantd(folder, command, {

@@ -87,7 +87,7 @@ test('a password for an unknown user costs as much as one for a known user, and 
   assert.ok(nobody > known / 3, `${nobody} ms for nobody, ${known} ms for somebody`);
 });
 
-test('findings C1: the hash of a password is distinguished from a password', () => {
+test('the hash of a password is distinguished from a password', () => {
   for (const hash of [
     '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW',
     '$2y$10$abcdefghijklmnopqrstuuabcdefghijklmnopqrstuvwxyz012345678',

@@ -12,7 +12,7 @@ import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 
-test('findings A15: names that differ only by case, width or look-alike letters have one key', () => {
+test('names that differ only by case, width or look-alike letters have one key', () => {
   for (const [name, ...others] of [
     ['kate', 'Kate', 'KATE', '\u212Aate', '\uFF4B\uFF41\uFF54\uFF45'],
     ['caf\u00e9', 'cafe\u0301', 'CAF\u00c9'],
@@ -24,7 +24,7 @@ test('findings A15: names that differ only by case, width or look-alike letters 
   assert.equal(new Set(different.map(nameKey)).size, different.length);
 });
 
-test('findings A15: names with invisible characters, mixed scripts or compatibility characters are refused', () => {
+test('names with invisible characters, mixed scripts or compatibility characters are refused', () => {
   for (const name of ['kate', 'Zo\u00eb 2', '\u041a\u0430\u0442\u044f', '\u5c71\u7530 kate', '\uFF4Bate'])
     assert.equal(nameProblem(name), undefined, name);
   for (const [name, problem] of [
@@ -40,7 +40,7 @@ test('findings A15: names with invisible characters, mixed scripts or compatibil
     assert.match(nameProblem(name) ?? '', problem, name);
 });
 
-test('findings C1: a file keeps nothing of a removed user once its log has been overwritten', async (t) => {
+test('a file keeps nothing of a removed user once its log has been overwritten', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-removed-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const database = sqliteDatabase(join(folder, 'grantd.db'));
@@ -69,7 +69,7 @@ test('findings C1: a file keeps nothing of a removed user once its log has been 
 
 for (const database of DATABASES) {
   describe(`users on ${database.name}`, { skip: database.absence }, () => {
-    test('findings A15: a name is taken for every spelling of it, and found by every spelling', async (t) => {
+    test('a name is taken for every spelling of it, and found by every spelling', async (t) => {
       const opened = await openDatabase(t, database);
       const { people } = opened;
       const kate = await addPerson(opened, 'Kate');
@@ -84,7 +84,7 @@ for (const database of DATABASES) {
       assert.equal(await people.update({ ...kate, name: 'KATE' }), 'updated', 'her own');
     });
 
-    test('findings C1: of several concurrent changes from the same state of a user, one succeeds', async (t) => {
+    test('of several concurrent changes from the same state of a user, one succeeds', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const alice = await addPerson(one, 'alice');
@@ -114,7 +114,7 @@ for (const database of DATABASES) {
       assert.equal(await one.people.byName('alice'), undefined);
     });
 
-    test('findings C1: of several users who ask for one name at once, one gets it', async (t) => {
+    test('of several users who ask for one name at once, one gets it', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const alice = await addPerson(one, 'alice');
@@ -130,7 +130,7 @@ for (const database of DATABASES) {
       }
     });
 
-    test('findings C1: a removed user leaves only the subject identifier, which is never reused', async (t) => {
+    test('a removed user leaves only the subject identifier, which is never reused', async (t) => {
       const opened = await openDatabase(t, database);
       const { people, sessions, consents, storage } = opened;
       const alice = await addPerson(opened, 'alice');
@@ -171,7 +171,7 @@ for (const database of DATABASES) {
       assert.notEqual((await addPerson(opened, 'alice')).subject, subject);
     });
 
-    test('findings C1: a removal that a dead process left half-done is finished, once its time is over', async (t) => {
+    test('a removal that a dead process left half-done is finished, once its time is over', async (t) => {
       const opened = await openDatabase(t, database);
       const { people, storage } = opened;
       const { subject } = await addPerson(opened, 'alice');

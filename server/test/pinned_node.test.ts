@@ -34,7 +34,7 @@ function clone(running: readonly string[]) {
   return { status, stderr, installed: existsSync(note) ? readFileSync(note, 'utf8') : undefined };
 }
 
-describe('findings C6: npm run build, if modules have to be installed,', () => {
+describe('npm run build, if modules have to be installed,', () => {
   test('refuses beside a server that runs from the same clone', () => {
     const { status, stderr, installed } = clone([String(process.pid)]);
     assert.equal(status, 1);
@@ -49,7 +49,7 @@ describe('findings C6: npm run build, if modules have to be installed,', () => {
   });
 });
 
-test('findings C6: a server that runs from a clone is noted, however it was started, until it has ended', async () => {
+test('a server that runs from a clone is noted, however it was started, until it has ended', async () => {
   const server = await workbench.start(workbench.folder(), [], {}, SOURCES);
   const note = join(SCRIPTS, '..', 'node_modules', '.grantd_running', String(server.pid));
   assert.ok(existsSync(note));

@@ -255,7 +255,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     );
   });
 
-  test('findings C10: a column or table that was dropped is named at the start, and what to do', async () => {
+  test('a column or table that was dropped is named at the start, and what to do', async () => {
     for (const [drop, missing] of [
       ['ALTER TABLE grantd.clients DROP COLUMN metadata', 'column "metadata" does not exist'],
       ['ALTER TABLE grantd.tokens DROP COLUMN claims', 'column "claims" of relation "tokens" does not exist'],

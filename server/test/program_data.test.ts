@@ -199,7 +199,7 @@ for (const database of DATABASES) {
       assert.equal(await sessions.isOpen('d'), true);
     });
 
-    test('findings A1: a consent covers one decision, and no mixture of several', async (t) => {
+    test('a consent covers one decision, and no mixture of several', async (t) => {
       const { consents } = await openDatabase(t, database);
       const [bank, mail] = ['https://bank.example', 'https://mail.example'];
       await consents.give(ALICE_AT_WEB, agreed(['read', 'openid'], [bank]), 1000);

@@ -119,7 +119,7 @@ for (const database of DATABASES) {
       return { run, schema };
     }
 
-    test('findings A15: users with look-alike names are all kept, found by their exact names, and can be renamed', async () => {
+    test('users with look-alike names are all kept, found by their exact names, and can be renamed', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example';
       const { run, schema } = await earlierTables(folder, issuer);
@@ -179,7 +179,7 @@ for (const database of DATABASES) {
       await again.close();
     });
 
-    test('findings A1: an old consent with APIs is asked for again, one without APIs is kept', async () => {
+    test('an old consent with APIs is asked for again, one without APIs is kept', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example';
       const { run, schema } = await earlierTables(folder, issuer);

@@ -23,7 +23,7 @@ function post({ url }: RunningServer, members: object, token?: string): Promise<
 }
 
 describe('registration', () => {
-  test('findings A7: what an operator sets of a client outlives its own updates, until the operator lets go', async () => {
+  test('what an operator sets of a client outlives its own updates, until the operator lets go', async () => {
     const folder = workbench.folder();
     const server = await workbench.start(folder, [
       ...['--registration', 'open', '--insecure-development'],
@@ -56,7 +56,7 @@ describe('registration', () => {
     assert.deepEqual(await put(), ['openid read', undefined, undefined, undefined]);
   });
 
-  test('findings A7: a name that an operator gives a client replaces what it called itself in every language', async () => {
+  test('a name that an operator gives a client replaces what it called itself in every language', async () => {
     const folder = workbench.folder();
     const server = await workbench.start(folder, ['--registration', 'open', '--insecure-development']);
     const names = { client_name: 'Bank', 'client_name#de': 'Bank', 'client_name#en': 'Bank' };
@@ -189,6 +189,6 @@ describe('registration', () => {
     });
     assert.equal(unreachable.status, 400);
     const refusal = await server.logged(({ cause }) => cause !== undefined, 'why');
-    assert.deepEqual([refusal.reason, refusal.level], ['client_metadata_unfit', 'info'], 'findings A14');
+    assert.deepEqual([refusal.reason, refusal.level], ['client_metadata_unfit', 'info']);
   });
 });

@@ -11,7 +11,7 @@ import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from '
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings D2: a restore removes the notes of the earlier file, and the server starts', async () => {
+test('a restore removes the notes of the earlier file, and the server starts', async () => {
   const home = await backedUpHome(workbench);
   const path = databaseOf(home.folder);
   await grantdPrints(home.folder, ['backup', 'b.age', ...home.seal]);

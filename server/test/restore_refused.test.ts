@@ -123,7 +123,7 @@ describe('a restore changes nothing and says why in one line if', () => {
     assert.equal(existsSync(join(folder, 'bad.age')), false);
   });
 
-  test('the database exists, or files of an earlier one are in its place (findings D2)', async () => {
+  test('the database exists, or files of an earlier one are in its place', async () => {
     const path = databaseOf(home.folder);
     const order = ['restore', 'good.age', ...home.open];
     const before = statSync(path).ino;

@@ -129,7 +129,7 @@ function load(url: string) {
   };
 }
 
-describe('findings D5: rolling restarts behind a balancer fail no request', () => {
+describe('rolling restarts behind a balancer fail no request', () => {
   for (const workers of ['1', '2']) {
     test(`with --workers ${workers}`, { timeout: 180_000 }, async (t) => {
       const folder = workbench.folder();

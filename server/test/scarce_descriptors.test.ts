@@ -13,7 +13,7 @@ after(async () => {
   await workbench.clear();
 });
 
-test('findings D4: a server that runs out of descriptors just after its start goes on, and shows its pages later', async () => {
+test('a server that runs out of descriptors just after its start goes on, and shows its pages later', async () => {
   const folder = workbench.folder();
   const main = join(import.meta.dirname, '../bin/grantd.mjs');
   const bounded = join(folder, 'bounded.sh');

@@ -90,7 +90,7 @@ for (const database of DATABASES) {
       assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
     });
 
-    test('findings C7: health checks return 200 if storage works, on three paths', async () => {
+    test('health checks return 200 if storage works, on three paths', async () => {
       for (const path of ['/health', '/health/ready', '/health/live']) {
         const response = await fetch(`${server.url}${path}`);
         assert.equal(response.status, 200);
@@ -115,7 +115,7 @@ for (const database of DATABASES) {
       'the library’s': database.newerStoreTables,
       'the program’s own': database.newerProgramTables,
     })) {
-      test(`findings D6: a program whose database a newer one has migrated responds with 503, ${whose} tables`, async () => {
+      test(`a program whose database a newer one has migrated responds with 503, ${whose} tables`, async () => {
         const own = await workbench.start(await workbench.home(), ['--demo']);
         const statuses = async () => {
           const answers = [
@@ -141,7 +141,7 @@ for (const database of DATABASES) {
       });
     }
 
-    test('findings C7: an outage of storage is 503 everywhere but at /health/live, and its cause is in the log alone', async () => {
+    test('an outage of storage is 503 everywhere but at /health/live, and its cause is in the log alone', async () => {
       const own = await workbench.start(await workbench.home(), ['--demo']);
       for (const table of ['clients', 'signing_keys', 'people'])
         await database.run(own.folder, `ALTER TABLE ${schema}${table} RENAME TO gone_${table}`);
@@ -208,7 +208,7 @@ describe('grantd serve', () => {
     }
   });
 
-  test('findings A18: pages and endpoints take a path as it is spelled, dot segments included', async () => {
+  test('pages and endpoints take a path as it is spelled, dot segments included', async () => {
     const statusOf = async (target: string) => {
       const head = `Host: localhost:${server.port}\r\nConnection: close\r\n`;
       const answer = await answerTo(server.port, `GET ${target} HTTP/1.1\r\n${head}\r\n`);
@@ -282,7 +282,7 @@ describe('grantd serve', () => {
     await third.stop();
   });
 
-  test('findings A13: an http issuer off loopback needs --insecure-development', async () => {
+  test('an http issuer off loopback needs --insecure-development', async () => {
     const folder = workbench.folder();
     const issuer = 'http://login.example.com';
     const advice = 'expected https, because plain http exposes passwords and tokens on the network.';
@@ -298,7 +298,7 @@ describe('grantd serve', () => {
     );
   });
 
-  test('findings C10: a database below /proc is refused at once', {
+  test('a database below /proc is refused at once', {
     skip: process.platform !== 'linux',
   }, async () => {
     const folder = workbench.folder();
@@ -315,7 +315,7 @@ describe('grantd serve', () => {
     }
   });
 
-  test('findings C10: a column that was dropped is named with its file, and what to do', async () => {
+  test('a column that was dropped is named with its file, and what to do', async () => {
     const folder = workbench.folder();
     await grantd(folder, ['client', 'add', 'x', '--scope', 'a']);
     const database = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'));

@@ -55,7 +55,7 @@ for (const database of DATABASES) {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
 
-    test('findings C2: the server’s secret is rotated and the old one dropped, and 200 clients notice nothing', async () => {
+    test('the server’s secret is rotated and the old one dropped, and 200 clients notice nothing', async () => {
       const folder = await workbench.home();
       const isInFile = environmentOf(folder).GRANTD_SECRET === undefined;
       let secrets: Environment = {};
@@ -187,7 +187,7 @@ for (const database of DATABASES) {
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-test('findings C2: the secret file changes as a whole, with mode 0600, by one command at a time', () => {
+test('the secret file changes as a whole, with mode 0600, by one command at a time', () => {
   const database = join(workbench.folder(), 'changed.db');
   const [old = ''] = createSecretFile(database);
   const added = 'n'.repeat(43);
@@ -209,7 +209,7 @@ test('findings C2: the secret file changes as a whole, with mode 0600, by one co
   assert.deepEqual(readSecretFile(database), [added]);
 });
 
-test('findings C2: a secret file with a malformed list is refused', () => {
+test('a secret file with a malformed list is refused', () => {
   const database = join(workbench.folder(), 'list.db');
   for (const content of ['[]', '["short"]', `["${'s'.repeat(40)}", 7]`, '[broken', '{}']) {
     writeFileSync(`${database}.secret`, content, { mode: 0o600 });

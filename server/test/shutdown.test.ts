@@ -43,7 +43,7 @@ function ask({ port }: RunningServer, path: string, agent: Agent): Promise<Answe
   });
 }
 
-describe('findings D5: between SIGTERM and the end of --shutdown-delay', () => {
+describe('between SIGTERM and the end of --shutdown-delay', () => {
   for (const workers of ['1', '2']) {
     test(`requests are answered, over kept and new connections, and each answer closes its own, with --workers ${workers}`, async () => {
       const server = await workbench.start(workbench.folder(), [
@@ -90,7 +90,7 @@ test('SIGINT ends the server without the delay', async () => {
 });
 
 for (const workers of ['1', '2']) {
-  test(`findings C7: SIGHUP does not end a server without a terminal, and is logged once, with --workers ${workers}`, async () => {
+  test(`SIGHUP does not end a server without a terminal, and is logged once, with --workers ${workers}`, async () => {
     const server = await workbench.start(workbench.folder(), ['--workers', workers]);
     process.kill(server.pid, 'SIGHUP');
     const { level, reloaded } = await server.logged(({ event }) => event === 'hangup', 'as a hangup');

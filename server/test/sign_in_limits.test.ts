@@ -50,7 +50,7 @@ test('behind a trusted proxy the client’s own address counts: strangers at oth
   assert.ok(isConsent(await newBrowser.submit(await newBrowser.get(url), { ...ALICE })));
 });
 
-test('findings A3: forty addresses of one IPv6 /64 have ten attempts together, and another /64 has its own', async () => {
+test('forty addresses of one IPv6 /64 have ten attempts together, and another /64 has its own', async () => {
   const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
   const url = authorizationUrl(own.url, pkce);
   const guessFrom = async (address: string) => {
@@ -113,7 +113,7 @@ test('one password for many names: an IPv6 /64 fails a hundred times, in whichev
   assert.equal(JSON.parse(failed).length, 100);
 });
 
-test('findings A3: a flood of sign-ins from one IPv6 /64 does not delay users elsewhere', async () => {
+test('a flood of sign-ins from one IPv6 /64 does not delay users elsewhere', async () => {
   const own = await workbench.start(
     workbench.folder(),
     ['--demo', '--trusted-proxies', '127.0.0.1,::1'],

@@ -47,7 +47,7 @@ test('a thread sweeps expired rows, reports their number, and ends on request, h
   await storage.close();
 });
 
-test('findings D2: after a crash a thread looks through the file, and marks it if it is damaged', async () => {
+test('after a crash a thread looks through the file, and marks it if it is damaged', async () => {
   const path = join(workbench.folder(), 'grantd.db');
   openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 }).close();
   const isMarked = () => existsSync(`${path}-corrupt`);

@@ -12,7 +12,7 @@ import { TlsFiles } from '../src/serve/tls.ts';
 import { serverCertificate } from './harness/tls.ts';
 import { answerTo } from './harness/wire.ts';
 
-test('findings A20: a request whose body stops coming is closed at the time limit, not at Node’s next look 30 seconds later', async (t) => {
+test('a request whose body stops coming is closed at the time limit, not at Node’s next look 30 seconds later', async (t) => {
   const { http, answerWith } = createHttpServer(undefined, { request: 500, checkInterval: 50 });
   answerWith((request, response) => {
     request.resume().on('end', () => response.end());

@@ -80,7 +80,7 @@ describe('a client that registered itself', () => {
     );
   });
 
-  test('findings A4: an error or prompt=none shows a page that names the host, and redirects nowhere', async () => {
+  test('an error or prompt=none shows a page that names the host, and redirects nowhere', async () => {
     const browser = new Browser(server.url);
     for (const [parameters, error] of [
       [{ response_type: 'token' }, 'unsupported_response_type'],
@@ -96,13 +96,13 @@ describe('a client that registered itself', () => {
     assert.doesNotMatch(byForm.html, /<script/);
   });
 
-  test('findings A4: in a hidden frame prompt=none is answered, so that silent renewal works', async () => {
+  test('in a hidden frame prompt=none is answered, so that silent renewal works', async () => {
     const framed = new Browser(server.url, { 'sec-fetch-dest': 'iframe' });
     const { url } = await framed.get(urlWith({ prompt: 'none' }));
     assert.equal(new URL(url).searchParams.get('error'), 'login_required');
   });
 
-  test('findings A4: the user leaves by a link after cancelling or denying, and by a redirect after allowing', async () => {
+  test('the user leaves by a link after cancelling or denying, and by a redirect after allowing', async () => {
     const browser = new Browser(server.url);
     const cancelled = await browser.submit(await browser.get(urlWith()), { decision: 'cancel' });
     assert.equal(linkOn(cancelled).searchParams.get('error'), 'access_denied');
@@ -118,7 +118,7 @@ describe('a client that registered itself', () => {
     assert.ok(new URL(url).searchParams.has('code'), url);
   });
 
-  test('findings A4: after logout the way back is a link, with and without a session', async () => {
+  test('after logout the way back is a link, with and without a session', async () => {
     const back = { client_id: 'stranger', post_logout_redirect_uri: BYE, state: 's' };
     assert.equal(linkOn(await new Browser(server.url).get(logoutUrl(back))).href, `${BYE}?state=s`);
     const { browser } = await signedIn();
@@ -128,7 +128,7 @@ describe('a client that registered itself', () => {
     assert.equal(linkOn(done).href, `${BYE}?state=s`);
   });
 
-  test('findings A9: it is called unchecked before the password, and no page has its brand', async () => {
+  test('it is called unchecked before the password, and no page has its brand', async () => {
     const browser = new Browser(server.url);
     const login = await browser.get(urlWith({ prompt: 'select_account consent' }));
     assert.ok(isLogin(login));
@@ -151,7 +151,7 @@ describe('a client that registered itself', () => {
     assertUnchecked(await browser.submit(await browser.get(logoutUrl({})), { decision: 'yes' }));
   });
 
-  test('findings A9: its logo is not served', async () => {
+  test('its logo is not served', async () => {
     const response = await fetch(`${server.url}/logo?client=stranger`);
     assert.equal(response.status, 404);
   });
@@ -165,7 +165,7 @@ describe('a client that the operator added', () => {
   });
   after(() => workbench.clear());
 
-  test('findings E8: the sign-in page has a way to cancel, which is access_denied for the application', async () => {
+  test('the sign-in page has a way to cancel, which is access_denied for the application', async () => {
     const browser = new Browser(server.url);
     const login = await browser.get(authorizationUrl(server.url, newPkce()));
     assert.match(
@@ -191,7 +191,7 @@ describe('a client that the operator added', () => {
     assert.ok(isLogin(account) && !account.html.includes('login-cancel'), 'there is nowhere to go back to');
   });
 
-  test('findings E8: another site’s form cancels nothing', async () => {
+  test('another site’s form cancels nothing', async () => {
     const browser = new Browser(server.url);
     const login = await browser.get(authorizationUrl(server.url, newPkce()));
     const forged = await browser.submit(login, { decision: 'cancel', form_token: 'x' });

@@ -135,7 +135,7 @@ for (const database of ANY_DATABASE) {
       }
     });
 
-    test('findings C1: update changes claims and the name; UserInfo shows it at once, and new tokens contain it', async () => {
+    test('update changes claims and the name; UserInfo shows it at once, and new tokens contain it', async () => {
       const { who, browser, tied } = await signedIn('hal');
       const change = ['--claim', 'nickname=Hal', '--email', 'hal@example.com', '--email-verified'];
       const { sub, ...printed } = JSON.parse(
@@ -207,7 +207,7 @@ for (const database of ANY_DATABASE) {
       });
     });
 
-    test('findings C1: removing a user removes tokens, sessions and codes; the name is free, the subject is not', async () => {
+    test('removing a user removes tokens, sessions and codes; the name is free, the subject is not', async () => {
       const { who, browser, offline, tied } = await signedIn('iris');
       const pending = new URL((await browser.get(url({ scope: 'openid' }))).url);
       const { sub } = JSON.parse(await prints(['user', 'show', 'iris', '--json']));
@@ -239,7 +239,7 @@ for (const database of ANY_DATABASE) {
       assert.notEqual(JSON.parse(await prints(['user', 'show', 'iris', '--json'])).sub, sub);
     });
 
-    test('findings C1: the hash of a password is refused as a password', async () => {
+    test('the hash of a password is refused as a password', async () => {
       const hash = '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW';
       for (const command of [
         ['add', 'hashed'],

@@ -40,7 +40,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-test('findings C2: a worker that is replaced after secrets rotate uses the secret of the others, until the restart', async () => {
+test('a worker that is replaced after secrets rotate uses the secret of the others, until the restart', async () => {
   const server = await startWorkers(['--demo', '--workers', '2']);
   const { folder, url } = server;
   await grantdPrints(folder, ['secrets', 'rotate']);

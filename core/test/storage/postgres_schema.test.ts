@@ -34,7 +34,7 @@ describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }
     await goesOnWithRowsBeforeGrants(storage);
   });
 
-  test('findings A6: clients in a database of version 2 keep the APIs that they could ask for, which is said once', async () => {
+  test('clients in a database of version 2 keep the APIs that they could ask for, which is said once', async () => {
     const own = new PostgresStores(await disposableDatabase(await sharedPostgres()));
     try {
       const { versions, migrations } = STORE_TABLES;

@@ -151,7 +151,7 @@ async function killedAndBackedUp(name: string) {
   return { path: `${path}.running`, backup: `${path}.backup`, storage };
 }
 
-test('findings D2: a log that belongs to another file is never applied', async () => {
+test('a log that belongs to another file is never applied', async () => {
   const { path, backup, storage } = await killedAndBackedUp('replaced.db');
   renameSync(backup, path);
   const refusal =
@@ -169,7 +169,7 @@ test('findings D2: a log that belongs to another file is never applied', async (
   restored.close();
 });
 
-test('findings D2: a file that was copied together with its log is opened with it', async () => {
+test('a file that was copied together with its log is opened with it', async () => {
   const { path, storage } = await killedAndBackedUp('copied.db');
   const copy = `${path}.copy`;
   for (const suffix of ['', '-wal', '-inodes']) copyFileSync(path + suffix, copy + suffix);
@@ -179,7 +179,7 @@ test('findings D2: a file that was copied together with its log is opened with i
   opened.close();
 });
 
-test('findings D2: after the first error that says that the file is corrupt, nothing is read or written', async () => {
+test('after the first error that says that the file is corrupt, nothing is read or written', async () => {
   const path = join(folder, 'corrupt.db');
   const writer = openSqliteStorage({ path, issuer });
   await writer.clients.add(newClient('app'));

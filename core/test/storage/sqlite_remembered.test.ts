@@ -392,7 +392,7 @@ test('callers cannot change cached records', async (t) => {
   for (const part of [client, client.scopes, client.redirectUris]) assert.ok(Object.isFrozen(part));
 });
 
-test('findings D1: a token that was swept is read from the file again, after the clock was set back', async (t) => {
+test('a token that was swept is read from the file again, after the clock was set back', async (t) => {
   const now = { ms: Date.now() };
   const { one, other } = await openTwo(t, 'swept', { clock: () => now.ms });
   const begin = now.ms;
@@ -407,7 +407,7 @@ test('findings D1: a token that was swept is read from the file again, after the
   for (const { tokens } of [one, other]) assert.equal(await tokens.getByAccessToken(access.id), undefined);
 });
 
-test('findings D8: cached tokens leave memory when they have expired, or were not looked up for minutes', async (t) => {
+test('cached tokens leave memory when they have expired, or were not looked up for minutes', async (t) => {
   const now = { ms: Date.now() };
   const { one } = await openTwo(t, 'unused', { clock: () => now.ms });
   const minutes = (count: number) => count * 60 * 1000;
@@ -431,7 +431,7 @@ test('findings D8: cached tokens leave memory when they have expired, or were no
   assert.equal(await looksAfter(minutes(6)), 1);
 });
 
-test('findings D8: as many tokens are cached as the option says, and with 0 none', async (t) => {
+test('as many tokens are cached as the option says, and with 0 none', async (t) => {
   for (const [cachedTokens, read] of [
     [0, 3],
     [2, 3],

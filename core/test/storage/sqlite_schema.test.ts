@@ -274,7 +274,7 @@ test('a file of version 3 is migrated, and the numbers of its events continue', 
   await other.close();
 });
 
-test('findings A6: clients in a file of version 4 keep the APIs that they could ask for, which is said once', async () => {
+test('clients in a file of version 4 keep the APIs that they could ask for, which is said once', async () => {
   const path = join(folder, 'version-4.db');
   const old = new DatabaseSync(path);
   old.exec('PRAGMA journal_mode = WAL');

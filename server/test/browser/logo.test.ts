@@ -35,7 +35,7 @@ describe('an application’s logo in Chromium', { skip: CHROMIUM_ABSENCE }, () =
   });
 
   for (const id of ['svg', 'svg-as-png', 'html-as-png', 'png']) {
-    test(`findings A8: ${id}: opened by itself, the logo is no page on the server’s origin`, async () => {
+    test(`${id}: opened by itself, the logo is no page on the server’s origin`, async () => {
       const { server, visitor } = set();
       const { page } = await visitor();
       await page.goto(`${server.url}/`);
@@ -47,7 +47,7 @@ describe('an application’s logo in Chromium', { skip: CHROMIUM_ABSENCE }, () =
     });
   }
 
-  test('findings A8: a page draws the logo, and a monogram for one that is no picture of pixels', async () => {
+  test('a page draws the logo, and a monogram for one that is no picture of pixels', async () => {
     const { server, visitor } = set();
     const { page } = await visitor();
     await page.goto(`${server.url}/`);

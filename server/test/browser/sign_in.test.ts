@@ -20,7 +20,7 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.equal(parameters.get('iss'), server.url);
   });
 
-  test('findings E2: the documented commands of the conformance suite sign in, and sign in again', async () => {
+  test('the documented commands of the conformance suite sign in, and sign in again', async () => {
     const { visitor, redirectUri, server } = set();
     const visit = await visitor({ javaScriptEnabled: false });
     const { page } = visit;

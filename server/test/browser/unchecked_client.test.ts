@@ -28,7 +28,7 @@ describe('a client that registered itself, in Chromium', { skip: CHROMIUM_ABSENC
     });
 
   for (const responseMode of ['query', 'form_post']) {
-    test(`findings A4: ${responseMode}: a link with prompt=none stays here until the user follows the link`, async () => {
+    test(`${responseMode}: a link with prompt=none stays here until the user follows the link`, async () => {
       const { visitor, server } = set();
       const { page } = await visitor();
       await page.goto(addressOf({ response_mode: responseMode }));
@@ -42,7 +42,7 @@ describe('a client that registered itself, in Chromium', { skip: CHROMIUM_ABSENC
     });
   }
 
-  test('findings A4: a frame for silent renewal gets the response, and the page around it stays', async () => {
+  test('a frame for silent renewal gets the response, and the page around it stays', async () => {
     const { visitor, application } = set();
     application.put(
       '/renews',
@@ -56,7 +56,7 @@ describe('a client that registered itself, in Chromium', { skip: CHROMIUM_ABSENC
     assert.equal(page.url(), `${application.origin}/renews`);
   });
 
-  test('findings A4: a window that another site opens gets the page, not the response', async () => {
+  test('a window that another site opens gets the page, not the response', async () => {
     const { visitor, application } = set();
     application.put(
       '/lures',

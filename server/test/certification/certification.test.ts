@@ -46,7 +46,7 @@ describe('certification', { concurrency: PLANS.length }, () => {
   }
 });
 
-test('findings E3: only the client of the Back-Channel plan has a back-channel logout URI', () => {
+test('only the client of the Back-Channel plan has a back-channel logout URI', () => {
   const flag = /^--backchannel-logout-uri=/;
   const [added, updated] = [
     clientCommand('suite', 'https://suite.example'),
@@ -58,7 +58,7 @@ test('findings E3: only the client of the Back-Channel plan has a back-channel l
   );
 });
 
-test('findings E7: the plans name their modules as version 5.2.4 of the suite does', () => {
+test('the plans name their modules as version 5.2.4 of the suite does', () => {
   const names = PLANS.flatMap(({ modules }) => modules.map(({ name }) => String(name)));
   assert.ok(names.includes('oidcc-alternate-happy-flow'));
   assert.ok(!names.includes('oidcc-ensure-other-scope-order-succeeds'));

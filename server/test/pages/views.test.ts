@@ -148,7 +148,7 @@ describe('a page', () => {
 describe('a monogram', () => {
   const markOf = async (name: string) => String(await applicationMark({ name }, { name: 'Operator' }));
 
-  test('findings C11: applications with one initial, or the same initials, look different', async () => {
+  test('applications with one initial, or the same initials, look different', async () => {
     const names = ['Photos', 'Phones', 'Payroll', 'Piano', 'Pet Hotel', 'Public Health'];
     const marks = await Promise.all(names.map(markOf));
     assert.equal(new Set(marks).size, names.length);

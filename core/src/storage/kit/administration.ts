@@ -281,31 +281,27 @@ export const administration: readonly KitCase[] = [
     expectEqual(await stage.storage.authorizationCodes.issue(newcomer, {}), 'refused', 'issuing a code');
   }),
 
-  kitCase(
-    'administration',
-    'findings C8: an act is an event with its actor, and ends no token',
-    async (stage) => {
-      const grant = await stage.grant();
-      const { refresh, access } = await stage.redeemed(grant);
-      const store = stage.administration;
-      await stage.expectAlive(refresh, access);
-      await store.recordAct({ type: 'client_changed', target: grant.clientId, actor: 'cli' });
-      await store.recordAct({ type: 'person_added', target: grant.subject, actor: 'page' });
-      await stage.expectAlive(refresh, access);
-      await store.revokeAll({ principal: 'subject', id: grant.subject });
-      await stage.expectDead(refresh, access);
-      const events = await store.eventsAfter(0, 10);
-      expectEqual(
-        events.map(({ type, target, actor }) => ({ type, target, actor })),
-        [
-          { type: 'client_changed', target: grant.clientId, actor: 'cli' },
-          { type: 'person_added', target: grant.subject, actor: 'page' },
-          { type: 'subject_revoked', target: grant.subject, actor: undefined },
-        ],
-        'events',
-      );
-    },
-  ),
+  kitCase('administration', 'an act is an event with its actor, and ends no token', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh, access } = await stage.redeemed(grant);
+    const store = stage.administration;
+    await stage.expectAlive(refresh, access);
+    await store.recordAct({ type: 'client_changed', target: grant.clientId, actor: 'cli' });
+    await store.recordAct({ type: 'person_added', target: grant.subject, actor: 'page' });
+    await stage.expectAlive(refresh, access);
+    await store.revokeAll({ principal: 'subject', id: grant.subject });
+    await stage.expectDead(refresh, access);
+    const events = await store.eventsAfter(0, 10);
+    expectEqual(
+      events.map(({ type, target, actor }) => ({ type, target, actor })),
+      [
+        { type: 'client_changed', target: grant.clientId, actor: 'cli' },
+        { type: 'person_added', target: grant.subject, actor: 'page' },
+        { type: 'subject_revoked', target: grant.subject, actor: undefined },
+      ],
+      'events',
+    );
+  }),
 
   kitCase('administration', 'disabling or enabling what is so already changes nothing', async (stage) => {
     const grant = await stage.grant();

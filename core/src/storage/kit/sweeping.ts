@@ -68,7 +68,7 @@ export const sweeping: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'findings C4: an expired code is found for a day after its expiry, and then swept',
+    'an expired code is found for a day after its expiry, and then swept',
     async (stage) => {
       const store = stage.administration;
       const code = await stage.code(await stage.grant());
