@@ -75,13 +75,15 @@ async function results(file: string): Promise<FileResult> {
     else if (event.type === 'test:diagnostic') remarks.push(event.data.message);
     if (event.type !== 'test:pass' && event.type !== 'test:fail') continue;
     const { name, skip, details } = event.data;
-    // A suite has failed by itself only if one of its hooks has.
-    if (details.type === 'suite' && (event.type === 'test:pass' || isOfSubtests(event.data.details.error)))
-      continue;
     if (skip !== undefined && skip !== false) {
       counts.skipped += 1;
       text += `  – skipped: ${name}${typeof skip === 'string' ? ` (${skip})` : ''}\n`;
-    } else if (event.type === 'test:pass') {
+      continue;
+    }
+    // A suite has failed by itself only if one of its hooks has.
+    if (details.type === 'suite' && (event.type === 'test:pass' || isOfSubtests(event.data.details.error)))
+      continue;
+    if (event.type === 'test:pass') {
       counts.passed += 1;
       titles[name] ??= 'passed';
     } else {

@@ -207,7 +207,11 @@ async function openProgram(): Promise<Place> {
       connections: server.connections,
       tls: undefined,
       log: await openLog('json'),
-      ending: { requested: asked.promise, closing: asked.promise.then(() => {}) },
+      ending: {
+        requested: asked.promise,
+        nearlyClosing: new Promise(() => {}),
+        closing: asked.promise.then(() => {}),
+      },
       sweeps: false,
       bringsDemo: false,
       started: () => ready.resolve(),

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { Agent, createServer, get, type IncomingMessage, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { HandedConnections } from '../src/serve/handed_connections.ts';
+import { createHttpServer } from '../src/serve/http_server.ts';
 import { finish } from '../src/serve/shutdown.ts';
 import { freePort } from './harness/free_port.ts';
+import { listenOnLoopback } from './harness/listening.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
+import { answerTo, begin } from './harness/wire.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -20,6 +24,53 @@ test('what does not finish in time is closed', async () => {
   await isAsked;
   assert.equal(await finish(http, 50), false);
   assert.ok((await isClosed) instanceof Error);
+});
+
+const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+describe('a new connection', () => {
+  /** Closes as soon as it has a connection, before it reads from it. @returns whether it finished in time */
+  async function closedAtOnce(isHanded: boolean) {
+    const server = createHttpServer();
+    await server.answerWith((_request, response) => response.end('answered'));
+    server.closeAfterAnswers();
+    const handed = isHanded ? new HandedConnections(server, undefined, () => {}) : undefined;
+    const listener = handed === undefined ? server.http : createTcpServer((socket) => handed.take(socket));
+    const finished = new Promise((resolve) => {
+      listener.once('connection', () => resolve(finish(handed ?? server.connections)));
+    });
+    if (isHanded) finished.finally(() => listener.close());
+    return { port: await listenOnLoopback(listener), finished };
+  }
+
+  for (const isHanded of [false, true])
+    test(`still gets the answer to its first request${isHanded ? ', in a worker' : ''}`, async () => {
+      const { port, finished } = await closedAtOnce(isHanded);
+      assert.match(await answerTo(port, REQUEST), /^HTTP\/1\.1 200 .*Connection: close.*answered$/is);
+      assert.equal(await finished, true);
+    });
+
+  test('that brings no request delays the end by a second', async () => {
+    const { port, finished } = await closedAtOnce(false);
+    assert.equal(await answerTo(port, ''), '');
+    assert.equal(await finished, true);
+  });
+});
+
+test('a connection that is in use shortly before the port closes gets another answer, which closes it', async () => {
+  const server = createHttpServer();
+  await server.answerWith((_request, response) => response.end('answered'));
+  server.closeAfterAnswers();
+  server.keepLastConnections();
+  const { socket, text } = await begin(await listenOnLoopback(server.http), REQUEST);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  await until(() => text().endsWith('answered'), 'it is answered');
+  server.closeAfterAnswers();
+  const finished = finish(server.connections);
+  socket.write(REQUEST);
+  await closed;
+  assert.match(text(), /Connection: keep-alive.*answeredHTTP\/1\.1 200 .*Connection: close.*answered$/is);
+  assert.equal(await finished, true);
 });
 
 interface Answer {

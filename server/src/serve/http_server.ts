@@ -35,6 +35,12 @@ export interface HttpServer {
   renewConnections(): void;
   /** Makes every further answer close its connection, so that callers reconnect to another server. */
   closeAfterAnswers(): void;
+  /**
+   * Lets answers keep connections open again, and a connection expect another request for a second, even though it is
+   * idle. So callers that still send requests have connections when the port closes. A connection that they would open
+   * at that moment could be lost.
+   */
+  keepLastConnections(): void;
 }
 
 /** Time limits, in milliseconds. */
@@ -43,6 +49,17 @@ interface TimeLimits {
   readonly request: number;
   /** Between two checks for requests that exceed a limit. */
   readonly checkInterval: number;
+}
+
+/** Milliseconds in which a connection may bring its next request before it counts as idle. */
+const NEXT_REQUEST_MS = 1000;
+
+/** A connection that a client has opened. */
+interface OpenConnection {
+  /** When it was accepted, or when its last request came, in milliseconds. */
+  readonly usedAtMs: number;
+  /** The answer to its last request. */
+  readonly response?: ServerResponse;
 }
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
@@ -67,17 +84,17 @@ export function createHttpServer(
   } satisfies ServerOptions;
   const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
   const tlsConnections = tls && new TlsConnections(http, mtls);
-  const answering = new WeakMap<Duplex, ServerResponse>();
-  const open = new Set<Duplex>();
+  const open = new Map<Duplex, OpenConnection>();
   const old = new WeakSet<Duplex>();
   let answer = notReady;
   let isEnding = false;
+  let isLast = false;
   http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
-    open.add(socket);
+    open.set(socket, { usedAtMs: performance.now() });
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
-    answering.set(request.socket, response);
+    open.set(request.socket, { usedAtMs: performance.now(), response });
     if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
@@ -86,14 +103,19 @@ export function createHttpServer(
   http.on('checkExpectation', (_request, response) => refuse(response, 417));
   http.on('clientError', (error, socket) => {
     // Without TLS, the caller could not read an answer.
-    if (open.has(socket)) refuseUnreadable(error, socket, answering.get(socket));
+    if (open.has(socket)) refuseUnreadable(error, socket, open.get(socket)?.response);
     else socket.destroy();
   });
   const closeAfterCurrentAnswers = (): void => {
-    for (const socket of open) {
-      const response = answering.get(socket);
-      if (response !== undefined) response.shouldKeepAlive = false;
-    }
+    for (const { response } of open.values()) if (response !== undefined) response.shouldKeepAlive = false;
+  };
+  // Node calls a connection idle before its first request, also if this request has arrived and is about to be read.
+  const closeIdleAndNew = http.closeIdleConnections.bind(http);
+  http.closeIdleConnections = () => {
+    const since = performance.now() - NEXT_REQUEST_MS;
+    const expectsRequest = ({ usedAtMs, response }: OpenConnection) =>
+      usedAtMs > since && (response === undefined || isLast);
+    if (![...open.values()].some(expectsRequest)) closeIdleAndNew();
   };
   return {
     http,
@@ -102,8 +124,8 @@ export function createHttpServer(
     async answerWith(listener) {
       answer = listener;
       // Responses on one connection end in order, so the last one is enough.
-      const pending = [...open]
-        .map((socket) => answering.get(socket))
+      const pending = [...open.values()]
+        .map(({ response }) => response)
         .filter((response) => response?.writableFinished === false);
       await Promise.all(pending.map((response) => new Promise((end) => response?.once('close', end))));
     },
@@ -111,14 +133,18 @@ export function createHttpServer(
       answer = notReady;
     },
     renewConnections() {
-      for (const socket of open) old.add(socket);
+      for (const socket of open.keys()) old.add(socket);
       closeAfterCurrentAnswers();
       tlsConnections?.closeHandshakes();
-      http.closeIdleConnections();
+      closeIdleAndNew();
     },
     closeAfterAnswers() {
       isEnding = true;
       closeAfterCurrentAnswers();
+    },
+    keepLastConnections() {
+      isEnding = false;
+      isLast = true;
     },
   };
 }

@@ -232,7 +232,9 @@ export async function serveDatabase(
       const stopped = service.stop();
       if (reason !== 'database_replaced') {
         log.info({ event: 'ending', signal: reason });
+        void ending.nearlyClosing.then(() => http.keepLastConnections());
         await Promise.race([ending.closing, replaced.promise]);
+        http.closeAfterAnswers();
       }
       const isReplaced = service.watch.stop();
       if (isReplaced) {

@@ -5,6 +5,9 @@ import type { Log } from '../log/log.ts';
 
 const MAX_DRAIN_MS = 10_000;
 
+/** Milliseconds between the last step before the port closes, and its closing. */
+const LAST_MS = 500;
+
 /** A server’s open connections. A listening server of `node:http` implements this. */
 export interface Connections {
   /** Accepts no new connections. @param done called when the last connection has closed */
@@ -17,6 +20,8 @@ export interface Connections {
 export interface Ending {
   /** Resolves with the signal that requests the shutdown. The server still accepts connections. */
   readonly requested: Promise<NodeJS.Signals>;
+  /** Resolves shortly before `closing`, unless there is no delay. */
+  readonly nearlyClosing: Promise<void>;
   /** Resolves when the server should stop accepting connections. */
   readonly closing: Promise<void>;
 }
@@ -29,18 +34,27 @@ export interface Ending {
  */
 export function listenForEnd(delaySeconds: () => number, reload: () => void): Ending {
   const requested = Promise.withResolvers<NodeJS.Signals>();
+  const nearlyClosing = Promise.withResolvers<void>();
   const closing = Promise.withResolvers<void>();
   let isRequested = false;
+  let timer: NodeJS.Timeout | undefined;
   const end = (signal: NodeJS.Signals): void => {
-    if (isRequested || signal !== 'SIGTERM') closing.resolve();
-    else setTimeout(closing.resolve, delaySeconds() * 1000).unref();
+    clearTimeout(timer);
+    const delayMs = isRequested || signal !== 'SIGTERM' ? 0 : delaySeconds() * 1000;
+    if (delayMs === 0) closing.resolve();
+    else
+      timer = setTimeout(() => {
+        nearlyClosing.resolve();
+        timer = setTimeout(closing.resolve, LAST_MS);
+        timer.unref();
+      }, delayMs - LAST_MS).unref();
     isRequested = true;
     requested.resolve(signal);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
   process.on('SIGHUP', (signal) => (isatty(0) ? end(signal) : reload()));
   if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => end('SIGTERM'));
-  return { requested: requested.promise, closing: closing.promise };
+  return { requested: requested.promise, nearlyClosing: nearlyClosing.promise, closing: closing.promise };
 }
 
 /**

@@ -81,6 +81,7 @@ export async function supervise(configuration: Configuration, readAgain: () => C
   const signal = await Promise.race([ending.requested, workers.failed]);
   if (signal !== undefined) {
     workers.announceEnd(signal);
+    ending.nearlyClosing.then(() => workers.announceClosing());
     await Promise.race([ending.closing, workers.failed]);
     close();
     await Promise.race([queue.emptied(), workers.failed, pause(MAX_WAIT_MS, undefined, { ref: false })]);
@@ -150,6 +151,11 @@ class WorkerPool {
   announceEnd(signal: NodeJS.Signals): void {
     this.#ending.abort();
     for (const worker of this.#workers) worker.announceEnd(signal);
+  }
+
+  /** The port is about to close. */
+  announceClosing(): void {
+    for (const worker of this.#workers) worker.announceClosing();
   }
 
   /**
@@ -419,6 +425,11 @@ export class WorkerProcess implements ConnectionTaker {
   /** Makes the worker fail its readiness check. It still takes connections. */
   announceEnd(signal: NodeJS.Signals): void {
     this.#send({ type: 'ending', signal });
+  }
+
+  /** Makes the worker keep its last connections open. */
+  announceClosing(): void {
+    this.#send({ type: 'nearly_closing' });
   }
 
   /** Makes the worker finish its pending requests and exit. */

@@ -28,14 +28,20 @@ class SupervisorChannel {
   constructor() {
     const order = Promise.withResolvers<Order>();
     const requested = Promise.withResolvers<NodeJS.Signals>();
+    const nearlyClosing = Promise.withResolvers<void>();
     const closing = Promise.withResolvers<void>();
     this.order = order.promise;
-    this.ending = { requested: requested.promise, closing: closing.promise };
+    this.ending = {
+      requested: requested.promise,
+      nearlyClosing: nearlyClosing.promise,
+      closing: closing.promise,
+    };
     process.on('disconnect', exitAtOnce);
     process.on('message', (content, socket) => {
       const message = content as ToWorker;
       if (message.type === 'serve') order.resolve(message.order);
       if (message.type === 'ending') requested.resolve(message.signal);
+      if (message.type === 'nearly_closing') nearlyClosing.resolve();
       if (message.type === 'end') {
         // There is no signal if another worker has failed.
         requested.resolve('SIGTERM');

@@ -15,6 +15,8 @@ export type ToWorker =
   | { readonly type: 'connection' }
   /** The supervisor received this signal. Connections still arrive. */
   | { readonly type: 'ending'; readonly signal: NodeJS.Signals }
+  /** The port closes shortly. */
+  | { readonly type: 'nearly_closing' }
   /** What all workers have counted, for the console: the last hour to a new worker, then each new sample. */
   | { readonly type: 'sampled'; readonly samples: readonly Sample[] }
   /** Asks for `measured`, if metrics are on. */
