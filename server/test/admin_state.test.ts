@@ -1,6 +1,7 @@
 // Groups, clients and texts as a whole through the admin API: what `grantd apply` and `grantd export` send.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import {
   EVERYTHING_PERMITTED,
@@ -132,6 +133,23 @@ describe('a state', () => {
     assert.equal((await admin.send('GET', '/admin/groups/raced')).body.description, 'Second');
     const unversioned = await admin.send('POST', '/admin/state/apply', { body: { state } });
     assert.equal(unversioned.status, 428);
+  });
+
+  test('that stops half-way says what was applied, and is completed with the same Idempotency-Key', async () => {
+    const state = { groups: { made: {}, broken: {}, waiting: {} } };
+    const file = new DatabaseSync(admin.database.name.replace(/^sqlite:/, ''), { timeout: 5000 });
+    file.exec(`CREATE TRIGGER broken BEFORE INSERT ON "groups" WHEN NEW.name = 'broken'
+      BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`);
+    const headers = { 'if-match': '*', 'idempotency-key': 'half-way' };
+    const send = () => admin.send('POST', '/admin/state/apply', { body: { state }, headers });
+    assert.deepEqual(problem(await send()), [
+      503,
+      'unavailable',
+      'The database does not answer. Applied before: add group made. Failed, and perhaps applied in part: add group broken. Not applied: add group waiting. The next plan contains what is missing.',
+    ]);
+    file.exec('DROP TRIGGER broken');
+    file.close();
+    assert.deepEqual(changesIn(await send()), ['add group broken', 'add group waiting']);
   });
 
   test('is refused as a whole, with a JSON Pointer to everything that is wrong', async () => {
@@ -480,7 +498,7 @@ describe('between the plan and its changes', () => {
     assert.ok(!(await admin.instance.storage.clients.get('used')));
   });
 
-  test('every other change of a client stops it, and the message counts what was made', async () => {
+  test('every other change of a client stops it, and the message lists what was made', async () => {
     const document = { groups: { counted: {} }, clients: { stopped: { scope: 'read write' } } };
     await admin.add('stopped', { scope: 'read' });
     for (const [index, [path, method, body]] of (
@@ -494,11 +512,11 @@ describe('between the plan and its changes', () => {
       const headers: Readonly<Record<string, string>> = method === 'PATCH' ? { 'if-match': '*' } : {};
       const answered = await admin.send(method, `/admin/clients/stopped${path}`, { body, headers });
       assert.equal(answered.status, 200, answered.text);
-      const made = index === 0 ? '1 change of 2' : '0 changes of 1';
+      const made = index === 0 ? 'add group counted' : 'nothing';
       await assert.rejects(
         performPlan(change, () => {}),
         {
-          message: `another command has just changed client stopped: run grantd apply again. Before it, ${made} were made.`,
+          message: `another command has just changed client stopped: run grantd apply again. Applied before: ${made}. Failed, and perhaps applied in part: change client stopped. Not applied: nothing. The next plan contains what is missing.`,
         },
       );
       await admin.send('POST', '/admin/clients/stopped/enable');

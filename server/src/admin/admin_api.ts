@@ -26,6 +26,7 @@ import { askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
+import { PartlyApplied } from '../operations/desired_state.ts';
 import { requireAdminGroup } from '../operations/groups.ts';
 import type { SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
@@ -630,6 +631,7 @@ const PROBLEM_OF_REFUSAL = {
 
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
+  if (error instanceof PartlyApplied) return problemOf(error.reason).with(error.progress);
   if (error instanceof OperationRefused)
     return new Problem(PROBLEM_OF_REFUSAL[error.kind], { detail: error.problem, advice: error.advice });
   if (error instanceof InvalidInput)

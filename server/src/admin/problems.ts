@@ -55,6 +55,15 @@ export class Problem extends Error {
     this.headers = headers;
   }
 
+  /** The same problem, with another sentence. */
+  with(sentence: string): Problem {
+    const detail = `${this.message.replace(/\.$/, '')}. ${sentence}`;
+    return new Problem(this.code, {
+      ...{ detail, advice: this.advice, headers: this.headers },
+      ...(this.errors !== undefined && { errors: this.errors }),
+    });
+  }
+
   /** @param base URL of the admin API, whose description lists the problems */
   body(base: string): Readonly<Record<string, unknown>> {
     const { status, title } = PROBLEMS[this.code];

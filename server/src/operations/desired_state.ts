@@ -470,10 +470,39 @@ export async function planFor(
   return { changes: planned, unchanged: changes.length - planned.length };
 }
 
+/** A change failed after others were made. The next plan contains what is missing. */
+export class PartlyApplied extends Refused {
+  /** Why the change failed. */
+  readonly reason: Error;
+  /** What was made, and what was not. */
+  readonly progress: string;
+
+  constructor(reason: Error, changes: readonly ShownChange[], failedAt: number) {
+    const progress = [
+      `Applied before: ${listed(changes.slice(0, failedAt))}`,
+      `Failed, and perhaps applied in part: ${listed(changes.slice(failedAt, failedAt + 1))}`,
+      `Not applied: ${listed(changes.slice(failedAt + 1))}`,
+      'The next plan contains what is missing.',
+    ].join('. ');
+    super(`${reason.message.replace(/\.$/, '')}. ${progress}`, { cause: reason.cause });
+    this.reason = reason;
+    this.progress = progress;
+  }
+}
+
+const MAX_LISTED = 20;
+
+function listed(changes: readonly ShownChange[]): string {
+  if (changes.length === 0) return 'nothing';
+  const names = changes.slice(0, MAX_LISTED).map(({ action, kind, name }) => `${action} ${kind} ${name}`);
+  const more = changes.length - names.length;
+  return [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+}
+
 /**
  * Makes the changes of a plan, each only if what it changes is still as it was compared.
  * @param onChange receives each change before it is made
- * @throws {Refused} a change failed; the message says how many were made before it
+ * @throws {PartlyApplied} a change failed
  */
 export async function performPlan(
   { changes }: Plan,
@@ -485,9 +514,7 @@ export async function performPlan(
     try {
       await change.perform(warn);
     } catch (error) {
-      if (!(error instanceof Refused)) throw error;
-      const made = `${index} change${index === 1 ? '' : 's'} of ${changes.length}`;
-      throw new Refused(`${error.message} Before it, ${made} were made.`);
+      throw error instanceof Error ? new PartlyApplied(error, changes, index) : error;
     }
   }
 }
@@ -535,13 +562,14 @@ async function planGroup(
   if (before !== undefined && differences.length === 0) return { changes: [undefined] };
   // With its policy or members, others could become what only the members of a group are.
   if (differences.some((one) => one.name !== 'description')) permission.requireGroup(name);
-  const keepsOne = permission.keepsAdministrator && includesAdminGroup(parts, [name]);
-  if (keepsOne && leaving.length > 0) {
-    const subjects = wanted.map(({ subject }) => subject);
-    const disabled = await parts.storage.disabledSubjects(subjects);
-    if (disabled.size === wanted.length)
-      return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
-  }
+  const takesAdministrators = leaving.length > 0 && includesAdminGroup(parts, [name]);
+  const disabled = takesAdministrators
+    ? await parts.storage.disabledSubjects(wanted.map(({ subject }) => subject))
+    : undefined;
+  // If the file leaves one, a file that is applied at the same time does not take this one.
+  const keepsOne = disabled !== undefined && disabled.size < wanted.length;
+  if (takesAdministrators && !keepsOne && permission.keepsAdministrator)
+    return [{ path: [...path, 'members'], problem: 'no administrator who can sign in would be left' }];
   const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
     const isDone = await (before === undefined
@@ -552,8 +580,7 @@ async function planGroup(
     for (const person of joining) await joinGroup(parts, group, person, warn);
     for (const person of leaving)
       await (keepsOne ? leaveAdministrators(parts, person) : leaveGroup(parts, group, person));
-    if (leaving.length > 0 && includesAdminGroup(parts, [name]))
-      for (const warning of await administratorWarnings(parts)) warn(warning);
+    if (takesAdministrators) for (const warning of await administratorWarnings(parts)) warn(warning);
   };
   const action = before === undefined ? 'add' : 'change';
   return { changes: [{ action, kind: 'group', name, members: differences, perform }] };
