@@ -20,6 +20,16 @@ terminal. This page does not repeat the meaning of flags that [Configuration](co
 | ${EXIT.failed} | failed or refused. The error on stderr says why. |
 | ${EXIT.badUsage} | bad usage or configuration |
 
+This documentation types \`npx grantd\`. With another installation, type:
+
+| grantd is | type |
+| --- | --- |
+| the npm package, in the folder of the database | \`npx grantd COMMAND\` |
+| [a service of systemd](deployment.md#a-service-of-systemd) | \`sudo grantd-admin COMMAND\`. Paths of files are absolute, and the user \`grantd\` must have access to them. \`sudo\` passes no variables |
+| [a container of compose.yaml](deployment.md#containers) | \`docker compose run --rm grantd COMMAND\`, in the folder of compose.yaml |
+| [a pod of Kubernetes](deployment.md#kubernetes) | \`kubectl --namespace grantd exec deployment/grantd -- grantd COMMAND\` |
+| [one executable file](deployment.md#one-executable-file) | \`./grantd COMMAND\` |
+
 Commands with \`--url ISSUER\` can work through [the admin API](admin_api.md#run-commands-on-another-machine) of a server.
 Most others run on the server's machine only, and say why.
 

@@ -77,6 +77,12 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const shown = JSON.parse(await prints('backup', 'verify', 'b.age', '--json', ...OPEN));
     assert.deepEqual([shown.issuer, shown.clients, shown.users, shown.secret], [server.url, 4, 1, true]);
     assert.ok(shown.activeTokens >= tokens.length - 1 && shown.lastEvent > 0);
+    const verified = await prints('backup', 'verify', 'b.age', ...OPEN);
+    assert.match(
+      verified,
+      /^written by .*, as an SQLite file with tables \d+ \(library\) and \d+ \(program\)$/m,
+    );
+    assert.match(await prints('migrate', 'status'), /^POSTGRESQL TABLES /m);
   });
 
   test('has every column that PostgreSQL has, except those of the server', async () => {

@@ -105,7 +105,7 @@ describe('a restore changes nothing and says why in one line if', () => {
     await grantdPrints(folder, ['backup', file('newer.age'), ...home.seal]);
     assert.match(
       await refused('newer.age'),
-      /newer\.age was written by grantd \S+, whose tables \(versions 99 and \d+\) are newer than this version knows \(\d+ and \d+\): use that version, or a later one\.$/,
+      /newer\.age was written by grantd \S+, whose SQLite tables \(versions 99 and \d+\) are newer than this version knows \(\d+ and \d+\): use that version, or a later one\.$/,
     );
   });
 

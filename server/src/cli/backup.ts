@@ -216,7 +216,7 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
       ...labelled({
         issuer: manifest.issuer,
         taken: `${timeOf(takenAtMs)} (${durationOf(ageSeconds)} ago)`,
-        'written by': `grantd ${program}, tables ${schemas.library} (library) and ${schemas.program} (program)`,
+        'written by': `grantd ${program}, as an SQLite file with tables ${schemas.library} (library) and ${schemas.program} (program)`,
         'last event': String(lastEvent),
         clients: String(clients),
         users: String(people),

@@ -215,8 +215,10 @@ async function showStatus(parts: Parts): Promise<void> {
     printOne(parts, { database: database.name, ...jsonOf(schemas), start, ...facts }, []);
     return;
   }
+  // Each database counts its own versions.
+  const kind = database.file === undefined ? 'POSTGRESQL' : 'SQLITE';
   printList(parts, versionsOf(schemas), {
-    TABLES: ({ tables }) => tables,
+    [`${kind} TABLES`]: ({ tables }: Versions) => tables,
     'IN THE DATABASE': ({ stored }) => String(stored),
     'USABLE FROM': ({ floor }) => String(floor),
     'THIS VERSION': ({ known }) => String(known),

@@ -303,7 +303,7 @@ function requireUsable(
   };
   if (floors.library > known.library || floors.program > known.program)
     throw new Refused(
-      `${file} was written by grantd ${program}, whose tables (versions ${schemas.library} and ${schemas.program}) are newer ` +
+      `${file} was written by grantd ${program}, whose SQLite tables (versions ${schemas.library} and ${schemas.program}) are newer ` +
         `than this version knows (${known.library} and ${known.program}): use that version, or a later one.`,
     );
 }
