@@ -1,14 +1,14 @@
-// Builds the published form of each package in its folder `dist`: compiled code, declarations, sources for debuggers,
-// and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes
+// Builds the published form of each package in its folder `dist`: compiled or bundled code, declarations, sources for
+// debuggers, and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes
 // to another folder, which must be inside this repository, because the compiler needs its dependencies.
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { bundleProgram, EMBEDDED, PROGRAM } from './packaging/bundled_program.ts';
 import { carrySources, filesOf } from './packaging/carried_sources.ts';
 import { commonjsDoor } from './packaging/commonjs_door.ts';
-import { helpModule } from './packaging/help_module.ts';
 import {
   carriedImports,
   entryModules,
@@ -43,10 +43,6 @@ async function build(folder: string, target: string): Promise<void> {
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
   cpSync(join(folder, 'src'), sources, { recursive: true });
-  const help = join(sources, 'cli', 'help_pages.ts');
-  if (existsSync(help)) writeFileSync(help, await helpModule());
-  const demo = join(folder, 'demo');
-  if (existsSync(demo)) cpSync(demo, join(target, 'demo'), { recursive: true });
   if (folder !== core)
     carrySources(sources, join(core, 'src'), filesOf(carriedImports(manifest.imports ?? {}, internals)));
   // The compiler resolves `imports` with it.
@@ -54,12 +50,8 @@ async function build(folder: string, target: string): Promise<void> {
     join(target, 'package.json'),
     `${JSON.stringify(publishedManifest(manifest, internals), undefined, 2)}\n`,
   );
-  compile(join(folder, 'tsconfig.build.json'), target, ['src'], 'src', 'lib');
-  if (existsSync(demo)) compile(join(folder, 'tsconfig.build.json'), target, ['demo'], 'demo', 'demo');
-  // The program's other modules are nobody's to import.
-  const ofProgram = join(folder, 'tsconfig.declarations.json');
-  if (existsSync(ofProgram)) compile(ofProgram, target, DECLARED_OF_PROGRAM, 'src', 'lib');
-  if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
+  if (manifest.bin === undefined) compile(join(folder, 'tsconfig.build.json'), target, ['src'], 'src', 'lib');
+  else await buildProgram(folder, target, Object.keys(manifest.dependencies ?? {}));
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
     for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
   }
@@ -68,6 +60,27 @@ async function build(folder: string, target: string): Promise<void> {
   const declarations = declarationsIn(join(target, 'lib'));
   for (const module of entryModules(manifest.exports))
     await addCommonjsDoor(join(target, 'lib'), module, declarations);
+}
+
+/**
+ * Bundles the program, and what applications import of it, apart from npm packages. The latter also shares
+ * `@grantd/core` with the application.
+ * @param packages that npm installs with it
+ */
+async function buildProgram(folder: string, target: string, packages: readonly string[]): Promise<void> {
+  const own = ['@grantd/core', '@grantd/protect'];
+  const foreign = packages.filter((name) => !own.includes(name));
+  await bundleProgram(folder, join(target, 'lib', 'program'), PROGRAM, withSubpaths(foreign));
+  await bundleProgram(folder, join(target, 'lib'), EMBEDDED, withSubpaths([...foreign, ...own]));
+  // The program's other modules are nobody's to import.
+  compile(join(folder, 'tsconfig.declarations.json'), target, DECLARED_OF_PROGRAM, 'src', 'lib');
+  rmSync(join(target, 'src'), { recursive: true });
+  copyPrograms(join(folder, 'bin'), join(target, 'bin'));
+}
+
+/** As `external` of esbuild has them. */
+function withSubpaths(packages: readonly string[]): readonly string[] {
+  return packages.flatMap((name) => [name, `${name}/*`]);
 }
 
 function manifestOf(folder: string): Manifest {
@@ -121,6 +134,6 @@ function copyPrograms(source: string, target: string): void {
   cpSync(source, target, { recursive: true });
   for (const file of globSync(join(target, '*.mjs'))) {
     const text = readFileSync(file, 'utf8');
-    writeFileSync(file, text.replace(/(import\('\.\.\/)src(\/[^']+)\.ts(?='\))/g, '$1lib$2.js'));
+    writeFileSync(file, text.replace('../src/cli/run.ts', '../lib/program/run.js'));
   }
 }

@@ -1,10 +1,8 @@
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, dirname, join } from 'node:path';
-import { build } from 'esbuild';
+import { dirname, join } from 'node:path';
 import { PROGRAM_VARIABLE } from '../server/test/harness/program.ts';
-import { embeddedChartLibrary } from './packaging/embedded_chart_library.ts';
-import { packedHelp } from './packaging/help_module.ts';
+import { bundleProgram, PROGRAM } from './packaging/bundled_program.ts';
 
 const SERVER = join(dirname(import.meta.dirname), 'server');
 
@@ -15,7 +13,7 @@ const SERVER = join(dirname(import.meta.dirname), 'server');
 export async function withBundledProgram<T>(run: () => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-program-'));
   try {
-    process.env[PROGRAM_VARIABLE] = await bundleProgram(folder);
+    process.env[PROGRAM_VARIABLE] = await programIn(folder);
     return await run();
   } finally {
     delete process.env[PROGRAM_VARIABLE];
@@ -27,38 +25,14 @@ export async function withBundledProgram<T>(run: () => Promise<T>): Promise<T> {
  * @param server the sources of the program; default: those of this clone
  * @returns the main file of the program, which looks as if npm had installed it
  */
-export async function bundleProgram(folder: string, server = SERVER): Promise<string> {
+export async function programIn(folder: string, server = SERVER): Promise<string> {
   const installed = join(folder, 'node_modules', 'grantd');
   const main = join(installed, 'bin', 'grantd.mjs');
   mkdirSync(dirname(main), { recursive: true });
   for (const file of globSync('{package.json,bin/*.mjs}', { cwd: server })) {
     const text = readFileSync(join(server, file), 'utf8');
-    writeFileSync(join(installed, file), text.replace('../src/cli/run.ts', '../lib/run.mjs'));
+    writeFileSync(join(installed, file), text.replace('../src/cli/run.ts', '../lib/run.js'));
   }
-  // Workers and threads are found beside the code that starts them, so all output is in one folder.
-  const entries = [
-    'cli/run',
-    'serve/worker',
-    'serve/sweeping_thread',
-    'serve/backup_process',
-    'people/bcrypt_thread',
-  ];
-  await build({
-    entryPoints: entries.map((entry) => ({ in: join(server, 'src', `${entry}.ts`), out: basename(entry) })),
-    outdir: join(installed, 'lib'),
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node26',
-    external: ['pg-native'],
-    plugins: [embeddedChartLibrary, packedHelp],
-    // Some dependencies are CommonJS.
-    banner: {
-      js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
-    },
-    logLevel: 'error',
-  });
+  await bundleProgram(server, join(installed, 'lib'), PROGRAM);
   return main;
 }

@@ -96,7 +96,7 @@ interface DemoPerson extends Person {
 
 /**
  * Adds missing demo data. Existing data stays unchanged.
- * @param hasher passed in, so that this file imports only types of the program: the package keeps it beside the code
+ * @param hasher passed in, so that this file imports only types of the program
  * @returns a function that returns commands to paste
  */
 export async function addDemoData(

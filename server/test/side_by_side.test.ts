@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { bundleProgram } from '../../scripts/program_for_tests.ts';
+import { programIn } from '../../scripts/program_for_tests.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { grantd, PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
@@ -70,7 +70,7 @@ async function nextVersionIn(folder: string): Promise<Program> {
   mkdirSync(join(folder, 'node_modules', '@grantd'));
   for (const name of ['core', 'protect'])
     symlinkSync(join(folder, name), join(folder, 'node_modules', '@grantd', name));
-  return [PROGRAM[0], await bundleProgram(join(folder, 'bundled'), join(folder, 'server'))];
+  return [PROGRAM[0], await programIn(join(folder, 'bundled'), join(folder, 'server'))];
 }
 
 function linkPackages(from: string, to: string): void {

@@ -15,7 +15,7 @@ import {
 } from './program.ts';
 
 /** The module that runs a command: of the bundled program, or of the sources. */
-const RUN = ['../lib/run.mjs', '../src/cli/run.ts']
+const RUN = ['../lib/run.js', '../src/cli/run.ts']
   .map((file) => join(dirname(PROGRAM[1]), file))
   .find(existsSync);
 
