@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installPackages } from './install.ts';
+import { installPackages, installProgram } from './install.ts';
 import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
@@ -40,7 +40,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   const { works: chosen, sizes, rounds, seconds, warmUpSeconds } = options;
   const startedAt = new Date().toISOString();
   const generator = generatorOf(options.generator);
-  const stage = new Stage({ folder, sizes, say: sayingRarely() });
+  const stage = new Stage({ folder, sizes, say: sayingRarely(), program: installProgram() });
   const works: Record<string, WorkResult> = {};
   let primitives: Primitives | undefined;
   let memory: Memory | undefined;
