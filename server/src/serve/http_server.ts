@@ -57,9 +57,13 @@ const NEXT_REQUEST_MS = 1000;
 /** A connection that a client has opened. */
 interface OpenConnection {
   /** When it was accepted, or when its last request came, in milliseconds. */
-  readonly usedAtMs: number;
-  /** The answer to its last request. */
-  readonly response?: ServerResponse;
+  usedAtMs: number;
+  /** Whether no request has come yet. */
+  isNew: boolean;
+  /** Whether it was opened before a reload, and should end. */
+  isOld: boolean;
+  /** The answer to its last request, until that has ended. */
+  response: ServerResponse | undefined;
 }
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
@@ -85,17 +89,17 @@ export function createHttpServer(
   const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
   const tlsConnections = tls && new TlsConnections(http, mtls);
   const open = new Map<Duplex, OpenConnection>();
-  const old = new WeakSet<Duplex>();
   let answer = notReady;
   let isEnding = false;
   let isLast = false;
   http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
-    open.set(socket, { usedAtMs: performance.now() });
+    open.set(socket, { usedAtMs: performance.now(), isNew: true, isOld: false, response: undefined });
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
-    open.set(request.socket, { usedAtMs: performance.now(), response });
-    if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
+    const connection = open.get(request.socket);
+    if (connection !== undefined) noteRequest(connection, response);
+    if (isEnding || connection?.isOld === true) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
     else answer(request, response);
@@ -113,8 +117,7 @@ export function createHttpServer(
   const closeIdleAndNew = http.closeIdleConnections.bind(http);
   http.closeIdleConnections = () => {
     const since = performance.now() - NEXT_REQUEST_MS;
-    const expectsRequest = ({ usedAtMs, response }: OpenConnection) =>
-      usedAtMs > since && (response === undefined || isLast);
+    const expectsRequest = ({ usedAtMs, isNew }: OpenConnection) => usedAtMs > since && (isNew || isLast);
     if (![...open.values()].some(expectsRequest)) closeIdleAndNew();
   };
   return {
@@ -133,7 +136,7 @@ export function createHttpServer(
       answer = notReady;
     },
     renewConnections() {
-      for (const socket of open.keys()) old.add(socket);
+      for (const connection of open.values()) connection.isOld = true;
       closeAfterCurrentAnswers();
       tlsConnections?.closeHandshakes();
       closeIdleAndNew();
@@ -147,6 +150,16 @@ export function createHttpServer(
       isLast = true;
     },
   };
+}
+
+function noteRequest(connection: OpenConnection, response: ServerResponse): void {
+  connection.usedAtMs = performance.now();
+  connection.isNew = false;
+  connection.response = response;
+  // What hundreds of idle connections keep survives garbage collections and fills the old generation.
+  response.on('close', () => {
+    if (connection.response === response) connection.response = undefined;
+  });
 }
 
 /** The connections of servers for TLS, also those in the handshake, which the HTTP server does not know yet. */
