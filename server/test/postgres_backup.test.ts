@@ -125,6 +125,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       'schema_versions',
       'sign_in_attempts',
       'sweeps',
+      'unnumbered_events',
       'used_challenges',
       'write_checks',
     ]);
@@ -212,7 +213,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     // This event has a lower id than others in the backup, and is committed after it.
     const late = ask(
       { url: environmentOf(folder).GRANTD_DATABASE ?? '' },
-      `BEGIN; INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+      `BEGIN; INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target)
        SELECT id, 1, 'token_revoked', 'late' FROM grantd.issuers; SELECT pg_sleep(4); COMMIT`,
     );
     await pause(200);

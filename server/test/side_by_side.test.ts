@@ -33,9 +33,10 @@ const CHANGES: readonly (readonly [file: string, end: string, added: string])[] 
   ],
   [
     'core/src/storage/postgres/schema.ts',
-    '],\n};\n\nconst SOUNDNESS_SQL',
-    `, { expand: 'ALTER TABLE grantd.clients ADD COLUMN note text', down: 'ALTER TABLE grantd.clients DROP COLUMN note' },
-    { contract: 'DROP INDEX IF EXISTS grantd.nothing_of_this_name' }`,
+    '\n  ],\n};\n\nconst SOUNDNESS_SQL',
+    `
+    { expand: 'ALTER TABLE grantd.clients ADD COLUMN note text', down: 'ALTER TABLE grantd.clients DROP COLUMN note' },
+    { contract: 'DROP INDEX IF EXISTS grantd.nothing_of_this_name' },`,
   ],
   [
     'server/src/data/sqlite_tables.ts',

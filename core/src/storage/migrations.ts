@@ -49,8 +49,9 @@ export function canUse(state: SchemaState, migrations: readonly Migration[]): bo
   return state.version >= neededVersion(migrations) && !isTooNew(state, migrations);
 }
 
-/** What a start does. */
+/** What a start does. No earlier program needs anything of tables that are not there yet. */
 function planUp(state: SchemaState, migrations: readonly Migration[]): MigrationPlan {
+  if (state.version === NO_TABLES.version) return planContraction(state, migrations);
   return planTo(Math.max(state.version, neededVersion(migrations)), state, migrations);
 }
 

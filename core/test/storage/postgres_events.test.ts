@@ -19,7 +19,7 @@ describe('the order of events on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout:
     const slow = await stores.pool.connect();
     await slow.query('BEGIN');
     await slow.query(
-      `INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+      `INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target)
        SELECT id, 1, 'client_revoked', 'late' FROM grantd.issuers WHERE issuer = $1`,
       [stores.issuerOf(storage)],
     );

@@ -284,7 +284,7 @@ describe('the export of a PostgreSQL database', { skip: POSTGRES_ABSENCE, timeou
       // It takes its place among the rows now, and commits after the export.
       await late.query('BEGIN');
       await late.query(`
-        INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+        INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target)
         SELECT id, 0, 'subject_disabled', 'late' FROM grantd.issuers WHERE issuer = '${ISSUER}'`);
       // More than one page of the cursor.
       for (let index = 0; index < 1005; index++) await disable(`after ${index}`);

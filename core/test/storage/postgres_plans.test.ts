@@ -44,6 +44,8 @@ const FILL = `
   INSERT INTO grantd.sweeps SELECT n FROM generate_series(2, 3000) n ON CONFLICT DO NOTHING;
   INSERT INTO grantd.events (issuer_id, sequence, at_ms, type, target)
   SELECT 1, n, 2000000000000 + n, 'token_revoked', 'x' FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.unnumbered_events (issuer_id, at_ms, type, target)
+  SELECT 1, 2000000000000 + n, 'token_revoked', 'x' FROM generate_series(1, 10000) n;
 `;
 
 /** They read whole sets, on an operator's request. */
@@ -77,7 +79,7 @@ const NARROW = new Set([
   'signing_keys_pkey',
   'signing_keys_current',
   'signing_keys_next',
-  'events_without_sequence',
+  'unnumbered_events_pkey',
 ]);
 
 interface Plan {

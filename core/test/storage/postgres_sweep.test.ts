@@ -57,4 +57,24 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     assert.deepEqual(await rowsOf('SELECT grant_id AS id FROM grantd.grants'), left);
     assert.deepEqual(await rowsOf("SELECT id FROM grantd.principals WHERE kind = 'grant'"), left);
   });
+
+  test('deletes events that are old enough, numbered or not', async () => {
+    const clock = { nowMs: Date.now() };
+    const storage = await stores.open({ clock: () => clock.nowMs, eventRetentionSeconds: DAY });
+    const disable = async (...ids: readonly string[]) => {
+      for (const id of ids) await storage.setDisabled('subject', id, true);
+    };
+    await disable('numbered 1', 'numbered 2', 'numbered 3');
+    assert.equal((await storage.eventsAfter(0, 10)).length, 3);
+    await disable('waiting 1', 'waiting 2', 'waiting 3');
+    clock.nowMs += 1000 * DAY;
+    await disable('young');
+
+    assert.deepEqual([await storage.sweep(2), await storage.sweep(2), await storage.sweep(2)], [4, 2, 0]);
+    assert.deepEqual(
+      (await storage.eventsAfter(0, 10)).map(({ target, sequence }) => [target, sequence]),
+      [['young', 4]],
+    );
+    assert.equal(await storage.sweep(2), 0);
+  });
 });

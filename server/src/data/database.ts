@@ -143,8 +143,10 @@ export async function migrateDatabase(
     if (await attempt(whileInUse || isExpansion)) return;
     if (performance.now() > endsAt)
       throw new Refused(
-        `the tables of ${name} are of an earlier version, and other processes use them: stop every server of the ` +
-          'earlier version and every command first, then start again (or run grantd migrate up).',
+        migrating === 'contract'
+          ? `the tables of ${name} are in use, for example by a backup: try again when it has ended.`
+          : `the tables of ${name} are of an earlier version, and other processes use them: stop every server of the ` +
+              'earlier version and every command first, then start again (or run grantd migrate up).',
       );
   }
 }

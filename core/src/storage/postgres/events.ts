@@ -2,10 +2,21 @@
 import type { EventFacts, EventOrigin, EventRecord, EventType } from '../../protocol/records.ts';
 import type { AdministrableStorage } from '../contract.ts';
 import { EVENT_COLUMNS, type EventRow, toEventRecord } from '../statements.ts';
-import { changesOf, ended, namedStatements, rowsOf } from './connections.ts';
+import {
+  changesOf,
+  ended,
+  namedStatements,
+  type PostgresCall,
+  type PostgresResult,
+  rowsOf,
+} from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 
-const DESCRIPTION = 'at_ms, type, target, actor, address, client_id, subject, reason, request_id';
+/** Columns of events besides their issuer, number and id. */
+export const DESCRIPTION = 'at_ms, type, target, actor, address, client_id, subject, reason, request_id';
+
+/** So many events get their numbers in one statement: fewer statements pass by the entries of deleted rows. */
+const NUMBERED_AT_ONCE = 5000;
 
 /** SQL for parts of the insertion. */
 export interface EventInsertion {
@@ -36,7 +47,7 @@ export function insertEvent(
   }: EventInsertion = {},
 ): string {
   return `
-  INSERT INTO grantd.events (issuer_id, ${DESCRIPTION})
+  INSERT INTO grantd.unnumbered_events (issuer_id, ${DESCRIPTION})
   SELECT ${issuerId}, e.at_ms, e.type, ${target}, ${actor}, e.address, e.client_id, ${subject}, ${reason}, e.request_id
   FROM json_to_record(${parameter}) AS e (at_ms bigint, type text, target text, actor text, address text,
     client_id text, subject text, reason text, request_id text)${each === undefined ? '' : `, ${each}`}
@@ -74,13 +85,15 @@ export const EVENTS_SQL = {
   // One reader at a time numbers the committed rows. Rows that commit later get higher numbers, and transactions that
   // begin after a response have higher ids.
   number: `
-    WITH unnumbered AS (
-      SELECT id, row_number() OVER (ORDER BY id) AS position FROM (
-        SELECT id FROM grantd.events WHERE issuer_id = $1 AND sequence IS NULL ORDER BY id LIMIT $2) oldest),
+    WITH taken AS (
+      DELETE FROM grantd.unnumbered_events WHERE issuer_id = $1 AND id = ANY (ARRAY(
+        SELECT id FROM grantd.unnumbered_events WHERE issuer_id = $1 ORDER BY id LIMIT $2))
+      RETURNING id, ${DESCRIPTION}),
     numbered AS (
-      UPDATE grantd.events e SET sequence = i.last_event_sequence + u.position
-      FROM unnumbered u, grantd.issuers i WHERE e.id = u.id AND i.id = $1
-      RETURNING e.sequence)
+      INSERT INTO grantd.events (id, issuer_id, sequence, ${DESCRIPTION}) OVERRIDING SYSTEM VALUE
+      SELECT t.id, $1, i.last_event_sequence + row_number() OVER (ORDER BY t.id), ${DESCRIPTION}
+      FROM taken t, grantd.issuers i WHERE i.id = $1
+      RETURNING sequence)
     UPDATE grantd.issuers SET last_event_sequence = (SELECT max(sequence) FROM numbered)
     WHERE id = $1 AND EXISTS (SELECT 1 FROM numbered)`,
 
@@ -96,14 +109,19 @@ export async function postgresEvents({
   const sql = await namedStatements(EVENTS_SQL);
   return {
     async eventsAfter(sequence, limit): Promise<readonly EventRecord[]> {
-      return primary.write(
-        [
-          [sql.lockNumbering, issuerId],
-          [sql.number, issuerId, limit],
-          [sql.after, issuerId, sequence, limit],
-        ],
-        ([, , found]) => rowsOf<EventRow>(found).map(toEventRecord),
-      );
+      const recordsOf = (result: PostgresResult | undefined) => rowsOf<EventRow>(result).map(toEventRecord);
+      const after: PostgresCall = [sql.after, issuerId, sequence, limit];
+      return primary.transaction<readonly EventRecord[]>([after], ([numbered]) => {
+        if (rowsOf(numbered).length === limit) return ended(recordsOf(numbered));
+        return {
+          calls: [
+            [sql.lockNumbering, issuerId],
+            [sql.number, issuerId, Math.max(limit, NUMBERED_AT_ONCE)],
+            after,
+          ],
+          outcome: ([, , found]) => recordsOf(found),
+        };
+      });
     },
   };
 }
@@ -116,6 +134,14 @@ const oldest = (table: string, age: string) => `
   DELETE FROM grantd.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM grantd.${table} WHERE issuer_id = $1 AND ${age} <= $2
     ORDER BY ${age} LIMIT $3 FOR UPDATE SKIP LOCKED))`;
+
+/**
+ * Deletes old events in the order of their numbers or ids, which is that of age unless a clock was set. So no index of
+ * ages is needed. Rows that are not old enough are checked again.
+ */
+const oldestEvents = (table: string, key: string) => `
+  DELETE FROM grantd.${table} WHERE issuer_id = $1 AND at_ms <= $2 AND ${key} = ANY (ARRAY(
+    SELECT ${key} FROM grantd.${table} WHERE issuer_id = $1 AND ${key} > 0 ORDER BY ${key} LIMIT $3)) RETURNING 1`;
 
 export const SWEEP_SQL = {
   // Only one process sweeps at a time.
@@ -137,7 +163,11 @@ export const SWEEP_SQL = {
 
   oneTimeIdentifiers: oldest('one_time_identifiers', 'expires_at'),
   pushedRequests: oldest('pushed_requests', 'expires_at'),
-  events: oldest('events', 'at_ms'),
+  // Hosts that read no events have only unnumbered ones.
+  events: `
+    WITH numbered AS (${oldestEvents('events', 'sequence')}),
+    unnumbered AS (${oldestEvents('unnumbered_events', 'id')})
+    SELECT 1 FROM numbered UNION ALL SELECT 1 FROM unnumbered`,
 
   // Every row that a retired key signed is kept until its needed_until at the latest. There are few keys.
   keys: `

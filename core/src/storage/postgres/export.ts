@@ -1,4 +1,5 @@
 // Exports all rows of a PostgreSQL database.
+import { neededVersion } from '../migrations.ts';
 import { TABLES, type TableRows } from '../statements.ts';
 import {
   namedStatements,
@@ -11,7 +12,7 @@ import {
   sqlState,
   unnamed,
 } from './connections.ts';
-import { EVENTS_SQL } from './events.ts';
+import { DESCRIPTION, EVENTS_SQL } from './events.ts';
 import { assertSound, STORE_TABLES, usableState } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
@@ -68,8 +69,9 @@ export async function exportPostgres(
 
 async function requireThisVersion(connections: PostgresConnections): Promise<void> {
   const { version } = await usableState(connections, STORE_TABLES);
-  const known = STORE_TABLES.migrations.length;
-  if (version === known) return;
+  const { migrations } = STORE_TABLES;
+  const known = migrations.length;
+  if (version >= neededVersion(migrations) && version <= known) return;
   if (version === 0) throw new Error('the PostgreSQL database has no tables of grantd');
   throw new Error(
     `the PostgreSQL database has the schema ${version} of another grantd, and this one exports the schema ${known}: use ` +
@@ -132,7 +134,7 @@ async function exportTable(
 
 const EVENT_PARTS = [
   'SELECT * FROM grantd.events WHERE sequence IS NOT NULL',
-  'SELECT * FROM grantd.events WHERE sequence IS NULL ORDER BY issuer_id, id',
+  `SELECT id, issuer_id, NULL::bigint AS sequence, ${DESCRIPTION} FROM grantd.unnumbered_events ORDER BY issuer_id, id`,
 ];
 
 function plain(value: unknown): string | number | null {

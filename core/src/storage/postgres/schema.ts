@@ -33,8 +33,8 @@ const LOOK_AGAIN_MS = 1000;
 /**
  * Migrates tables. If several processes start together, one migrates and the others wait for it.
  * @returns the version that the tables had before; 0 if there were none
- * @throws Error if a newer program has changed them so that this one cannot use them, or if an expansion has waited a
- *   second for the lock of a table (its `code` is `55P03`); nothing is changed then
+ * @throws Error if a newer program has changed them so that this one cannot use them, or if an expansion or a
+ *   contraction has waited a second for the lock of a table (its `code` is `55P03`); nothing is changed then
  */
 export async function migratePostgres(
   connections: PostgresConnections,
@@ -108,7 +108,9 @@ async function migrate(
       if (scripts.length === 0) return ended(before.version);
       return {
         calls: [
-          ...(isExpansion ? [QUICKLY, ...scripts] : scripts).map((script) => [unnamed(script)] as const),
+          ...(isExpansion || direction === 'contract' ? [QUICKLY, ...scripts] : scripts).map(
+            (script) => [unnamed(script)] as const,
+          ),
           [sql.forgetLater, state.version],
           [sql.store, state.version, state.floor],
         ],
@@ -421,12 +423,70 @@ const VERSION_7 = {
 `,
 };
 
+/**
+ * Version 8. Programs insert events into `unnumbered_events`. While earlier ones use the same tables, this is a view of
+ * the rows without a number, so that all events get their numbers in one order.
+ */
+const VERSION_8 = {
+  expand: `
+  CREATE VIEW grantd.unnumbered_events AS
+    SELECT id, at_ms, issuer_id, type, target, actor, address, client_id, subject, reason, request_id
+    FROM grantd.events WHERE sequence IS NULL;
+`,
+  down: `
+  DROP VIEW grantd.unnumbered_events;
+`,
+};
+
+/**
+ * Version 9. Events wait for their number in a small table, so that numbering updates no index of the large one. Ids
+ * continue where they were. Earlier programs find events by their id and age, and insert them without a number: they
+ * notice that they may no longer use the tables only after they have written.
+ */
+const VERSION_9 = {
+  contract: `
+  DROP VIEW grantd.unnumbered_events;
+  CREATE TABLE grantd.unnumbered_events (
+    id         bigint NOT NULL DEFAULT nextval('grantd.events_id_seq'),
+    at_ms      bigint NOT NULL,
+    issuer_id  integer NOT NULL,
+    type       text COLLATE "C" NOT NULL,
+    target     text NOT NULL,
+    actor      text,
+    address    text,
+    client_id  text,
+    subject    text,
+    reason     text,
+    request_id text,
+    PRIMARY KEY (issuer_id, id)
+  );
+  DROP INDEX grantd.events_by_age;
+  WITH moved AS (
+    DELETE FROM grantd.events WHERE sequence IS NULL
+    RETURNING id, at_ms, issuer_id, type, target, actor, address, client_id, subject, reason, request_id)
+  INSERT INTO grantd.unnumbered_events SELECT * FROM moved;
+  DROP INDEX grantd.events_without_sequence;
+  ALTER TABLE grantd.events
+    DROP CONSTRAINT events_pkey, ADD CONSTRAINT events_are_numbered CHECK (sequence IS NOT NULL) NOT VALID;
+`,
+};
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7],
+  migrations: [
+    VERSION_1,
+    VERSION_2,
+    VERSION_3,
+    VERSION_4,
+    VERSION_5,
+    VERSION_6,
+    VERSION_7,
+    VERSION_8,
+    VERSION_9,
+  ],
 };
 
 const SOUNDNESS_SQL = {
