@@ -113,7 +113,6 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const columns = rows.map((row) => [String(row.table_name), String(row.column_name)] as const);
     const missing = columns.filter(([table, column]) => inFile.get(table)?.includes(column) === false);
     assert.deepEqual(missing.map((one) => one.join('.')).sort(), [
-      'events.id',
       'issuers.epoch',
       'issuers.epoch_since',
       'issuers.epoch_timeline',

@@ -12,7 +12,7 @@ after(() => workbench.clear());
 /** As before the contraction of version 9, but without the view of version 8. */
 const UNDO_CONTRACTION = `
   DROP TABLE grantd.unnumbered_events;
-  ALTER TABLE grantd.events ADD PRIMARY KEY (id), DROP CONSTRAINT events_are_numbered;
+  ALTER TABLE grantd.events ADD COLUMN id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, DROP CONSTRAINT events_are_numbered;
   CREATE INDEX events_by_age ON grantd.events (issuer_id, at_ms);
   CREATE INDEX events_without_sequence ON grantd.events (issuer_id, id) WHERE sequence IS NULL;`;
 

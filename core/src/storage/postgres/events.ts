@@ -90,8 +90,8 @@ export const EVENTS_SQL = {
         SELECT id FROM grantd.unnumbered_events WHERE issuer_id = $1 ORDER BY id LIMIT $2))
       RETURNING id, ${DESCRIPTION}),
     numbered AS (
-      INSERT INTO grantd.events (id, issuer_id, sequence, ${DESCRIPTION}) OVERRIDING SYSTEM VALUE
-      SELECT t.id, $1, i.last_event_sequence + row_number() OVER (ORDER BY t.id), ${DESCRIPTION}
+      INSERT INTO grantd.events (issuer_id, sequence, ${DESCRIPTION})
+      SELECT $1, i.last_event_sequence + row_number() OVER (ORDER BY t.id), ${DESCRIPTION}
       FROM taken t, grantd.issuers i WHERE i.id = $1
       RETURNING sequence)
     UPDATE grantd.issuers SET last_event_sequence = (SELECT max(sequence) FROM numbered)

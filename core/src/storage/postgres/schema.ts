@@ -439,15 +439,15 @@ const VERSION_8 = {
 };
 
 /**
- * Version 9. Events wait for their number in a small table, so that numbering updates no index of the large one. Ids
- * continue where they were. Earlier programs find events by their id and age, and insert them without a number: they
- * notice that they may no longer use the tables only after they have written.
+ * Version 9. Events wait for their number in a small table, so that numbering updates no index of the large one. Its ids
+ * continue those of the large one. Earlier programs notice that they may no longer use the tables only after they have
+ * written, so what they insert is refused.
  */
 const VERSION_9 = {
   contract: `
   DROP VIEW grantd.unnumbered_events;
   CREATE TABLE grantd.unnumbered_events (
-    id         bigint NOT NULL DEFAULT nextval('grantd.events_id_seq'),
+    id         bigint GENERATED ALWAYS AS IDENTITY,
     at_ms      bigint NOT NULL,
     issuer_id  integer NOT NULL,
     type       text COLLATE "C" NOT NULL,
@@ -460,14 +460,13 @@ const VERSION_9 = {
     request_id text,
     PRIMARY KEY (issuer_id, id)
   );
-  DROP INDEX grantd.events_by_age;
+  SELECT setval(pg_get_serial_sequence('grantd.unnumbered_events', 'id'), nextval('grantd.events_id_seq'));
   WITH moved AS (
     DELETE FROM grantd.events WHERE sequence IS NULL
     RETURNING id, at_ms, issuer_id, type, target, actor, address, client_id, subject, reason, request_id)
-  INSERT INTO grantd.unnumbered_events SELECT * FROM moved;
-  DROP INDEX grantd.events_without_sequence;
-  ALTER TABLE grantd.events
-    DROP CONSTRAINT events_pkey, ADD CONSTRAINT events_are_numbered CHECK (sequence IS NOT NULL) NOT VALID;
+  INSERT INTO grantd.unnumbered_events OVERRIDING SYSTEM VALUE SELECT * FROM moved;
+  DROP INDEX grantd.events_by_age;
+  ALTER TABLE grantd.events DROP COLUMN id, ADD CONSTRAINT events_are_numbered CHECK (sequence IS NOT NULL) NOT VALID;
 `,
 };
 
