@@ -312,6 +312,11 @@ describe('tokens', () => {
     const { token_id: id, ...revoked } = (await revoke(false)).body;
     assert.deepEqual([revoked, id], [{ revoked: true, was_active: true }, record.id]);
     assert.deepEqual((await revoke(false)).body.was_active, false);
+    const { items } = (await admin.send('GET', `/admin/audit?target=${id}&type=token_revoked`)).body;
+    assert.deepEqual(
+      items.map((event: { actor: string }) => event.actor),
+      ['api:ops'],
+    );
     assert.ok(!admin.log().includes(token));
   });
 

@@ -25,6 +25,8 @@ import { RequestLog } from '../src/log/log.ts';
 import { History } from '../src/monitoring/history.ts';
 import { auditBefore } from '../src/operations/audit.ts';
 import { addClient, registrationFrom } from '../src/operations/clients.ts';
+import { requirePerson } from '../src/operations/people.ts';
+import { revokeAll, revokeToken } from '../src/operations/tokens.ts';
 import { openPages } from '../src/pages/pages.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
 import { requestListener } from '../src/serve/http_server.ts';
@@ -344,6 +346,46 @@ describe('tokens', () => {
     const { sealed = '' } = hiddenFields(asked);
     const taken = await other.post(`${set.url}/console/tokens`, { ...own, sealed, do: 'ask' });
     assert.equal(taken.status, 400, 'a sealed token is for its session only');
+  });
+
+  test('an inactive token says who has ended it, when and by which request, with a link to the event', async () => {
+    const { subject } = await set.addUser('ending');
+    const explained = async (token: string) => {
+      const browser = await set.browserOf('alice');
+      const form = await browser.get(`${set.url}/console/tokens`);
+      return { browser, ...(await browser.submit(form, { token, do: 'explain' })) };
+    };
+    const cli = { ...set.instance.actingAs('cli'), configuration: set.configuration };
+    const endings = {
+      revoked: (token: string) => revokeToken(cli, token, false),
+      grant_revoked: (_: string, refresh: string) => revokeToken(cli, refresh, false),
+      subject_revoked: async () =>
+        revokeAll(cli, { person: await requirePerson(cli, 'ending') }, { counts: false, isDryRun: false }),
+    };
+    for (const [reason, end] of Object.entries(endings)) {
+      const { access, refresh } = await set.tokensOf('app', subject);
+      assert.doesNotMatch((await explained(access)).html, /Ended by/);
+      await end(access, refresh);
+      assert.match((await explained(access)).html, /<dt>Ended by<\/dt><dd><bdi>cli<\/bdi>, <time/, reason);
+    }
+
+    const { access } = await set.tokensOf('app', subject);
+    const browser = await set.browserOf('alice');
+    const form = await browser.get(`${set.url}/console/tokens`);
+    const asked = await browser.submit(await browser.submit(form, { token: access, do: 'explain' }), {
+      do: 'ask',
+    });
+    await browser.submit(asked, { do: 'revoke' });
+    const alice = await set.instance.people.byName('alice');
+    const page = await explained(access);
+    const [, actor, request, href = ''] =
+      /<dt>Ended by<\/dt><dd><bdi>(.*?)<\/bdi>, <time.*?<\/time>, Request: <bdi>(.*?)<\/bdi> \(<a id="end" href="(.*?)">/.exec(
+        page.html,
+      ) ?? [];
+    assert.equal(actor, `console:${alice?.subject}`);
+    const { html } = await page.browser.get(`${set.url}${href.replaceAll('&amp;', '&')}`);
+    assert.equal(html.match(/<li><code>token_revoked<\/code>/g)?.length, 1);
+    assert.ok(request && html.includes(request));
   });
 
   test('an unknown token says so, and an empty field is a problem', async () => {

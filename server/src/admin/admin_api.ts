@@ -22,6 +22,7 @@ import {
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
+import { actingAs } from '../data/acting.ts';
 import { askedStorage } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../instance/admin_access.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -359,7 +360,7 @@ class AdminApi {
       ...acting,
       storage: askedStorage(acting.storage),
       configuration,
-      server: async () => server,
+      server: async () => actingAs(actor, server),
       ownServer: () => acting.server(),
       isReady,
       actor,

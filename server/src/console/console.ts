@@ -3,6 +3,7 @@ import type { AuthorizationServer } from '@grantd/core';
 import type { Hono } from 'hono';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
+import { actingAs } from '../data/acting.ts';
 import { askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
 import { requireAdminGroup } from '../operations/groups.ts';
@@ -38,22 +39,22 @@ export async function openConsole(
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
   const isAdmitted = networkCheck(adminFrom);
-  const actingAs = (subject: string) => instance.actingAs(`console:${subject}`);
+  const actorOf = (subject: string) => `console:${subject}` as const;
 
   return (app, pages) => {
     const parts: ConsoleParts = {
       ...{ pages, adminGroup, isReady, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
-        const acting = actingAs(subject);
+        const acting = instance.actingAs(actorOf(subject));
         return {
           ...acting,
           storage: askedStorage(acting.storage),
           configuration,
-          server: async () => server,
+          server: async () => actingAs(actorOf(subject), server),
         };
       },
-      serverOf: (subject) => actingAs(subject).server(),
+      serverOf: (subject) => instance.actingAs(actorOf(subject)).server(),
     };
     const at = (path: string) => `${pages.basePath}/console${path}`;
     const reading = refuseMethod(pages, 'GET, HEAD');

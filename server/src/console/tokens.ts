@@ -1,7 +1,8 @@
 import type { Explanation } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { html } from 'hono/html';
-import { explainToken, revokeToken } from '../operations/tokens.ts';
+import type { AuditEvent } from '../data/audit.ts';
+import { endOf, explainToken, revokeToken } from '../operations/tokens.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
@@ -46,11 +47,13 @@ export async function submitTokens(visit: Visit): Promise<Response> {
   const explanation = await explainToken(parts, token);
   const subject = subjectOf(explanation);
   const person = subject === undefined ? undefined : await parts.people.bySubject(subject);
+  const end = await endOf(parts, explanation);
   const shown: ExplainedView = {
     ...view,
     explanation,
     sealed,
     ...(person !== undefined && { username: person.name }),
+    ...(end !== undefined && { end }),
     ...(revoked !== undefined && { notice: revoked ? 'token_revoked' : 'nothing_changed' }),
   };
   const draw = does === 'ask' && isRevocable(explanation) ? revokeTokenPage : explainedPage;
@@ -108,6 +111,8 @@ export interface ExplainedView extends ConsoleView {
   /** The token, sealed for the next form. */
   readonly sealed: string;
   readonly username?: string;
+  /** What has made the token inactive. */
+  readonly end?: AuditEvent;
 }
 
 /** The answer about a token: button `revoke`, and the form for the next token. */
@@ -133,7 +138,7 @@ ${section('another', words.anotherToken, tokenForm(view, texts))}`,
   });
 }
 
-function rowsOf({ base, explanation, username }: ExplainedView, texts: Texts) {
+function rowsOf({ base, explanation, username, end }: ExplainedView, texts: Texts) {
   const { console: words } = texts;
   const { alive, reason, explanation: why, sinceMs, record, claims } = explanation;
   const subject = subjectOf(explanation);
@@ -152,6 +157,7 @@ function rowsOf({ base, explanation, username }: ExplainedView, texts: Texts) {
       reason === undefined ? undefined : html`<code>${reason}</code> <span lang="en">${why ?? ''}</span>`,
     ],
     [words.since, timeOf(sinceMs, texts)],
+    [words.endedBy, end === undefined ? undefined : endRow(end, base, texts)],
     [
       words.client,
       client === undefined
@@ -172,6 +178,15 @@ function rowsOf({ base, explanation, username }: ExplainedView, texts: Texts) {
     [words.grant, code(record?.grantId)],
     [words.session, code(record?.sessionId)],
   ] as const;
+}
+
+/** Link `end` to the event in the audit trail. */
+function endRow({ type, target, actor, atMs, requestId }: AuditEvent, base: string, texts: Texts): Html {
+  const { audit } = texts.console;
+  const filters = { type, target, ...(requestId !== undefined && { request: requestId }) };
+  return html`<bdi>${actor}</bdi>, ${timeOf(atMs, texts) ?? ''}${
+    requestId === undefined ? '' : html`, ${audit.names.request}: <bdi>${requestId}</bdi>`
+  } (<a id="end" href="${urlOf(base, 'audit', filters)}"><code>${type}</code></a>)`;
 }
 
 function expiryOf({ record, claims }: Explanation): number | undefined {

@@ -1,4 +1,5 @@
-import type { Explanation, RevocationResult, RevocationTarget } from '@grantd/core';
+import type { EventType, Explanation, RevocationResult, RevocationTarget } from '@grantd/core';
+import type { AuditEvent } from '../data/audit.ts';
 import type { Person } from '../data/people.ts';
 import { requireClient } from './clients.ts';
 import { InvalidInput, type OperationParts } from './operation.ts';
@@ -10,6 +11,56 @@ export async function explainToken(
   token: string,
 ): Promise<Explanation> {
   return (await parts.server()).operator.explainToken(token);
+}
+
+/** The events that can make a token inactive, by the reason that its explanation gives. */
+const ENDINGS: Readonly<Partial<Record<NonNullable<Explanation['reason']>, readonly EventType[]>>> = {
+  revoked: ['token_revoked', 'family_revoked', 'code_revoked'],
+  grant_revoked: ['grant_revoked', 'token_revoked', 'code_revoked'],
+  session_revoked: ['session_revoked', 'session_ended'],
+  subject_revoked: ['subject_revoked', 'subject_disabled'],
+  subject_disabled: ['subject_disabled'],
+  client_revoked: ['client_revoked', 'client_disabled'],
+  client_disabled: ['client_disabled'],
+  issued_before_cutoff: ['issued_before_revoked'],
+};
+
+/** Milliseconds by which the time of an event may differ from the time that is stored with the token. */
+const SAME_MOMENT_MS = 1000;
+
+/** About how many events to read for the end of a token. */
+const MAX_EVENTS_READ = 20_000;
+
+/**
+ * Finds the event that has made a token inactive.
+ * @returns `undefined` if it is not among the latest events, or if several could be it
+ */
+export async function endOf(
+  { auditTrail }: Pick<OperationParts, 'auditTrail'>,
+  { reason, sinceMs, record }: Explanation,
+): Promise<AuditEvent | undefined> {
+  const types = reason && ENDINGS[reason];
+  if (types === undefined || sinceMs === undefined || record === undefined) return undefined;
+  // A cutoff can be earlier than the command that sets it.
+  const untilMs = reason === 'issued_before_cutoff' ? undefined : sinceMs + SAME_MOMENT_MS;
+  const found: AuditEvent[] = [];
+  const times = { sinceMs: sinceMs - SAME_MOMENT_MS, untilMs };
+  for await (const event of auditTrail.before(undefined, times, MAX_EVENTS_READ))
+    if (types.includes(event.type)) found.push(event);
+  const { id, pairId, familyId, grantId, sessionId, subject, clientId } = {
+    ...{ pairId: undefined, familyId: undefined },
+    ...record,
+  };
+  const targets = [id, pairId, familyId, grantId, sessionId, subject, clientId, String(sinceMs)];
+  const named = found.find(({ target }) => targets.includes(target));
+  if (named !== undefined) return named;
+  // The revocation of another token of the grant can have ended this one too.
+  const distanceOf = ({ atMs }: AuditEvent) => Math.abs(atMs - sinceMs);
+  const [closest, next] = found
+    .filter((one) => one.clientId === clientId && one.subject === subject)
+    .toSorted((one, other) => distanceOf(one) - distanceOf(other));
+  const isClear = closest !== undefined && (next === undefined || distanceOf(closest) < distanceOf(next));
+  return isClear ? closest : undefined;
 }
 
 interface RevokedToken extends Pick<RevocationResult, 'revoked'> {

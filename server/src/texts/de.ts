@@ -785,6 +785,7 @@ export const DE: Texts = {
     inactive: 'ungültig',
     because: 'Grund',
     since: 'Seit',
+    endedBy: 'Beendet durch',
     client: 'Anwendung',
     user: 'Benutzer',
     scopes: 'Berechtigungen (Scopes)',

@@ -794,6 +794,7 @@ export const EN = {
     inactive: 'inactive',
     because: 'Because',
     since: 'Since',
+    endedBy: 'Ended by',
     client: 'Client',
     user: 'User',
     scopes: 'Scopes',

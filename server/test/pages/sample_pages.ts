@@ -755,6 +755,19 @@ const SAMPLES: readonly Sample[] = [
   sample('console_tokens', tokensPage, { ...CONSOLE, current: 'tokens', problem: 'no_token' }),
   sample('console_token', explainedPage, EXPLAINED),
   sample('console_token_dead', explainedPage, EXPLAINED_DEAD),
+  sample('console_token_ended', explainedPage, {
+    ...EXPLAINED_DEAD,
+    end: {
+      ...{
+        sequence: 9,
+        atMs: 0,
+        type: 'token_revoked',
+        target: 'Yk0S3u7rC2u5u1Wq8cHn4A',
+        actor: 'console:xT2a9',
+      },
+      requestId: 'Vn3B0mXo7z4w9fTq2sLk1w',
+    },
+  }),
   sample('console_revoke_token', revokeTokenPage, EXPLAINED),
   sample('console_users', listPage, {
     ...{ ...CONSOLE, current: 'users', search: 'b', next: '/console/users?after=bob' },
