@@ -231,6 +231,20 @@ describe('a state', () => {
     assert.equal(changesIn(await plan(long)).length, 500);
     const answered = await plan({ state: { scope_texts: texts(4000) } });
     assert.deepEqual(problem(answered), [413, 'body_too_large', 'expected at most 1048576 bytes']);
+    const groups = Object.fromEntries(Array.from({ length: 5001 }, (_, index) => [`g${index}`, {}]));
+    const problems = [
+      { in: '/state', detail: 'expected at most 5000 groups, clients and scope texts, got 5001' },
+    ];
+    assert.deepEqual(problem(await plan({ state: { groups } })), [422, 'invalid_input', problems]);
+    const { g0: _, ...fewer } = groups;
+    const inClient = {
+      resource: 'https://long.example',
+      scope_texts: texts(500),
+      token_endpoint_auth_method: 'none',
+    };
+    const mixed = { clients: { long: inClient }, groups: fewer };
+    assert.match((await plan({ state: mixed })).text, /got 5501/);
+    assert.equal(changesIn(await plan({ state: { groups: fewer } })).length, 5000);
     const deep = `{"state":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
     assert.equal((await admin.send('POST', '/admin/state/plan', { body: deep })).status, 422);
   });

@@ -22,6 +22,18 @@ interface StateBody {
 /** Enough for about 2000 clients. */
 const MAX_STATE_BYTES = 1024 * 1024;
 
+/** More would keep the server from other requests for seconds. */
+const MAX_NAMES = 5000;
+
+/** @throws {Problem} the document names too much */
+function requireFewNames({ groups = [], clients = [], scopeTexts }: DesiredState): void {
+  const texts = [scopeTexts, ...clients.map((client) => client.scopeTexts)];
+  const names = texts.reduce((sum, some) => sum + (some?.size ?? 0), groups.length + clients.length);
+  if (names <= MAX_NAMES) return;
+  const problem = `expected at most ${MAX_NAMES} groups, clients and scope texts, got ${names}`;
+  throw invalid('state', [{ path: [], problem }]);
+}
+
 /** A document names what it changes, so its caller needs the scopes of its sections. */
 function requireSectionScopes(
   { requireScopes }: ApiCall,
@@ -71,6 +83,7 @@ async function planOf(call: ApiCall): Promise<Plan> {
   const read = readDesiredState(document);
   if ('problems' in read) throw invalid('state', read.problems);
   const { state } = read;
+  requireFewNames(state);
   requireSectionScopes(call, state);
   const planned = await planFor(parts, state, {
     prune,
