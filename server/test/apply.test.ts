@@ -402,6 +402,22 @@ clients:
     assert.match(await refusal('- clients\n'), /^grantd: grantd\.yaml: expected names with values$/m);
   });
 
+  test('whose aliases grow without limit, or that has tags of YAML, is refused', async () => {
+    const bomb = Array.from(
+      { length: 9 },
+      (_, level) => `a${level}: &a${level} [${`${level === 0 ? 'x' : `*a${level - 1}`},`.repeat(9)}]\n`,
+    );
+    const folder = workbench.folder();
+    const refused = await grantd(folder, ['apply', '-f', '-', '--dry-run'], { input: bomb.join('') });
+    assert.deepEqual(
+      [refused.code, refused.stderr],
+      [2, 'grantd: standard input: Excessive alias count indicates a resource exhaustion attack\n'],
+    );
+    // These would be read as a section without clients.
+    for (const clients of ['!!set {a, b}', '!!omap [a: {}]'])
+      assert.match(await refusal(`clients: ${clients}\n`), /^grantd: grantd\.yaml:1:10: Unresolved tag/);
+  });
+
   test('whose secrets are missing or too short is refused by the name of the source', async () => {
     assert.equal(
       await refusal(FILE, { SHOP_SECRET: 'short' }),

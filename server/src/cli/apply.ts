@@ -112,7 +112,7 @@ async function readFile(path: string): Promise<ReadFile> {
         )
         .join('\ngrantd: '),
     );
-  const content: unknown = document.toJS();
+  const content = contentIn(name, document);
   const read = readDesiredState(content);
   if ('problems' in read) throw report(read.problems);
   const { state } = read;
@@ -122,6 +122,16 @@ async function readFile(path: string): Promise<ReadFile> {
     report,
     secrets: secretsOf(state, path === '-' ? typedPath(process.env, '.') : dirname(at), report),
   };
+}
+
+/** @throws {BadUsage} the aliases would make it too large */
+function contentIn(name: string, document: Document): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    if (error instanceof ReferenceError) throw new BadUsage(`${name}: ${error.message}`);
+    throw error;
+  }
 }
 
 function contentOf(path: string, at: string): string {
@@ -137,9 +147,10 @@ function contentOf(path: string, at: string): string {
 function parse(name: string, text: string, lines = new LineCounter()): Document {
   if (text.length > MAX_CHARACTERS)
     throw new BadUsage(`${name}: expected at most ${MAX_CHARACTERS} characters`);
-  // The parser’s longer messages would quote the file.
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [error] = document.errors;
+  // The parser’s longer messages would quote the file. Known tags would make other objects than JSON has.
+  const options = { lineCounter: lines, prettyErrors: false, resolveKnownTags: false };
+  const document = parseDocument(text, options);
+  const [error] = [...document.errors, ...document.warnings];
   if (error === undefined) return document;
   const { line, col } = lines.linePos(error.pos[0]);
   throw new BadUsage(`${name}:${line}:${col}: ${error.message}`);
