@@ -12,6 +12,9 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { Decrypter, Encrypter, identityToRecipient } from 'age-encryption';
+import { packTar, type TarEntry, unpackTar } from 'modern-tar';
+import { identitiesIn } from '../src/data/backup_file.ts';
 import { type BackedUpHome, backedUpHome, databaseOf, issue, restored } from './harness/backups.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { Workbench } from './harness/program.ts';
@@ -73,6 +76,61 @@ describe('a restore changes nothing and says why in one line if', () => {
       });
       const message = await refused(name);
       assert.ok(message.startsWith(file(name)) || message.startsWith('no identity opens'), message);
+    }
+  });
+
+  test('the backup ends with a whole block of its sealing, or goes on after its end', async () => {
+    const bytes = readFileSync(file('good.age'));
+    const header = bytes.indexOf('\n--- ') + 49;
+    const [nonce, block] = [16, 65_536 + 16];
+    for (const end of [header, header + nonce, header + nonce + block, header + nonce + 3 * block]) {
+      const name = changed(`block${end}.age`, (path) => truncateSync(path, end));
+      assert.equal(await refused(name), damaged(name), String(end));
+    }
+    const longer = changed('longer.age', (path) => writeFileSync(path, Buffer.concat([bytes, bytes])));
+    assert.equal(await refused(longer), damaged(longer));
+  });
+
+  test('the archive in it contains more or else than a backup: other paths, links, parts twice', async () => {
+    const decrypter = new Decrypter();
+    decrypter.addIdentity(identitiesIn(file('backup.key'))[0] ?? '');
+    const parts = await unpackTar(await decrypter.decrypt(readFileSync(file('good.age'))));
+    const part = (name: string): TarEntry => {
+      const found = parts.find(({ header }) => header.name === name);
+      assert.ok(found?.data);
+      return { header: { name, size: found.data.length, type: 'file' }, body: found.data };
+    };
+    const [manifest, secret, stored] = ['manifest.json', 'secret', 'grantd.db'].map(part);
+    assert.ok(manifest && secret && stored);
+    const empty = (header: Partial<TarEntry['header']>): TarEntry => ({
+      header: { name: 'grantd.db', size: 0, type: 'file', ...header },
+    });
+    const unknown = (name: string) => `contains ${JSON.stringify(name)}, which no backup contains.`;
+    const whole = [manifest, secret, stored];
+    const archives: Readonly<Record<string, readonly [parts: readonly TarEntry[], problem: string]>> = {
+      above: [[...whole, empty({ name: '../../evil' })], unknown('../../evil')],
+      absolute: [[manifest, empty({ name: '/tmp/evil' }), stored], unknown('/tmp/evil')],
+      prototype: [[...whole, empty({ name: '__proto__' })], unknown('__proto__')],
+      link: [[manifest, empty({ type: 'symlink', linkname: '/etc/passwd' }), stored], 'contains a symlink, '],
+      hard_link: [[manifest, empty({ type: 'link', linkname: '/etc/passwd' })], 'contains a link, '],
+      folder: [[manifest, empty({ type: 'directory' })], 'contains a directory, '],
+      other_database: [[manifest, empty({})], 'is not the one that it describes: use another backup.'],
+      twice: [[...whole, stored], unknown('grantd.db')],
+      two_manifests: [[manifest, manifest, stored], unknown('manifest.json')],
+      late: [[stored, manifest], 'is not a backup that this version of grantd can read.'],
+      no_database: [[manifest, secret], 'is damaged or cut off: use another backup.'],
+      large: [
+        [{ header: { ...manifest.header, size: 70_000 }, body: new Uint8Array(70_000) }, stored],
+        'is damaged or cut off: use another backup.',
+      ],
+    };
+    const recipient = await identityToRecipient(identitiesIn(file('backup.key'))[0] ?? '');
+    for (const [name, [content, problem]] of Object.entries(archives)) {
+      const encrypter = new Encrypter();
+      encrypter.addRecipient(recipient);
+      writeFileSync(file(`${name}.age`), await encrypter.encrypt(await packTar([...content])));
+      const message = await refused(`${name}.age`);
+      assert.ok(message.includes(problem), `${name}: ${message}`);
     }
   });
 

@@ -264,8 +264,8 @@ export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> 
   const damage = damageIn(to, 'integrity_check');
   if (damage !== undefined)
     throw new Refused(`the database in ${file} is damaged (${damage}): use another backup.`);
-  const found = contentOf(to);
-  if (found.issuer !== opened.manifest.issuer || found.lastEvent !== opened.manifest.lastEvent)
+  const found = foundIn(to);
+  if (found?.issuer !== opened.manifest.issuer || found.lastEvent !== opened.manifest.lastEvent)
     throw new Refused(`the database in ${file} is not the one that it describes: use another backup.`);
 
   onStep?.('opening the database');
@@ -282,6 +282,16 @@ export async function examine(order: ExaminationOrder): Promise<ExaminedBackup> 
     };
   } finally {
     await database.close();
+  }
+}
+
+/** @returns `undefined` if it is not a database of grantd */
+function foundIn(path: string): ReturnType<typeof contentOf> | undefined {
+  try {
+    return contentOf(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR') return undefined;
+    throw error;
   }
 }
 

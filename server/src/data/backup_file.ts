@@ -132,7 +132,9 @@ export async function openBackup(
         if (manifest === undefined)
           throw new Refused(`${path} is not a backup that this version of grantd can read.`);
         accept(manifest);
-      } else if (header.name === SECRET) secrets = secretsIn(await smallText(body, header.size));
+      } else if (header.type !== 'file')
+        throw new Refused(`${path} contains a ${header.type}, which no backup contains.`);
+      else if (header.name === SECRET) secrets = secretsIn(await smallText(body, header.size));
       else if (header.name === DATABASE && !hasDatabase) {
         hasDatabase = true;
         await pipeline(body, createWriteStream(to, { flags: 'wx', mode: 0o600, flush: true }));
