@@ -94,6 +94,15 @@ test('a failed backup is an error line, and deletes nothing', async () => {
   assert.equal(readdirSync(backups).length, 4);
 });
 
+test('a backup that another server has finished before this one began is no failure', async () => {
+  const { backups, lines, ifDue } = await newHome();
+  const backingUp = ifDue();
+  // The process for the backup has yet to start.
+  for (const age of [0, 1]) writeFileSync(join(backups, nameOf('id.example', age)), '');
+  await backingUp;
+  assert.deepEqual(lines, []);
+});
+
 test('of several servers on one database, one makes the backup', async () => {
   const { backups, lines, ifDue } = await newHome();
   await Promise.all([ifDue(), ifDue(), ifDue()]);

@@ -96,12 +96,13 @@ export async function backUpIfDue(
   const startedMs = performance.now();
   try {
     const nowMs = Date.now();
-    const newestMs = Math.min(nowMs, backupsIn(plan.folder, backedUp.issuer)[0]?.takenAtMs ?? 0);
-    if (nowMs - newestMs < plan.intervalSeconds * 1000) return true;
+    if (!isDue(plan, backedUp.issuer, nowMs)) return true;
     const to = join(plan.folder, backupName(backedUp.issuer, nowMs));
     const report = await runProcess({ ...backedUp, to, lock: plan.lock }, signal);
     if (report === 'stopped' || report.type === 'running') return true;
     if (report.type === 'failed') {
+      // Another server was faster.
+      if (!isDue(plan, backedUp.issuer, nowMs)) return true;
       log.error({ event: 'backup_failed', file: to, reason: report.reason });
       return false;
     }
@@ -113,6 +114,11 @@ export async function backUpIfDue(
     log.error({ event: 'backup_failed', cause: causeOf(error) });
     return false;
   }
+}
+
+function isDue({ folder, intervalSeconds }: BackupPlan, issuer: string, nowMs: number): boolean {
+  const newestMs = Math.min(nowMs, backupsIn(folder, issuer)[0]?.takenAtMs ?? 0);
+  return nowMs - newestMs >= intervalSeconds * 1000;
 }
 
 interface FoundBackup {
