@@ -54,16 +54,13 @@ interface TimeLimits {
 /** Milliseconds in which a connection may bring its next request before it counts as idle. */
 const NEXT_REQUEST_MS = 1000;
 
-/** A connection that a client has opened. */
+/** A connection that a client has opened. Times are in milliseconds. */
 interface OpenConnection {
-  /** When it was accepted, or when its last request came, in milliseconds. */
-  usedAtMs: number;
-  /** Whether no request has come yet. */
-  isNew: boolean;
+  readonly acceptedAtMs: number;
+  /** When its last request came, if any. */
+  usedAtMs: number | undefined;
   /** Whether it was opened before a reload, and should end. */
   isOld: boolean;
-  /** The answer to its last request, until that has ended. */
-  response: ServerResponse | undefined;
 }
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
@@ -89,16 +86,20 @@ export function createHttpServer(
   const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
   const tlsConnections = tls && new TlsConnections(http, mtls);
   const open = new Map<Duplex, OpenConnection>();
+  // Responses of all connections: what each of hundreds of idle connections kept would survive garbage collections.
+  const pending = new Set<ServerResponse>();
   let answer = notReady;
   let isEnding = false;
   let isLast = false;
   http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
-    open.set(socket, { usedAtMs: performance.now(), isNew: true, isOld: false, response: undefined });
+    open.set(socket, { acceptedAtMs: performance.now(), usedAtMs: undefined, isOld: false });
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
     const connection = open.get(request.socket);
-    if (connection !== undefined) noteRequest(connection, response);
+    if (connection !== undefined) connection.usedAtMs = performance.now();
+    pending.add(response);
+    response.on('close', () => pending.delete(response));
     if (isEnding || connection?.isOld === true) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
@@ -106,18 +107,20 @@ export function createHttpServer(
   });
   http.on('checkExpectation', (_request, response) => refuse(response, 417));
   http.on('clientError', (error, socket) => {
+    const answering = [...pending].findLast(({ req }) => req.socket === socket);
     // Without TLS, the caller could not read an answer.
-    if (open.has(socket)) refuseUnreadable(error, socket, open.get(socket)?.response);
+    if (open.has(socket)) refuseUnreadable(error, socket, answering);
     else socket.destroy();
   });
   const closeAfterCurrentAnswers = (): void => {
-    for (const { response } of open.values()) if (response !== undefined) response.shouldKeepAlive = false;
+    for (const response of pending) response.shouldKeepAlive = false;
   };
   // Node calls a connection idle before its first request, also if this request has arrived and is about to be read.
   const closeIdleAndNew = http.closeIdleConnections.bind(http);
   http.closeIdleConnections = () => {
     const since = performance.now() - NEXT_REQUEST_MS;
-    const expectsRequest = ({ usedAtMs, isNew }: OpenConnection) => usedAtMs > since && (isNew || isLast);
+    const expectsRequest = ({ acceptedAtMs, usedAtMs }: OpenConnection) =>
+      usedAtMs === undefined ? acceptedAtMs > since : isLast && usedAtMs > since;
     if (![...open.values()].some(expectsRequest)) closeIdleAndNew();
   };
   return {
@@ -126,11 +129,7 @@ export function createHttpServer(
     connections: tlsConnections ?? http,
     async answerWith(listener) {
       answer = listener;
-      // Responses on one connection end in order, so the last one is enough.
-      const pending = [...open.values()]
-        .map(({ response }) => response)
-        .filter((response) => response?.writableFinished === false);
-      await Promise.all(pending.map((response) => new Promise((end) => response?.once('close', end))));
+      await Promise.all([...pending].map((response) => new Promise((end) => response.once('close', end))));
     },
     answerNotReady() {
       answer = notReady;
@@ -150,16 +149,6 @@ export function createHttpServer(
       isLast = true;
     },
   };
-}
-
-function noteRequest(connection: OpenConnection, response: ServerResponse): void {
-  connection.usedAtMs = performance.now();
-  connection.isNew = false;
-  connection.response = response;
-  // What hundreds of idle connections keep survives garbage collections and fills the old generation.
-  response.on('close', () => {
-    if (connection.response === response) connection.response = undefined;
-  });
 }
 
 /** The connections of servers for TLS, also those in the handshake, which the HTTP server does not know yet. */
@@ -226,7 +215,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** @param answering the last response on the connection */
+/** @param answering the last response on the connection that has not ended */
 function refuseUnreadable(error: Error, socket: Duplex, answering: ServerResponse | undefined): void {
   // A client would read the error as part of the current answer.
   const isAnswering = answering?.headersSent === true && !answering.writableFinished;
