@@ -1,8 +1,18 @@
 // Runs a script under the Node that package.json pins, after installing missing packages. Plain JavaScript without
 // dependencies, because a Node 20 without node_modules must be able to run it.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { settingsOf } from './first_line.mjs';
 
@@ -48,7 +58,73 @@ function isAlive(pid) {
   }
 }
 
-if (!isInstalled()) {
+const own = String(process.pid);
+/** The process that may install has this folder, which contains a file named after it. */
+const lock = join(root, '.grantd_installing');
+const ownLock = `${lock}_${own}`;
+
+/** Waits while another process installs. @returns {Promise<boolean>} whether this process has the lock */
+async function takeLock() {
+  try {
+    mkdirSync(ownLock, { recursive: true });
+    writeFileSync(join(ownLock, own), '');
+  } catch (error) {
+    // A clone that cannot be written cannot be installed into either.
+    if (['EACCES', 'EPERM', 'EROFS'].includes(error.code)) return false;
+    throw error;
+  }
+  let reported;
+  while (!hasTakenLock()) {
+    const holder = holderOfLock();
+    if (holder !== undefined && holder !== reported)
+      console.error(
+        `Waiting until the process ${holder} has installed the dependencies. If it is not an installation, remove ${lock}.`,
+      );
+    reported = holder ?? reported;
+    await setTimeout(100);
+  }
+  return true;
+}
+
+function hasTakenLock() {
+  try {
+    // It fails if the folder exists, unless that is empty.
+    renameSync(ownLock, lock);
+    return true;
+  } catch {
+    return hasTakenOverLock();
+  }
+}
+
+/** Of several processes that find the lock of an ended one, only one can rename its file. */
+function hasTakenOverLock() {
+  const holder = holderOfLock();
+  if (holder === undefined || isAlive(holder)) return false;
+  try {
+    renameSync(join(lock, holder), join(lock, own));
+  } catch {
+    return false;
+  }
+  rmSync(ownLock, { recursive: true });
+  return true;
+}
+
+/** @returns {string | undefined} its process */
+function holderOfLock() {
+  try {
+    return readdirSync(lock)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function releaseLock() {
+  renameSync(lock, ownLock);
+  rmSync(ownLock, { recursive: true });
+}
+
+/** @returns {boolean} whether it succeeded */
+function install() {
   const server = runningServer();
   if (server !== undefined) {
     console.error(
@@ -56,7 +132,7 @@ if (!isInstalled()) {
         'Installing them would replace the modules of the running server. Stop it first, or use another clone. ' +
         `If that process is not grantd, remove ${join(running, server)}.`,
     );
-    process.exit(1);
+    return false;
   }
   const time = isProgram ? 'a few seconds' : 'a minute or two';
   console.error(`Installing dependencies (first start only; this takes ${time}) …`);
@@ -72,11 +148,30 @@ if (!isInstalled()) {
       shell: process.platform === 'win32' && !npm,
     },
   );
-  if (installed.status !== 0) {
-    console.error('The installation failed; run `npm ci` to see why.');
-    process.exit(1);
+  if (installed.status === 0) return true;
+  console.error('The installation failed; run `npm ci` to see why.');
+  return false;
+}
+
+/** This process stands for the program's until that has noted its own: see `running`. */
+function noteProgram() {
+  const note = join(running, own);
+  try {
+    mkdirSync(running, { recursive: true });
+    writeFileSync(note, '');
+    process.on('exit', () => rmSync(note, { force: true }));
+  } catch {
+    // A folder that cannot be written cannot be installed into either.
   }
 }
+
+const isLocked = await takeLock();
+const isReady = isInstalled() || install();
+if (isLocked) {
+  if (isReady && isProgram) noteProgram();
+  releaseLock();
+}
+if (!isReady) process.exit(1);
 
 const script = join(root, name);
 const { flags, variables } = settingsOf(script);
