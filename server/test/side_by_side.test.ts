@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { programIn } from '../../scripts/program_for_tests.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantd, PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
+import { PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,
