@@ -7,13 +7,13 @@ import { disposableDatabase, sharedPostgres } from '../../core/test/harness/post
 import { pgBouncerAbsence, startPgBouncer } from '../../core/test/harness/postgres_pgbouncer.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
+import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import {
   type Environment,
   environmentOf,
-  grantd,
-  grantdPrints,
+  grantd as grantdProcess,
   type Outcome,
   Workbench,
 } from './harness/program.ts';
@@ -211,7 +211,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const names = Array.from({ length: 6 }, (_, index) => `client-${index}`);
     const all = await Promise.all(
       names.map((name) =>
-        grantd(folder, ['client', 'add', name, '--public', '--issuer', 'https://id.example']),
+        grantdProcess(folder, ['client', 'add', name, '--public', '--issuer', 'https://id.example']),
       ),
     );
     assert.deepEqual(
@@ -231,7 +231,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const folder = await workbench.home();
     const issuers = ['https://a.example', 'https://b.example', 'https://c.example'];
     const all = await Promise.all(
-      issuers.map((issuer) => grantd(folder, ['client', 'add', 'x', '--public', '--issuer', issuer])),
+      issuers.map((issuer) => grantdProcess(folder, ['client', 'add', 'x', '--public', '--issuer', issuer])),
     );
     const winners = issuers.filter((_, index) => all[index]?.code === 0);
     assert.equal(winners.length, 1);
