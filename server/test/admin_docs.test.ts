@@ -6,7 +6,8 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { isAdminScope } from '../src/instance/admin_access.ts';
-import { grantdPrints, PROGRAM_VARIABLE, SOURCES, Workbench } from './harness/program.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { PROGRAM_VARIABLE, SOURCES, Workbench } from './harness/program.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/admin_api.md'), 'utf8');
 const workbench = new Workbench();

@@ -43,6 +43,8 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   const url = new URL(environmentOf(folder).GRANTD_DATABASE ?? '');
   url.searchParams.set('application_name', 'grantd');
   const asleep = ask({ url: url.href }, 'SELECT pg_sleep(300)').catch(() => undefined);
+  const isAsleep = `SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database()`;
+  while ((await ask({ url: url.href }, isAsleep)).length === 0);
   for (const command of [
     ['migrate', 'up'],
     ['serve', ...flags],

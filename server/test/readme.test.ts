@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
-import { grantdPrints, Workbench } from './harness/program.ts';
+import { Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));

@@ -4,16 +4,9 @@ import { once } from 'node:events';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { grantdPrints } from './harness/commands.ts';
 import { freePort } from './harness/free_port.ts';
-import {
-  environmentIn,
-  grantd,
-  grantdPrints,
-  PROGRAM,
-  type RunningServer,
-  until,
-  Workbench,
-} from './harness/program.ts';
+import { environmentIn, grantd, PROGRAM, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 import { begin } from './harness/wire.ts';
 

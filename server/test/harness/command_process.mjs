@@ -11,6 +11,7 @@ process.on('message', async ({ args, folder, environment, input }) => {
   setEnvironment(environment);
   Object.defineProperty(process, 'stdin', { configurable: true, value: Readable.from(input ? [input] : []) });
   const [stdout, stderr] = [process.stdout, process.stderr].map(captured);
+  const listeners = process.eventNames().flatMap((event) => process.rawListeners(event));
   await run([process.execPath, 'grantd', ...args]);
   // A process ends when nothing keeps it running, so a command that leaves something open does not end here either.
   while (process.getActiveResourcesInfo().some((resource) => !REMAINING.has(resource)))
@@ -18,6 +19,14 @@ process.on('message', async ({ args, folder, environment, input }) => {
   const { exitCode = 0 } = process;
   process.exitCode = undefined;
   process.stdout.removeAllListeners('error');
+  // A server that was refused has prepared for signals, and its log for the exit.
+  for (const event of process.eventNames()) {
+    for (const listener of process.rawListeners(event)) {
+      if (listeners.includes(listener)) continue;
+      if (event === 'exit') listener.call(process, exitCode);
+      process.removeListener(event, listener);
+    }
+  }
   setEnvironment(ownEnvironment);
   process.send({ code: exitCode, stdout: stdout(), stderr: stderr() });
 });

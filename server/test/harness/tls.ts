@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:https';
 import type { SecureVersion, TLSSocket } from 'node:tls';
 import { type MadeCertificate, newCertificate } from '../../../core/test/harness/certificates.ts';
-import { grantdPrints } from './program.ts';
+import { grantdPrints } from './commands.ts';
 
 /** A certificate for `localhost`. Default: issued by itself. */
 export function serverCertificate(issuer?: MadeCertificate): Promise<MadeCertificate> {
