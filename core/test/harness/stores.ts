@@ -65,7 +65,7 @@ const POSTGRES: StoreKind = {
   async open(issuer, clock) {
     postgresStores ??= sharedPostgres()
       .then(disposableDatabase)
-      .then((url) => new PostgresStores(url, { allowExitOnIdle: true }));
+      .then((url) => new PostgresStores(url, { allowExitOnIdle: true, checksTablesOnce: true }));
     const stores = await postgresStores;
     const storage = await stores.open({ issuer: `${issuer}/${crypto.randomUUID()}`, clock });
     return { storage, dispose: async () => storage.close() };
