@@ -21,7 +21,7 @@ export interface RunOptions {
  * A process is replaced after this many files, so that what they leave behind in memory stays small. A new one loads the
  * library and the frameworks again, which takes about a second.
  */
-const FILES_PER_PROCESS = 30;
+const FILES_PER_PROCESS = 60;
 /** How many files are listed, so that the next reader sees where the time goes. */
 const LISTED_SLOW_FILES = 15;
 
