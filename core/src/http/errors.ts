@@ -286,7 +286,8 @@ export const REFUSAL_REASONS = {
     'The client may not use this response_mode. Its metadata member response_modes or its FAPI 2.0 profile excludes it.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client, or differs from the authorization request.',
-  pkce_missing: 'The request contains no PKCE challenge or verifier.',
+  pkce_missing:
+    'A PKCE parameter is missing: code_challenge in the authorization request, or code_verifier in the token request.',
   pkce_unexpected: 'The request contains a PKCE verifier, but the authorization request had no challenge.',
   pkce_mismatch: 'The PKCE verifier does not match the challenge.',
   token_foreign: 'The token was issued to another client.',

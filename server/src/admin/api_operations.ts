@@ -785,7 +785,7 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/keys/rotate',
     scope: 'grantd:keys:write',
-    summary: 'Start signing with the next keys. Retired keys still verify',
+    summary: 'Start signing with the next keys. Tokens that the old keys signed stay valid',
     body: schemas.KEY_ROTATION,
     isBodyOptional: true,
     status: 200,

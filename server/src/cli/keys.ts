@@ -14,7 +14,9 @@ export function keysCommands(): Command {
     group.command('list').description('list the keys of every algorithm: next, current and retired'),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(
-    group.command('rotate').description('start signing with the next keys. Retired keys still verify'),
+    group
+      .command('rotate')
+      .description('start signing with the next keys. Tokens that the old keys signed stay valid'),
   )
     .addOption(new Option('--algorithm <A>', 'only this algorithm').choices(SIGNING_ALGORITHMS))
     .option('--now', 'rotate even if some clients do not know the next key yet and reject its signatures')
