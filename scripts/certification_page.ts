@@ -42,13 +42,15 @@ npm test -- server/test/certification
 
 A module has one of four results: it **passes**, gives a **warning** (the provider does not follow a recommendation), is **skipped** (the provider lacks an optional feature), or **fails**. Only a failure prevents certification. [plans.ts](../server/test/certification/plans.ts) lists the modules of each plan. [planned_modules.ts](../server/test/certification/planned_modules.ts) says what each module checks, and which result we expect. The tests fail if a result is worse or better than expected.
 
+The table shows the results for each plan. The column "run with" has the variants of the plan: how clients are added, how they authenticate, and the response mode.
+
 ${summary()}
 
-We have not yet run the suite's FAPI 2.0 plans against this version. Our own tests contain all modules of these plans for the variants \`plain_fapi\` and \`openid_connect\`. The program runs with the [FAPI 2.0 profile](fapi.md), and serves https itself:
+We have not yet run the suite's FAPI 2.0 plans against this version. Our own tests contain all modules of these plans for the variants \`plain_fapi\` and \`openid_connect\`. The program runs with the [FAPI 2.0 profile](fapi.md), and serves https itself. The column "run with" has the variants of the plan: how clients authenticate, how tokens are bound, and the form of requests and of responses.
 
 ${fapiSummary()}
 
-These modules do not pass:
+In our own tests, these modules do not pass:
 
 ${notes()}
 
