@@ -76,7 +76,7 @@ function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>
       const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
       return `| ${description} | ${causes.join('<br>') || 'see the reason code in the log'} |`;
     });
-  return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
+  return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}. For each description, the table shows the reason codes that the server's log can have.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
 }
 
 interface Refusal {

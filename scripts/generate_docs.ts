@@ -151,8 +151,8 @@ no effect, the log has the event \`revocation_ignored\` with one of these codes,
 
 ${table(REFUSAL_REASONS)}
 
-For each rejected request, the log has the event \`refused\`. It contains a code from this table or from the table above,
-and the \`error\` and the status of the response.
+For each rejected request, the log has the event \`refused\`. It contains a code from this table or from
+[the table of inactive tokens](#why-a-token-is-inactive), and the \`error\` and the status of the response.
 
 ## Why a page stopped a request
 

@@ -341,7 +341,7 @@ export const OPTIONS = {
   backupPassphrase: optionWithoutDefault(
     'Backups',
     text('PASSPHRASE', PASSPHRASE_FORM, isPassphrase),
-    'The passphrase itself.',
+    'Passphrase that encrypts backups, instead of backupPassphraseFile.',
     'none',
     { isSecret: true },
   ),
