@@ -133,7 +133,7 @@ While the modules run:
 
 ## Run the FAPI 2.0 plans
 
-Start the server with the profile, and with a second port for client certificates ([guide](mtls.md)):
+Start the server with the FAPI 2.0 profile, and with a second port for client certificates ([guide](mtls.md)):
 
 \`\`\`json
 ${jsonText(FAPI_SETTINGS)}
