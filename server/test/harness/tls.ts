@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:https';
 import type { SecureVersion, TLSSocket } from 'node:tls';
 import { type MadeCertificate, newCertificate } from '../../../core/test/harness/certificates.ts';
 import { grantdPrints } from './commands.ts';
 
-/** A certificate for `localhost`. Default: issued by itself. */
+/**
+ * A certificate for `localhost`. Default: issued by itself. Its subject is unique: OpenSSL finds a trusted certificate by
+ * its subject, and test files in one process add theirs to the same trusted ones.
+ */
 export function serverCertificate(issuer?: MadeCertificate): Promise<MadeCertificate> {
   const names = [{ type: 'dns', value: 'localhost' }] as const;
-  const content = { subject: [{ CN: ['localhost'] }], names: [...names] };
+  const content = { subject: [{ CN: ['localhost'] }, { O: [randomUUID()] }], names: [...names] };
   return newCertificate(issuer === undefined ? content : { ...content, issuer });
 }
 
