@@ -119,8 +119,8 @@ This page lists every setting of a client. An operator sets a member with its fl
 \`grantd client update\`. A client that [registers itself](registration.md) sends the members in its registration request,
 except those that only an operator can set. \`grantd client show\` prints all members of a client.
 
-If a member is a list, pass its flag once for each value. Texts in other languages are members such as \`client_name#de\`.
-Set them with the flag \`--localized\`.
+If a member is a list, pass its flag once for each value. \`client update\` replaces the whole list, so also pass the
+values that stay. Texts in other languages are members such as \`client_name#de\`. Set them with the flag \`--localized\`.
 
 | member | flag | meaning | expected | default | default if the client registers itself |
 | --- | --- | --- | --- | --- | --- |

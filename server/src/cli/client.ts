@@ -76,8 +76,8 @@ otherwise client_credentials.
     .addHelpText(
       'after',
       `
-A repeatable flag replaces the whole list. If the client now authenticates with a secret and has none, it gets one,
-which is printed only once.
+A repeatable flag replaces the whole list: also pass the values that stay. If the client now authenticates with a secret
+and has none, it gets one, which is printed only once.
 
   grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
   grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
