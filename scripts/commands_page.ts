@@ -74,8 +74,8 @@ function configured(options: readonly Option[]): string {
   const flags = options.map(({ long }) => `\`${long}\``);
   const hasAll = flags.length > FLAGS_OF_OPTIONS.size / 2;
   return hasAll
-    ? 'All flags of [Configuration](configuration.md#options-of-the-program).'
-    : `Flags of [Configuration](configuration.md#options-of-the-program): ${flags.join(', ')}.`;
+    ? 'The command also accepts all flags that [Configuration](configuration.md#options-of-the-program) explains.'
+    : `The command also accepts these flags, which [Configuration](configuration.md#options-of-the-program) explains: ${flags.join(', ')}.`;
 }
 
 /** What follows the flags in the help: notes and examples. */

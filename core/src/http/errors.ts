@@ -312,7 +312,7 @@ export const REFUSAL_REASONS = {
   id_token_hint_wrong: 'The id_token_hint is not from this server, or is for another client.',
   resource_unknown: 'The requested resource is neither the default audience nor a registered API.',
   resource_not_allowed:
-    'The client may not request this registered API. To allow it, run grantd client update ID --api URI.',
+    'The client may not request this registered API. To allow it, run grantd client update ID with --api for each API of the client, the existing ones and the new one.',
   resource_needed:
     'Several APIs of the client declare the scopes. The request must name one API with resource.',
   resource_withdrawn:
@@ -321,7 +321,7 @@ export const REFUSAL_REASONS = {
   scope_withdrawn: 'The grant has no scope left: each one was removed from the client or its APIs.',
   resource_not_granted: 'The requested resource is not part of the grant.',
   authorization_details_malformed:
-    'The authorization_details are not a list of objects with a type, or exceed a limit.',
+    'The authorization_details are not a list of objects with a type, or have too many objects or bytes. Or they match more details of the grant than one token can contain.',
   authorization_details_type_unknown: 'The server has no such type of authorization details.',
   authorization_details_not_allowed:
     'The client is not registered for this type of authorization details, or the type needs a user.',

@@ -146,7 +146,10 @@ export function selectedDetails(
     selected.filter((one, at) => !selected.slice(0, at).some((o) => isEqual(o, one))),
   );
   if (details !== undefined) return details;
-  throw refusedDetails('the authorization_details select too much', 'authorization_details_malformed');
+  throw refusedDetails(
+    'the authorization_details match more of the grant than one token can contain',
+    'authorization_details_malformed',
+  );
 }
 
 /** Whether two JSON values are the same. Members of objects have no order (RFC 8259 §4). */

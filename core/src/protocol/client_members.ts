@@ -270,12 +270,12 @@ const METADATA_MEMBERS = {
   ),
   sector_identifier_uri: member(
     webUri,
-    'URL of a list with the redirect URIs of all clients that get the same pairwise subject identifiers',
+    'URL of a JSON list that contains all redirect URIs of the client. The host of the URL is the sector of the client (subject_type)',
     { isFetched: true },
   ),
   subject_type: member(
     oneOf('public', 'pairwise'),
-    'public: all clients get the same sub for a user; pairwise: the client gets its own sub (with sector_identifier_uri, all clients in that list)',
+    'public: all clients get the same sub for a user; pairwise: only clients of the same sector get the same sub. The sector is the host of sector_identifier_uri, otherwise the host of the https redirect URIs, otherwise the client alone',
     {
       defaultInWords: 'public',
     },
@@ -335,9 +335,13 @@ const METADATA_MEMBERS = {
     'default for the parameter max_age of authorization requests',
     {},
   ),
-  require_auth_time: member(trueOrFalse, "whether the client's ID tokens contain auth_time", {
-    defaultInWords: 'false',
-  }),
+  require_auth_time: member(
+    trueOrFalse,
+    "whether the client's ID tokens must contain auth_time. The program always includes it. With true, an application that embeds the library must supply auth_time",
+    {
+      defaultInWords: 'false',
+    },
+  ),
   default_acr_values: member(
     listOf(visible(200)),
     'default for the parameter acr_values of authorization requests',
