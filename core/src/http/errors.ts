@@ -198,7 +198,7 @@ export class ConfigurationError extends Error {
 export const INACTIVE_REASONS = {
   malformed: 'The text cannot be a token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
-  bad_signature: 'The signature does not verify.',
+  bad_signature: 'The signature of the token does not verify, or its algorithm is not that of the key.',
   wrong_issuer: 'The token names another issuer.',
   wrong_type: 'The endpoint does not accept this kind of token.',
   not_yet_valid: 'The token is not valid yet.',
@@ -209,8 +209,8 @@ export const INACTIVE_REASONS = {
     'The record says that the token is bound by DPoP, but names no key. The storage does not keep the member confirmation.',
   differs_from_issued:
     'A record with the token’s identifier exists, but its digest is that of another token.',
-  expired: 'The stored expiry has passed.',
-  expiry_unreadable: 'The stored expiry is not a number of seconds.',
+  expired: 'The token has expired: its exp, or the expiry in its record, has passed.',
+  expiry_unreadable: 'The exp of the token, or the expiry in its record, is not a number of seconds.',
   revoked: 'The token itself, its pair or its family was revoked.',
   superseded: 'The refresh token was replaced by its successor (rotation).',
   grant_revoked: 'The token’s grant was revoked.',
@@ -304,7 +304,7 @@ export const REFUSAL_REASONS = {
   sign_in_required: 'The request has prompt=none, but no user is signed in.',
   sign_in_too_old: 'The sign-in is older than the request allows.',
   consent_required: 'The request has prompt=none, but the user must consent.',
-  interaction_required: 'The request has prompt=none, but needs a page.',
+  interaction_required: 'The request has prompt=none, but the server must show a page to the user.',
   account_selection_required: 'The request has prompt=none, but the user must choose an account.',
   acr_unmet: 'The sign-in does not have the authentication context class that the request requires.',
   person_not_allowed: 'The user may not use the client.',
@@ -402,7 +402,7 @@ export const REFUSAL_REASONS = {
     'The client may not register one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
     'A member of the client metadata is wrong. The logged value names the member and the expected value.',
-  body_unreadable: 'The body is not a JSON object.',
+  body_unreadable: 'The body of the request is not a JSON object.',
   oidc_off: 'OpenID Connect is not configured, so the server has no UserInfo endpoint.',
   no_person: 'The access token has no user, or a user without claims.',
   answer_not_authenticated: 'The caller requested a JWT response, but did not authenticate (RFC 9701).',

@@ -252,7 +252,11 @@ const METADATA_MEMBERS = {
     registeredInWords: 'every scope that self-registered clients may get',
     isUsual: true,
   }),
-  contacts: member(listOf(visible(200)), 'how to reach the people who run the client', {}),
+  contacts: member(
+    listOf(visible(200)),
+    'ways to reach the people who run the client, such as email addresses',
+    {},
+  ),
   policy_uri: member(webUri, "URL of the client's privacy policy", { isLocalizable: true }),
   tos_uri: member(webUri, "URL of the client's terms of service", { isLocalizable: true }),
   jwks_uri: member(webUri, "URL of the client's public keys", { isFetched: true, isUsual: true }),
@@ -263,7 +267,7 @@ const METADATA_MEMBERS = {
   // OpenID Connect Dynamic Client Registration §2
   application_type: member(
     oneOf('web', 'native'),
-    "web application, or native application on the user's device",
+    "web: the client is a web application; native: the client runs on the user's device",
     {
       registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
     },
@@ -324,7 +328,7 @@ const METADATA_MEMBERS = {
   ),
   token_endpoint_auth_signing_alg: member(
     assertionSigning,
-    'algorithm with which the client must sign assertions',
+    'algorithm with which the client must sign the assertions that authenticate it',
     {
       defaultInWords: 'any that the server accepts',
       flag: 'auth-signing-alg',
@@ -464,7 +468,7 @@ const METADATA_MEMBERS = {
   ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    "audience that the client's assertions may have: only the issuer, or also the URL of the endpoint",
+    "issuer: the aud of the client's assertions must be the issuer; endpoint: it may also be the URL of the endpoint that receives the assertion",
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(
@@ -520,7 +524,7 @@ const METADATA_MEMBERS = {
   ),
   set_by_operator: operators(
     listOf(visible(200), MAX_NAMES),
-    'members that the client cannot change, if it registered itself; grantd client update adds the members that it sets',
+    'members that a self-registered client cannot change. When grantd client update sets or unsets a member, it adds the member to this list',
     {},
   ),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {

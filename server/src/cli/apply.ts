@@ -43,7 +43,10 @@ export function applyCommand(): Command {
   )
     .option('-f, --file <FILE>', 'the file; - reads standard input')
     .option('--dry-run', 'print the changes and make none')
-    .option('--prune', 'also remove what the sections of the file leave out, and its tokens')
+    .option(
+      '--prune',
+      'also remove the groups, group members, clients and texts that the sections of the file leave out. This also revokes tokens',
+    )
     .option('--yes', 'make the changes without asking; required without a terminal')
     .option('--schema', 'print the JSON Schema of the file, for editors')
     .addHelpText(

@@ -44,7 +44,7 @@ export function auditCommands(): Command {
   const group = new Command('audit').description('who changed what, and proof that no record is missing');
   filterFlags(databaseFlags(group.command('list').description('list events, the newest first')))
     .option('--before <NUMBER>', 'only events before this number')
-    .option('--limit <NUMBER>', 'maximum events', '100')
+    .option('--limit <NUMBER>', 'maximum number of events to print', '100')
     .addHelpText(
       'after',
       `
@@ -60,7 +60,10 @@ export function auditCommands(): Command {
   databaseFlags(
     group.command('verify').description('check that no event was changed or removed since it was recorded'),
   )
-    .option('--expect <NUMBER:HASH>', 'also require that the chain continues this head of an earlier check')
+    .option(
+      '--expect <NUMBER:HASH>',
+      'also require that the chain contains this event, the head that an earlier check printed',
+    )
     .action(({ expect, ...flags }: VerifyFlags) => {
       const expected = expect === undefined ? undefined : linkFrom(expect);
       return withInstance(flags, 'needs_database', (parts) => verify(parts, expected));
@@ -86,7 +89,7 @@ export function auditCommands(): Command {
       .command('restart')
       .description('begin a new chain over all events as they are, after a failed check was investigated'),
   )
-    .requiredOption('--reason <TEXT>', 'why, for the audit trail')
+    .requiredOption('--reason <TEXT>', 'reason for the new chain. The audit trail records it')
     .action(({ reason = '', ...flags }: RestartFlags) =>
       withInstance(flags, 'needs_database', (parts) => restart(parts, reason)),
     );

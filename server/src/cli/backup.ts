@@ -79,7 +79,7 @@ A backup of PostgreSQL and a backup of SQLite have the same form. Each can be re
         'open a backup as a restore does, check it, and show what is in it. Writes it to a temporary folder',
       ),
   )
-    .option('--issuer <URL>', 'the issuer that the backup must be of')
+    .option('--issuer <URL>', 'issuer of the server from which the backup must come')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

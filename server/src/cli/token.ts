@@ -205,8 +205,8 @@ function addRevokeCommand(group: Command): void {
       '--issued-before <T>',
       'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970',
     )
-    .option('--count', 'print how many were active; reads all rows')
-    .option('--dry-run', 'only count, revoke nothing')
+    .option('--count', 'print how many of the tokens were active. This reads all rows of the database')
+    .option('--dry-run', 'count the active tokens, but revoke none')
     .addHelpText(
       'after',
       `

@@ -11,7 +11,7 @@ export function addListCommand(group: Command): void {
     .option('--search <TEXT>', 'only users with this text in the username, e-mail address, name or phone')
     .option('--group <NAME>', 'only members of this group')
     .option('--state <STATE>', 'only active or only disabled users')
-    .option('--limit <N>', 'at most so many users')
+    .option('--limit <N>', 'maximum number of users to print')
     .option('--after <NAME>', 'only users after this username, such as the last one of the previous page')
     .addHelpText(
       'after',
