@@ -74,6 +74,7 @@ describe('a backup of a running server', () => {
       /Tokens that were revoked, sessions that ended and refresh tokens that were used after \S+ may be active again/,
     );
     assert.ok(stderr.includes('grantd token revoke --issued-before '));
+    assert.match(stderr, /ends no browser sessions\. To end them too, restore again with --revoke-tokens\./);
     assert.equal(
       readFileSync(`${path}.secret`, 'utf8'),
       readFileSync(`${databaseOf(home.folder)}.secret`, 'utf8'),

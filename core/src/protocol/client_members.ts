@@ -235,14 +235,14 @@ const METADATA_MEMBERS = {
       isDerived: true,
     },
   ),
-  client_name: member(visible(200), 'the name that users see', {
+  client_name: member(visible(200), 'name of the client, as users see it', {
     field: 'name',
     isLocalizable: true,
     flag: 'name',
     isUsual: true,
   }),
-  client_uri: member(webUri, 'a page about the application', { isLocalizable: true }),
-  logo_uri: member(webUri, 'a logo for pages that act for the client', {
+  client_uri: member(webUri, 'URL of a page about the application', { isLocalizable: true }),
+  logo_uri: member(webUri, 'URL of a logo, for pages such as the consent page for the client', {
     isLocalizable: true,
     isFetched: true,
     isUsual: true,
@@ -262,12 +262,12 @@ const METADATA_MEMBERS = {
   jwks_uri: member(webUri, "URL of the client's public keys", { isFetched: true, isUsual: true }),
   jwks: member(keySet, "the client's public keys", { flag: 'jwks-file', isUsual: true }),
   software_id: member(visible(200), 'identifier of the client software, the same for all installations', {}),
-  software_version: member(visible(200), 'version of the software', {}),
+  software_version: member(visible(200), 'version of the client software', {}),
 
   // OpenID Connect Dynamic Client Registration §2
   application_type: member(
     oneOf('web', 'native'),
-    "web: the client is a web application; native: the client runs on the user's device",
+    "kind of application. web: a web application; native: an application on the user's device",
     {
       registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
     },
@@ -279,7 +279,7 @@ const METADATA_MEMBERS = {
   ),
   subject_type: member(
     oneOf('public', 'pairwise'),
-    'public: all clients get the same sub for a user; pairwise: only clients of the same sector get the same sub. The sector is the host of sector_identifier_uri, otherwise the host of the https redirect URIs, otherwise the client alone',
+    'which clients get the same sub for a user. public: all clients; pairwise: only clients of the same sector. The sector is the host of sector_identifier_uri, otherwise the host of the https redirect URIs, otherwise the client alone',
     {
       defaultInWords: 'public',
     },
@@ -458,7 +458,7 @@ const METADATA_MEMBERS = {
   ),
 
   // This server's own
-  brand_color: member(color, 'colour of buttons on pages that act for the client', {}),
+  brand_color: member(color, 'colour of buttons, for pages such as the consent page for the client', {}),
   profile: operators(
     oneOf(...PROFILE_NAMES),
     'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
@@ -468,7 +468,7 @@ const METADATA_MEMBERS = {
   ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    "issuer: the aud of the client's assertions must be the issuer; endpoint: it may also be the URL of the endpoint that receives the assertion",
+    "audience (aud) of the client's assertions. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion",
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(

@@ -163,7 +163,7 @@ function warningsOf({
     );
     if (replayed === undefined)
       lines.push(
-        `To apply only what happened after the backup, restore again with --replay-events FILE (events after ${lastEvent}).`,
+        `This command ends no browser sessions. To end them too, restore again with --revoke-tokens. To apply only what happened after the backup, restore again with --replay-events FILE (events after ${lastEvent}).`,
       );
   }
   for (const [first, last] of missing)

@@ -203,7 +203,7 @@ function addRevokeCommand(group: Command): void {
     .option('--grant-id <G>', 'revoke all tokens of a grant (grantd token explain shows it)')
     .option(
       '--issued-before <T>',
-      'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970',
+      'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970. Browser sessions continue',
     )
     .option('--count', 'print how many of the tokens were active. This reads all rows of the database')
     .option('--dry-run', 'count the active tokens, but revoke none')
