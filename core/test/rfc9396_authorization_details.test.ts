@@ -314,6 +314,28 @@ specification('Authorization details of a grant (RFC 9396)', ON_EVERY_STORE, (sp
   );
 
   spec(
+    '§6.1 details that match more of the grant than one token can contain are refused',
+    async (world) => {
+      await addParties(world);
+      const allowed = ['a', 'b', 'c', 'd', 'e'];
+      const granted = allowed.map((id) => ({ type: 'report', id, actions: allowed }));
+      const { refresh_token } = await grant(world, requesting(...granted));
+      // Each requested detail narrows all five granted ones: 20 details are the most, and 25 are too many.
+      const matching = allowed.map((one) => ({ type: 'report', actions: [one] }));
+      const refused25 = await refresh(world, refresh_token, { authorization_details: json(...matching) });
+      const description = 'the authorization_details match more of the grant than one token can contain';
+      assert.deepEqual(refused25, refused('invalid_authorization_details', description));
+      assert.equal(world.lastReason, 'authorization_details_malformed');
+      const fields = { authorization_details: json(...matching.slice(1)) };
+      assert.equal(
+        JSON.parse((await refresh(world, refresh_token, fields)).body).authorization_details.length,
+        20,
+      );
+    },
+    OPTIONS,
+  );
+
+  spec(
     '§7 without authorization_details in the token request, resource selects the details',
     async (world) => {
       await addParties(world);
