@@ -6,7 +6,7 @@ import { eventually, Host } from './network.ts';
 import { type EtcdApi, POSTGRES_PROGRAMS } from './requirements.ts';
 
 /** Seconds. They keep a failover within half a minute: docs/scale.md explains each. */
-const TIMES = { ttl: 20, loop_wait: 5, retry_timeout: 5 } as const;
+const TIMES = { ttl: 20, loop_wait: 2, retry_timeout: 3 } as const;
 
 /** The cluster settings of docs/scale.md. */
 const SETTINGS = {

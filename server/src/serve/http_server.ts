@@ -54,13 +54,12 @@ interface TimeLimits {
 /** Milliseconds in which a connection may bring its next request before it counts as idle. */
 const NEXT_REQUEST_MS = 1000;
 
-/** A connection that a client has opened. Times are in milliseconds. */
+/** A connection that a client has opened. */
 interface OpenConnection {
-  readonly acceptedAtMs: number;
-  /** When its last request came, if any. */
-  usedAtMs: number | undefined;
-  /** Whether it was opened before a reload, and should end. */
-  isOld: boolean;
+  /** When it was accepted, or when its last request came, in milliseconds. */
+  readonly usedAtMs: number;
+  /** The answer to its last request. */
+  readonly response?: ServerResponse;
 }
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
@@ -86,41 +85,36 @@ export function createHttpServer(
   const { http, mtls } = tls?.createServers(options) ?? { http: createServer(options), mtls: undefined };
   const tlsConnections = tls && new TlsConnections(http, mtls);
   const open = new Map<Duplex, OpenConnection>();
-  // Responses of all connections: what each of hundreds of idle connections kept would survive garbage collections.
-  const pending = new Set<ServerResponse>();
+  const old = new WeakSet<Duplex>();
   let answer = notReady;
   let isEnding = false;
   let isLast = false;
   http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
-    open.set(socket, { acceptedAtMs: performance.now(), usedAtMs: undefined, isOld: false });
+    open.set(socket, { usedAtMs: performance.now() });
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
-    const connection = open.get(request.socket);
-    if (connection !== undefined) connection.usedAtMs = performance.now();
-    pending.add(response);
-    response.on('close', () => pending.delete(response));
-    if (isEnding || connection?.isOld === true) response.shouldKeepAlive = false;
+    open.set(request.socket, { usedAtMs: performance.now(), response });
+    if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
     else answer(request, response);
   });
   http.on('checkExpectation', (_request, response) => refuse(response, 417));
   http.on('clientError', (error, socket) => {
-    const answering = [...pending].findLast(({ req }) => req.socket === socket);
     // Without TLS, the caller could not read an answer.
-    if (open.has(socket)) refuseUnreadable(error, socket, answering);
+    if (open.has(socket)) refuseUnreadable(error, socket, open.get(socket)?.response);
     else socket.destroy();
   });
   const closeAfterCurrentAnswers = (): void => {
-    for (const response of pending) response.shouldKeepAlive = false;
+    for (const { response } of open.values()) if (response !== undefined) response.shouldKeepAlive = false;
   };
   // Node calls a connection idle before its first request, also if this request has arrived and is about to be read.
   const closeIdleAndNew = http.closeIdleConnections.bind(http);
   http.closeIdleConnections = () => {
     const since = performance.now() - NEXT_REQUEST_MS;
-    const expectsRequest = ({ acceptedAtMs, usedAtMs }: OpenConnection) =>
-      usedAtMs === undefined ? acceptedAtMs > since : isLast && usedAtMs > since;
+    const expectsRequest = ({ usedAtMs, response }: OpenConnection) =>
+      usedAtMs > since && (response === undefined || isLast);
     if (![...open.values()].some(expectsRequest)) closeIdleAndNew();
   };
   return {
@@ -129,13 +123,17 @@ export function createHttpServer(
     connections: tlsConnections ?? http,
     async answerWith(listener) {
       answer = listener;
-      await Promise.all([...pending].map((response) => new Promise((end) => response.once('close', end))));
+      // Responses on one connection end in order, so the last one is enough.
+      const pending = [...open.values()]
+        .map(({ response }) => response)
+        .filter((response) => response?.writableFinished === false);
+      await Promise.all(pending.map((response) => new Promise((end) => response?.once('close', end))));
     },
     answerNotReady() {
       answer = notReady;
     },
     renewConnections() {
-      for (const connection of open.values()) connection.isOld = true;
+      for (const socket of open.keys()) old.add(socket);
       closeAfterCurrentAnswers();
       tlsConnections?.closeHandshakes();
       closeIdleAndNew();
@@ -215,7 +213,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** @param answering the last response on the connection that has not ended */
+/** @param answering the last response on the connection */
 function refuseUnreadable(error: Error, socket: Duplex, answering: ServerResponse | undefined): void {
   // A client would read the error as part of the current answer.
   const isAnswering = answering?.headersSent === true && !answering.writableFinished;
