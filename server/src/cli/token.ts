@@ -119,7 +119,11 @@ function addIssueCommand(group: Command): void {
   databaseFlags(group.command('issue').description('issue real tokens, for experiments and load tests'))
     .requiredOption('--client <ID>', 'the client that gets the tokens')
     .option('--user <NAME>', 'the user that the tokens are about. Without a user, the client acts for itself')
-    .option('--scope <SCOPE>', 'a scope of the client; repeatable. Default: all that apply', collect)
+    .option(
+      '--scope <SCOPE>',
+      'a scope of the client; repeatable. Default: all scopes of the client that are possible with the given user and APIs',
+      collect,
+    )
     .option('--resource <URI>', 'an API that the client may request; repeatable', collect)
     .option('--ttl <SECONDS>', 'lifetime of the access token', flagOfKind('--ttl', seconds(1)))
     .option('--refresh', 'also issue a refresh token; needs --user')
