@@ -1,6 +1,7 @@
 // Builds the published form of each package in its folder `dist`: compiled or bundled code, declarations, sources for
-// debuggers, and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes
-// to another folder, which must be inside this repository, because the compiler needs its dependencies.
+// debuggers, and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it.
+// `--into FOLDER` writes to another folder, which must be inside this repository, because the compiler needs its
+// dependencies.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -63,8 +64,8 @@ async function build(folder: string, target: string): Promise<void> {
 }
 
 /**
- * Bundles the program, and what applications import of it, apart from npm packages. The latter also shares
- * `@grantd/core` with the application.
+ * Makes two bundles without npm packages: the program, and what applications import of it. An application shares
+ * `@grantd/core` with the second, so that each class exists once.
  * @param packages that npm installs with it
  */
 async function buildProgram(folder: string, target: string, packages: readonly string[]): Promise<void> {
@@ -72,7 +73,7 @@ async function buildProgram(folder: string, target: string, packages: readonly s
   const foreign = packages.filter((name) => !own.includes(name));
   await bundleProgram(folder, join(target, 'lib', 'program'), PROGRAM, withSubpaths(foreign));
   await bundleProgram(folder, join(target, 'lib'), EMBEDDED, withSubpaths([...foreign, ...own]));
-  // The program's other modules are nobody's to import.
+  // Applications cannot import the program's other modules.
   compile(join(folder, 'tsconfig.declarations.json'), target, DECLARED_OF_PROGRAM, 'src', 'lib');
   rmSync(join(target, 'src'), { recursive: true });
   copyPrograms(join(folder, 'bin'), join(target, 'bin'));

@@ -165,7 +165,7 @@ for (const database of DATABASES) {
         for (let round = 0; round < ROUNDS; round++) {
           await Promise.all(pair());
           const left = await admins(folder);
-          assert.ok(left.length > 0, `${name}: nobody is left`);
+          assert.ok(left.length > 0, `${name}: no administrator is left`);
           await bothAgain(folder);
         }
     });

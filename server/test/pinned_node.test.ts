@@ -111,7 +111,7 @@ describe('npm start and npm test in a new clone:', () => {
     );
   });
 
-  test('an installation that was killed keeps nobody waiting', async () => {
+  test('a killed installation does not block later ones', async () => {
     const clone = new Clone();
     mkdirSync(join(clone.folder, LOCK));
     clone.write(join(LOCK, ENDED));

@@ -94,7 +94,8 @@ export function createHttpServer(
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
-    open.set(request.socket, { usedAtMs: performance.now(), response });
+    // A connection that has closed must not come back.
+    if (open.has(request.socket)) open.set(request.socket, { usedAtMs: performance.now(), response });
     if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
