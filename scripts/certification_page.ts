@@ -64,11 +64,11 @@ Our own tests differ from the suite in these points:
 - **TLS.** The suite tests TLS versions and ciphers. Our FAPI 2.0 modules test the versions but not the ciphers. Our other modules do not test TLS.
 - **Registration.** If a plan allows static and dynamic clients, our tests use \`dynamic_client\`, because this variant has the most modules. In the two logout plans, they use a static client.
 - **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches the client's keys again. Our module waits only for 10 seconds, because grantd fetches them again after this time.
-- **FAPI 2.0.** In our tests, codes and pushed requests expire after ${LIFETIME} seconds, so that two modules need not wait for a minute. The API in these plans is UserInfo. It has another port than 443, so that each DPoP proof must contain the port.
+- **FAPI 2.0.** Two modules wait until a code or a pushed request has expired. In our tests, these expire after ${LIFETIME} seconds, so that the modules need not wait for a minute. The API that these plans call is grantd's UserInfo. Our tests serve it on another port than 443, so each DPoP proof must contain the port.
 
 ## Run the suite
 
-One server configuration works for all plans. The suite must reach the server at its https issuer, and the server must reach the suite.
+This server configuration works for all OpenID Connect plans. The suite must reach the server at its https issuer, and the server must reach the suite.
 
 \`\`\`json
 ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SETTINGS })}
@@ -79,7 +79,7 @@ ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SE
 | \`registration\` | The suite registers its clients itself. The Dynamic plan needs this. |
 | \`registrationInsecureAllowMissingPkce\` | Nearly all modules omit PKCE. For static clients, the flag \`--insecure-allow-missing-pkce\` has the same effect. |
 | \`registrationAssertionAudience\` | Clients of the Dynamic plan sign assertions with the token endpoint as audience. By default, grantd requires the issuer. |
-| \`"insecureDevelopment": true\` | Add this if the suite has a private address, such as that of your own machine. |
+| \`"insecureDevelopment": true\` | Add this if the suite has a private address, such as that of your own machine. Otherwise grantd does not fetch keys of clients and other documents from there. |
 
 Do not use these settings on any other server.
 
@@ -100,13 +100,15 @@ With the member \`browser\`, the suite fills in grantd's pages by itself. The id
 - At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the username is read-only. The selector \`:not([readonly])\` and \`optional\` make the suite skip this field.
 - grantd does not redirect to self-registered clients after an error or a sign-out, but shows a page with a link ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The task with \`leave\` follows this link.
 - The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` shows no logo.
-- If a module requests a screenshot, upload one, or add an entry to \`override\`.
+- If a module requests a screenshot, upload one. To automate this, add an entry for the module to the member \`override\` of the configuration.
 
 Every plan except the Dynamic plan can also run with static clients (\`static_client\`). Add two such clients. Their redirect URIs contain the \`alias\` of the configuration:
 
 \`\`\`sh
 ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
+
+In the configuration of the plan, replace \`client\` and \`client2\` by these members:
 
 \`\`\`json
 ${jsonText(staticClients())}
@@ -151,7 +153,7 @@ For the variants in which client authentication and sender constraining are both
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-Create a plan with the following configuration. Only the variants with \`mtls\` need the members \`mtls\` and \`mtls2\`, and the second port (8443) in \`resourceUrl\`:
+Create a plan with the following configuration. The variants without \`mtls\` do not need the members \`mtls\` and \`mtls2\`. The variants with \`mtls\` also need the second port in \`resourceUrl\`: \`${ISSUER}:${FAPI_SETTINGS.mtlsPort}/userinfo\`.
 
 \`\`\`json
 ${jsonText(fapiConfiguration())}
