@@ -38,7 +38,7 @@ const SWEEP_SECONDS = [0.01, 0.1, 1, 10, 60, 600];
 
 export const METRICS = {
   grantd_requests_total: counter(
-    'Completed requests. The operation is the endpoint or page, or `other`. The status is the HTTP status, or `aborted` if the client disconnected. The result is `ok`, `inactive`, `ignored`, `refused`, `fault` or `aborted`. The reason is a reason code.',
+    'Completed requests. The operation is the endpoint or page, or `other`. The status is the HTTP status, or `aborted` if the client disconnected. The result is `ok`, `refused` (4xx), `fault` (5xx), `aborted`, `inactive` (an introspected token that is not active) or `ignored` (a revocation request for an unknown or foreign token, with the status 200). The reason is a reason code.',
     ...['operation', 'client_id', 'status', 'result', 'reason'],
   ),
   http_server_request_duration_seconds: histogram(
@@ -59,7 +59,7 @@ export const METRICS = {
     'result',
   ),
   grantd_logout_deliveries_total: counter(
-    'Back-channel logout notifications. The result is `delivered`, `postponed` or `given_up`.',
+    'Attempts to send a back-channel logout notification to a client. The result is `delivered`, `postponed` (the server tries again later) or `given_up`.',
     'result',
   ),
   grantd_errors_total: counter(
@@ -71,7 +71,11 @@ export const METRICS = {
     'min',
     '1 if every process could read and write its database at this scrape, otherwise 0.',
   ),
-  grantd_workers: gauge('sum', 'Processes that serve requests. The state is `wanted` or `ready`.', 'state'),
+  grantd_workers: gauge(
+    'sum',
+    'Processes that serve requests: as many as configured (state `wanted`), and as many as run (state `ready`).',
+    'state',
+  ),
   grantd_worker_deaths_total: counter('Workers that died and were replaced.'),
 
   db_client_operation_duration_seconds: histogram(
@@ -86,7 +90,9 @@ export const METRICS = {
   ),
   db_client_connection_pending_requests: gauge('sum', 'Requests that wait for a PostgreSQL connection.'),
   grantd_storage_waiting_writes: gauge('sum', 'Writes that wait for their commit (SQLite).'),
-  grantd_storage_commits_total: counter('Transactions that wrote (SQLite).'),
+  grantd_storage_commits_total: counter(
+    'Transactions that wrote to the database and were committed (SQLite).',
+  ),
   grantd_cache_lookups_total: counter(
     'Lookups in the caches of the SQLite store. The result is `hit` or `miss`.',
     ...['cache', 'result'],
@@ -121,9 +127,9 @@ export const METRICS = {
     'Duration in seconds of each garbage collection. The type is `major`, `minor`, `incremental` or `weakcb`.',
     'v8js_gc_type',
   ),
-  v8js_memory_heap_used_bytes: gauge('each', 'Bytes of JavaScript objects.'),
+  v8js_memory_heap_used_bytes: gauge('each', 'Bytes of memory that JavaScript objects use.'),
   process_memory_usage_bytes: gauge('each', 'Bytes of physical memory (RSS).'),
-  process_cpu_time_seconds_total: counter('Seconds of CPU time, `user` or `system`.', 'cpu_mode'),
+  process_cpu_time_seconds_total: counter('Seconds of CPU time, in the mode `user` or `system`.', 'cpu_mode'),
   process_uptime_seconds: gauge('each', 'Seconds since the process started.'),
 } as const satisfies Readonly<Record<string, Metric>>;
 
