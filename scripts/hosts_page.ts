@@ -14,15 +14,15 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      "You can mount the server before or after parsers such as `express.urlencoded()`. With `errors: 'forward'`, errors go to `next`.",
+      "You can mount the server before or after parsers such as `express.urlencoded()`. With `errors: 'forward'`, the middleware passes errors to `next`.",
     ],
   },
   {
     title: 'Fastify',
     files: ['hosts/fastify.ts'],
     notes: [
-      'Register `mount(server)` on the application itself, not inside a plugin’s scope, because it is a hook for requests without a route. The hook reads bodies before any parser does.',
-      'A route with a single operation (`handler`) needs a form parser such as `@fastify/formbody`.',
+      'Register `mount(server)` on the application itself, not inside a plugin with a prefix. The endpoints have the issuer’s paths, so under a prefix the registration throws an error. The server reads bodies before any parser does.',
+      'If you serve a single operation with `handler` in a route, register a form parser such as `@fastify/formbody`. Without one, Fastify rejects forms with 415.',
     ],
   },
   {
@@ -46,7 +46,9 @@ const HOSTS: readonly Host[] = [
   {
     title: 'Hono',
     files: ['hosts/hono.ts'],
-    notes: ['You can also mount the server after middleware that calls `parseBody`.'],
+    notes: [
+      'You can also mount the server after middleware that calls `parseBody`, because Hono keeps the body that it has read.',
+    ],
   },
   {
     title: 'Hono on workerd',
@@ -67,7 +69,7 @@ const HOSTS: readonly Host[] = [
     title: 'h3',
     files: ['hosts/h3.ts'],
     notes: [
-      'h3 does not keep a body that it has read. If your code calls `readBody` before the server, pass the result in the option `body`. If the h3 application itself is mounted below a path, set `strippedPath`.',
+      'h3 does not keep a body that it has read. If your code calls `readBody` before the server, pass the result in the option `body`. If the h3 application itself is mounted below a path, pass this path in the option `strippedPath`.',
     ],
   },
   {
@@ -91,7 +93,7 @@ ${notes.join('\n\n')}`,
   );
   return `# Hosts
 
-Add the endpoints of an authorization server to an Express, Fastify, Koa, NestJS, Hono, h3, Next.js or Fetch application in a few lines. You need [the library](library.md#install), a database file and a secret.
+Add the endpoints of an authorization server to an Express, Fastify, Koa, NestJS, Hono, h3, Next.js or Fetch application in a few lines. An application with these endpoints is called a host. You need [the library](library.md#install), a database file and a secret.
 
 Each framework has a section with a complete host. These hosts are [examples](../examples/README.md) that the tests run. To start one from this repository:
 
@@ -124,13 +126,13 @@ The adapters have these options:
 | \`errors\` | With \`'render'\` (default), the adapter sends error responses. With \`'forward'\`, it passes errors to [the framework's error handling](#forwarded-errors) |
 | \`headers\` | function that takes the request and returns additional response headers |
 | \`id\` | function that takes the request and returns its identifier for events. Default on Node: \`request.id\` |
-| \`onFault\` | function that receives faults outside the server's operations: a body that cannot be read, a response that cannot be sent, or an error of your own operation. Their status is 500 or 503. Default: the server's \`onEvent\` for \`mount\`, the console for \`handler\` |
+| \`onFault\` | function that receives errors that lead to a 500 or 503 and that the server itself does not report: a body that cannot be read, a response that cannot be sent, or an error of your own operation. Default: \`mount\` passes them to the server's \`onEvent\`, \`handler\` writes them to the console |
 | \`strippedPath\` (\`mount\`) | the start of the path, such as \`/auth\`, if a proxy removes it |
 | \`body\` (Hono, h3, Next.js, Fetch) | function that takes the request and returns its body, as text or form. Pass it if your code has already read the body |
 
 ## The server of the examples
 
-All hosts below, except the Worker and the Next.js application, import the server from [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts). They listen on loopback only, because the secrets of their clients are public. TypeScript needs \`"allowImportingTsExtensions": true\` for imports such as \`./authorization_server.ts\`.
+All hosts below, except the Worker and the Next.js application, import the server from [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts). They listen on loopback only, because this page publishes the secrets of their clients. TypeScript needs \`"allowImportingTsExtensions": true\` for imports such as \`./authorization_server.ts\`.
 
 ${code('hosts/authorization_server.ts')}
 
@@ -146,7 +148,7 @@ If you can, mount the server before form parsers, so that it reads forms itself.
 
 The adapter for Hono uses the body that Hono has stored. For h3, Next.js and Fetch, pass the parser's result in the option \`body\`.
 
-Some parsers change a form, and the adapter cannot notice it. They keep only the last of several values, or stop after a thousand parameters, or turn a parameter named \`[token]\` into \`token\`. If the server reads the form itself, it ignores \`[token]\` as an unknown parameter.
+Some parsers change a form before the adapter sees it. They keep only the last of several values, stop after a thousand parameters, or turn a parameter named \`[token]\` into \`token\`. The adapter cannot notice such a change, so the server may accept a request that it would reject if it read the form itself.
 
 ## Forwarded errors
 

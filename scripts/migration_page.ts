@@ -18,8 +18,8 @@ With the option \`previousServer\`, grantd recognises tokens of a previous serve
 
 | member | purpose |
 | --- | --- |
-| \`keys\` | The keys and secrets that verify old tokens, each by one algorithm. grantd never signs with them. |
-| \`identify\` | Tells the kind and identifier of a JWT by its claims, because all JWTs of the old server have \`typ: JWT\`. An access token has \`jti\`, a refresh token has \`refresh_token_id\`, and a code has neither. |
+| \`keys\` | The keys and secrets that verify old tokens, each with its algorithm. grantd never signs with them. |
+| \`identify\` | All JWTs of the old server have \`typ: JWT\`, so this function derives the kind and identifier of a token from its claims. An access token has \`jti\`, a refresh token has \`refresh_token_id\`, and a code has neither. |
 | \`find\` | Returns the row of a token, or \`undefined\` if the token has no row. If \`find\` throws, the response is 503. Do not use the old \`getBy…\` methods in it, because they also throw for a missing row. |
 | \`revoke\` | Revokes the row in the same way as the old server. |
 
@@ -37,11 +37,11 @@ ${code('host.ts')}
 
 ## Extra token fields
 
-If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields. Introspection returns the fields that you declare.
+If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). New tokens then contain these claims, and introspection returns them for old and new tokens. The old tokens themselves do not change.
 
 ${code('../test/extra_token_fields.ts')}
 
-In \`host.ts\`, pass the result to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If only some APIs or scopes need a field, add \`apis\` or \`scopes\` to its declaration.
+In \`host.ts\`, pass the result of this function to the server: \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If only some APIs or scopes need a field, add \`apis\` or \`scopes\` to its declaration.
 
 Next: [hosts for your framework](hosts.md), [protect an API](resource_servers.md), [the library](library.md).
 `;
