@@ -16,7 +16,9 @@ export async function publicNamesPage(): Promise<string> {
   }
   return `# Public names
 
-The exports of \`@grantd/core\` and \`@grantd/protect\`, so that a new public name shows up in review. The types in your editor document them, and so does the website that \`npm run site\` builds. \`npm run docs\` writes this page.
+This page lists all names that \`@grantd/core\` and \`@grantd/protect\` export. Your editor shows the documentation of each name. The website that \`npm run site\` builds has the same documentation.
+
+\`npm run docs\` writes this page from the source. So if a change adds or removes a public name, its reviewers see it here.
 
 ${sections.join('\n')}`;
 }
