@@ -55,12 +55,17 @@ export function errorsPage(): string {
     .flatMap(([code, found]) => (found === undefined ? [] : [section(code, found)]));
   return `# Errors
 
-Find out what the \`error_description\` of a response means. Look up the \`error\`, then the description. The table shows the
-[reason codes](reason_codes.md) that can be behind the description. A response contains no reason code, because the code can
-tell more than a client may know. The server's log contains it.
+Find out what the \`error_description\` of a response means:
 
-In a description, … stands for a part that differs, such as the name of a parameter. Descriptions can change in a new
-version, so programs must use only the \`error\`.
+1. Find the section of the response's \`error\`.
+2. Find the description in the table of the section. The sign … stands for a part that differs, such as the name of a
+   parameter.
+3. Read what the description can mean. For each possible cause, the table shows a [reason code](reason_codes.md) and its
+   meaning. If there are several, the server's log shows which of them applies.
+
+Error responses contain no reason code, because it can tell more than a client may know. Look it up in the server's log.
+
+The descriptions can change in a new version, so programs must use only the \`error\`.
 
 This page does not list the errors of client registration (\`invalid_client_metadata\` and \`invalid_redirect_uri\`). Their
 descriptions name the member of the metadata and the expected value.
@@ -74,9 +79,9 @@ function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([description, reasons]) => {
       const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
-      return `| ${description} | ${causes.join('<br>') || 'see the reason code in the log'} |`;
+      return `| ${description} | ${causes.join('<br>') || 'not listed here: the log has the reason code'} |`;
     });
-  return `## ${code}\n\nUsual status: ${ERROR_STATUS[code]}. For each description, the table shows the reason codes that the server's log can have.\n\n| error_description | reasons |\n| --- | --- |\n${rows.join('\n')}`;
+  return `## ${code}\n\nResponses with this \`error\` usually have the HTTP status ${ERROR_STATUS[code]}.\n\n| error_description | possible causes, each with its reason code in the log |\n| --- | --- |\n${rows.join('\n')}`;
 }
 
 interface Refusal {

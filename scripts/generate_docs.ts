@@ -109,18 +109,26 @@ function clientMetadata(): string {
     const { kind, about, setBy, isDerived, isLocalizable, defaultInWords = '' } = memberOf(name);
     const { registeredInWords = defaultInWords } = memberOf(name);
     const flag = isDerived ? 'none' : `\`${flagOfMember(name)}\``;
-    const sentence = `${about}${isLocalizable ? '; also in several languages' : ''}`;
+    const sentence = `${about}${isLocalizable ? '. Can have values in several languages' : ''}`;
     const registered = setBy === 'client' ? registeredInWords : 'operator only';
     return `| \`${name}\` | ${flag} | ${sentence} | ${kind.expected} | ${defaultInWords} | ${registered} |`;
   });
   return `# Client metadata
 
-This page lists every setting of a client. An operator sets a member with its flag of \`grantd client add\` and
-\`grantd client update\`. A client that [registers itself](registration.md) sends the members in its registration request,
-except those that only an operator can set. \`grantd client show\` prints all members of a client.
+This page lists every setting of a client. Each setting is a member of the client's metadata (RFC 7591).
+
+- An operator sets a member with its flag of \`grantd client add\` and \`grantd client update\`. \`grantd client show\` prints
+  all members of a client.
+- A client that [registers itself](registration.md) sends the members in its registration request. It cannot set those with
+  _operator only_ in the last column.
 
 If a member is a list, pass its flag once for each value. \`client update\` replaces the whole list, so also pass the
-values that stay. Texts in other languages are members such as \`client_name#de\`. Set them with the flag \`--localized\`.
+values that stay.
+
+Some members can have values in several languages. The value in German is in a member of its own, such as
+\`client_name#de\`. Set it with the flag \`--localized\`.
+
+If a cell for a default is empty, the member has no default.
 
 | member | flag | meaning | expected | default | default if the client registers itself |
 | --- | --- | --- | --- | --- | --- |
@@ -136,32 +144,46 @@ function reasonCodes(): string {
   const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
   return `# Reason codes
 
-Find out why a token is inactive, or why an endpoint or a page rejected a request. Reason codes do not change between
-versions. They appear in the log, in the events that \`onEvent\` receives, and in the output of \`grantd token explain\`.
-Responses contain only [error codes](#error-codes-in-responses).
+A reason code says why a token is inactive, or why an endpoint or a page rejected a request. Reason codes do not change
+between versions.
+
+Reason codes are for operators. They appear in the log, in the output of \`grantd token explain\`, and in the events that the
+library passes to the option \`onEvent\`. Clients and users do not see them: the responses that they get contain only
+[error codes](#error-codes-in-responses).
 
 ## Why a token is inactive
 
 ${table(INACTIVE_REASONS)}
 
-If introspection returns \`{"active":false}\`, the log has the event \`inactive\` with one of these codes. If a revocation has
-no effect, the log has the event \`revocation_ignored\` with one of these codes, or with \`token_foreign\` or \`code_foreign\`.
+The log contains these codes in two events:
+
+- If introspection returns \`{"active":false}\`, the log has the event \`inactive\` with one of these codes.
+- If the server ignores a request to revoke a token, the log has the event \`revocation_ignored\`. It contains one of these
+  codes. If the token or authorization code was issued to a different client, it contains \`token_foreign\` or
+  \`code_foreign\` from the next table.
 
 ## Why a request was refused
 
 ${table(REFUSAL_REASONS)}
 
-For each rejected request, the log has the event \`refused\`. It contains a code from this table or from
-[the table of inactive tokens](#why-a-token-is-inactive), and the \`error\` and the status of the response.
+If an endpoint rejects a request, the log has the event \`refused\` with a code from this table. If the request was rejected
+because of an inactive token, the code is from [the table of inactive tokens](#why-a-token-is-inactive). The event also
+contains the \`error\` and the HTTP status of the response.
 
 ## Why a page stopped a request
+
+These codes are about the pages in the browser, such as the sign-in page. The log contains them in the event \`refused\` of
+the page.
 
 ${table(PAGE_REASONS)}
 
 ## Error codes in responses
 
-The member \`error\` of an error response has one of these codes. Three of these codes are also reason codes. The table shows
-the usual HTTP status. Some errors have another status.
+The member \`error\` of an error response has one of these codes. The standards define their meaning. The table shows the
+usual HTTP status of each code. In some cases, a response has another status.
+
+Three error codes have the same name as a reason code: \`consent_required\`, \`interaction_required\` and
+\`account_selection_required\`.
 
 | error | status |
 | --- | --- |

@@ -387,7 +387,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     '§3.2.2 a redirect URI that the application cannot have is invalid_redirect_uri',
     async (world) => {
       const form =
-        'expected an absolute URI without fragment and wildcard, at most 2000 characters, for each of at most 50 values';
+        'expected at most 50 values, each of them an absolute URI without fragment and wildcard, at most 2000 characters';
       const web =
         'expected https, and not localhost, for a web application; native applications send application_type native';
       const native =
@@ -482,7 +482,8 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
       const uri = 'expected a web URL without credentials, at most 2000 characters';
       const keys =
         'expected a JWK set of at most 32 public keys, at least one of them of the type RSA, EC or OKP';
-      const text = 'expected visible characters, at most 200';
+      const visible = 'visible characters, at most 200';
+      const text = `expected ${visible}`;
       const jwk = await publicJwk();
       for (const [members, member, problem] of [
         [{ client_name: 7 }, 'client_name', text],
@@ -509,7 +510,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [{ logo_uri: 'http://app.example/logo' }, 'logo_uri', 'expected https'],
         [{ 'tos_uri#de': 'http://app.example/tos' }, 'tos_uri', 'expected https'],
         [{ client_uri: 'https://user@app.example/' }, 'client_uri', uri],
-        [{ contacts: 'carol' }, 'contacts', `${text}, for each of at most 50 values`],
+        [{ contacts: 'carol' }, 'contacts', `expected at most 50 values, each of them ${visible}`],
         [{ jwks_uri: 'http://app.example/jwks' }, 'jwks_uri', 'expected https'],
         [
           { jwks: { keys: [jwk] }, jwks_uri: 'https://a.example' },
@@ -610,7 +611,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { grant_types: ['implicit'] },
           'grant_types',
-          'expected one of authorization_code, refresh_token, client_credentials, for each of at most 50 values',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials',
         ],
         [
           { grant_types: ['authorization_code', 'client_credentials'] },
@@ -621,12 +622,12 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { response_types: ['code', 'id_token'] },
           'response_types',
-          'expected one of code, for each of at most 50 values',
+          'expected at most 50 values, each of them one of code',
         ],
         [
           { response_types: ['code id_token'] },
           'response_types',
-          'expected one of code, for each of at most 50 values',
+          'expected at most 50 values, each of them one of code',
         ],
         [
           { response_types: [] },

@@ -196,24 +196,27 @@ export class ConfigurationError extends Error {
  * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = {
-  malformed: 'The text cannot be a token of this server: its characters, form or prefix are wrong.',
+  malformed:
+    'What was sent as a token cannot be a token of this server: its characters, form or prefix are wrong.',
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature of the token does not verify, or its algorithm is not that of the key.',
-  wrong_issuer: 'The token names another issuer.',
-  wrong_type: 'The endpoint does not accept this kind of token.',
-  not_yet_valid: 'The token is not valid yet.',
+  wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
+  wrong_type:
+    'The endpoint or API does not accept tokens of this type, for example an ID token in place of an access token.',
+  not_yet_valid: 'The token is valid only from a later time (nbf).',
   no_record:
     'Storage has no record of the token. It was never issued, or its record was deleted after expiry or by a revocation.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing:
-    'The record says that the token is bound by DPoP, but names no key. The storage does not keep the member confirmation.',
+    'The record of the token says that the token is bound to a key (DPoP), but does not name the key, because the storage does not keep the member confirmation of records.',
   differs_from_issued:
-    'A record with the token’s identifier exists, but its digest is that of another token.',
+    'Storage has a record with the token’s identifier (jti), but the SHA-256 digest in the record is not the digest of this token.',
   expired: 'The token has expired: its exp, or the expiry in its record, has passed.',
   expiry_unreadable: 'The exp of the token, or the expiry in its record, is not a number of seconds.',
-  revoked: 'The token itself, its pair or its family was revoked.',
-  superseded: 'The refresh token was replaced by its successor (rotation).',
-  grant_revoked: 'The token’s grant was revoked.',
+  revoked:
+    'The token was revoked: by itself, or with its pair (the refresh token and the access tokens that were issued together), or with its family (a refresh token, all its successors, and their access tokens).',
+  superseded: 'The client has used the refresh token, so a new refresh token has replaced it (rotation).',
+  grant_revoked: 'The token’s grant, which is the access that the user gave to the client, was revoked.',
   session_revoked: 'The session in which the token was issued has ended.',
   subject_revoked: 'All tokens of the user were revoked.',
   subject_disabled: 'The user is disabled or no longer exists.',
@@ -224,9 +227,11 @@ export const INACTIVE_REASONS = {
     'The operator revoked all tokens that were issued before a given time, and the token is older.',
   code_unknown:
     'No authorization code with this value exists. It was never issued, or expired more than a day ago.',
-  code_redeemed: 'The authorization code was redeemed.',
-  authorization_code: 'The text is an authorization code, which cannot be introspected.',
-  policy: 'The introspection policy does not allow this client to introspect the token.',
+  code_redeemed: 'The client has already exchanged the authorization code for tokens.',
+  authorization_code:
+    'The value is an authorization code. The server introspects only access and refresh tokens.',
+  policy:
+    'The option introspectionPolicy does not allow the client that sent the request to introspect this token.',
 } as const;
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;
@@ -242,176 +247,216 @@ export const REFUSAL_REASONS = {
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is not access_token, refresh_token or auth_code.',
   credentials_missing: 'The request contains no client credentials.',
-  credentials_repeated: 'The request contains two credentials or two different client identifiers.',
-  credentials_malformed: 'The Authorization header cannot be read as Basic credentials.',
+  credentials_repeated:
+    'The request contains two credentials, such as a secret and an assertion, or two different client identifiers.',
+  credentials_malformed:
+    'The Authorization header should contain HTTP Basic credentials, but cannot be read as such.',
   client_unknown: 'No client has this identifier.',
   client_disabled: 'The client is disabled.',
   client_secret_wrong: 'The client secret is wrong.',
   client_secret_missing: 'A confidential client sent no secret.',
   client_secret_not_sealed:
-    'The client signs assertions with its secret, but the server has only a hash of it. To store an encrypted secret, run grantd client rotate-secret ID.',
-  client_secret_too_short: 'The client secret has fewer bytes than the algorithm of the assertion needs.',
+    'The client signs assertions with its secret. To verify them, the server needs the secret itself, encrypted, but has only a hash of it. To store an encrypted secret, run grantd client rotate-secret ID.',
+  client_secret_too_short:
+    'The client signed an assertion with its secret, but the secret has fewer bytes than the algorithm of the assertion requires.',
   client_secret_unexpected: 'A public client sent a secret.',
-  client_not_confidential: 'Only confidential clients may introspect.',
-  client_method_wrong: 'The client did not use its registered authentication method.',
+  client_not_confidential:
+    'A public client sent an introspection request, but only confidential clients may introspect.',
+  client_method_wrong: 'The client did not use the authentication method for which it is registered.',
   profile_method_refused:
-    'The FAPI 2.0 profile of the server or the client does not allow this authentication method. Register another method.',
+    'The authentication method that the client used is not allowed by the FAPI 2.0 profile of the server or the client. Register another method for the client.',
   client_keys_refused:
-    'The server may not fetch the jwks_uri of the client, or its response is not a JWK set.',
-  client_key_missing: 'The client has no key for the encryption that it is registered for.',
-  assertion_type_unknown: 'The client_assertion_type or the typ header of the assertion is wrong.',
+    'The server needed the keys at the jwks_uri of the client, but may not fetch this URL, or the response was not a JWK set.',
+  client_key_missing:
+    'The client is registered for encrypted responses, but has no public key with which the server can encrypt.',
+  assertion_type_unknown:
+    'The request parameter client_assertion_type, or the typ header of the client assertion, has a wrong value.',
   assertion_malformed:
     'The client assertion is not a signed JWT, is too long, or has times that are not numbers.',
   assertion_algorithm_refused:
-    'The algorithm of the client assertion is not allowed, in general or for this client.',
+    'The server does not accept the algorithm of the client assertion, or the client is registered for another algorithm.',
   assertion_not_supported:
-    'The storage does not keep one-time identifiers, so it cannot support client assertions.',
+    'The client authenticated with an assertion, but the storage cannot record which assertions were used (oneTimeIdentifiers). Without this record, the server accepts no assertions.',
   assertion_key_unknown:
-    'No key of the client matches the assertion. Or several keys match, and the assertion has no kid.',
+    'No key of the client matches the client assertion, or several keys match and the assertion does not name one (kid).',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',
   assertion_subject_wrong: 'The iss or sub of the client assertion is not the client identifier.',
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
   assertion_expired: 'The client assertion has expired.',
-  assertion_lives_too_long: 'The client assertion is valid for more than five minutes.',
+  assertion_lives_too_long:
+    'The client assertion expires (exp) more than five minutes from now. Clients must choose a shorter lifetime.',
   assertion_not_yet_valid:
-    'The client assertion is from the future. The client’s clock may be at most one minute ahead.',
-  assertion_identifier_missing: 'The client assertion has no jti.',
-  assertion_replayed: 'The client assertion was used before.',
-  grant_not_allowed: 'The client is not registered for this grant.',
+    'The iat or nbf of the client assertion is in the future. The client’s clock may be at most one minute ahead of the server’s.',
+  assertion_identifier_missing:
+    'The client assertion has no jti, so the server cannot check that it is used only once.',
+  assertion_replayed: 'The client assertion was used before. Each assertion is valid for one request.',
+  grant_not_allowed: 'The client is not registered for the requested grant type.',
   grant_unknown: 'The server does not support this grant type.',
-  scope_not_allowed: 'A scope is not registered for the client, or not part of the grant.',
+  scope_not_allowed:
+    'A requested scope is not registered for the client, or not part of the grant (the access that the user gave).',
   redirect_uri_exposed:
-    'The redirect URI is http and not on loopback. The FAPI 2.0 profile of the server or the client does not allow this.',
+    'The redirect URI is http and not on loopback, so an authorization code would be readable on the network. The FAPI 2.0 profile of the server or the client does not allow this.',
   response_mode_not_allowed:
-    'The client may not use this response_mode. Its metadata member response_modes or its FAPI 2.0 profile excludes it.',
+    'The client may not use the requested response_mode. The member response_modes of its metadata, or its FAPI 2.0 profile, excludes it.',
   redirect_uri_mismatch:
-    'The redirect URI is not registered for the client, or differs from the authorization request.',
+    'The redirect URI is not registered for the client. Or, in a token request, it differs from the one in the authorization request.',
   pkce_missing:
     'A PKCE parameter is missing: code_challenge in the authorization request, or code_verifier in the token request.',
-  pkce_unexpected: 'The request contains a PKCE verifier, but the authorization request had no challenge.',
-  pkce_mismatch: 'The PKCE verifier does not match the challenge.',
-  token_foreign: 'The token was issued to another client.',
+  pkce_unexpected:
+    'The token request contains a code_verifier, but the authorization request had no code_challenge.',
+  pkce_mismatch:
+    'The code_verifier in the token request does not match the code_challenge in the authorization request.',
+  token_foreign:
+    'A client tried to revoke a token that was issued to a different client. The server did not revoke it.',
   code_expired: 'The authorization code has expired.',
-  code_foreign: 'The authorization code was issued to another client.',
-  code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
-  refresh_token_inactive: 'The refresh token is not active.',
-  refresh_token_foreign: 'The refresh token was issued to another client.',
+  code_foreign:
+    'A client tried to redeem or revoke an authorization code that was issued to a different client.',
+  code_reused:
+    'The client redeemed the authorization code a second time. The server has revoked the tokens that it issued for the code.',
+  refresh_token_inactive:
+    'The client repeated a refresh request within the grace period (refreshGrace), but the server can no longer derive the new refresh token that it issued at the first request.',
+  refresh_token_foreign: 'A client sent a refresh token that was issued to a different client.',
   refresh_token_reused:
-    'A refresh token was used a second time, after the grace period (refreshGrace). All refresh and access tokens of its family are revoked.',
+    'The client used a refresh token again after the grace period (refreshGrace), or after it had used the new token that replaced it. The server has revoked the family: all refresh and access tokens that descend from the same authorization code.',
   issuance_overtaken:
-    'The user, client, session or grant was revoked or disabled during the request. No token was issued.',
-  consent_denied: 'The user denied the request.',
-  sign_in_required: 'The request has prompt=none, but no user is signed in.',
-  sign_in_too_old: 'The sign-in is older than the request allows.',
-  consent_required: 'The request has prompt=none, but the user must consent.',
-  interaction_required: 'The request has prompt=none, but the server must show a page to the user.',
-  account_selection_required: 'The request has prompt=none, but the user must choose an account.',
-  acr_unmet: 'The sign-in does not have the authentication context class that the request requires.',
-  person_not_allowed: 'The user may not use the client.',
-  other_person: 'The request is for another user than the one who approved it.',
-  id_token_hint_wrong: 'The id_token_hint is not from this server, or is for another client.',
-  resource_unknown: 'The requested resource is neither the default audience nor a registered API.',
+    'While the server handled the request, the user, client, session or grant was revoked or disabled. The server issued no token.',
+  consent_denied: 'The user denied the client the requested access, or cancelled the sign-in.',
+  sign_in_required: 'The request has prompt=none, which forbids pages, but the user must first sign in.',
+  sign_in_too_old: 'The user signed in longer ago than the request or the API allows.',
+  consent_required: 'The request has prompt=none, which forbids pages, but the user must first consent.',
+  interaction_required:
+    'The request has prompt=none, which forbids pages, but the server must show a page to the user.',
+  account_selection_required:
+    'The request has prompt=none, which forbids pages, but the user must first choose an account.',
+  acr_unmet:
+    'The request or the API requires an authentication context class (acr), but the user’s sign-in does not have it.',
+  person_not_allowed: 'The client is restricted to certain users, and the user is not one of them.',
+  other_person:
+    'The request names a user, by id_token_hint or by the claim sub, but a different user approved it.',
+  id_token_hint_wrong:
+    'The id_token_hint is not an ID token of this server, or was issued to a different client than the one that the request names.',
+  resource_unknown: 'The parameter resource names neither the default audience nor a registered API.',
   resource_not_allowed:
-    'The client may not request this registered API. To allow it, run grantd client update ID with --api for each API of the client, the existing ones and the new one.',
+    'The parameter resource names a registered API for which the client may not request tokens. To allow it, run grantd client update ID with one --api for each API of the client: the new one and all existing ones.',
   resource_needed:
-    'Several APIs of the client declare the scopes. The request must name one API with resource.',
+    'Several APIs of the client declare the requested scopes, so the server cannot tell for which API the token is. The request must name one with the parameter resource.',
   resource_withdrawn:
-    'The grant has no API left: each one was removed or disabled, or the client may no longer use it.',
-  scope_outside_audience: 'A scope is declared by another API than the one that the token is for.',
-  scope_withdrawn: 'The grant has no scope left: each one was removed from the client or its APIs.',
-  resource_not_granted: 'The requested resource is not part of the grant.',
+    'The access that the user gave was for certain APIs, but none of them is left: each one was removed or disabled, or the client may no longer use it.',
+  scope_outside_audience: 'The token is for one API, but a requested scope belongs to another API.',
+  scope_withdrawn:
+    'The access that the user gave has no scope left: each one was removed from the client or from its APIs.',
+  resource_not_granted:
+    'The parameter resource names an API that is not part of the grant (the access that the user gave).',
   authorization_details_malformed:
-    'The authorization_details are not a list of objects with a type, or have too many objects or bytes. Or they match more details of the grant than one token can contain.',
-  authorization_details_type_unknown: 'The server has no such type of authorization details.',
+    'The authorization_details are not a list of objects with a type, or have too many objects or bytes. Or, in a token request, they match more of the granted details than one token can contain.',
+  authorization_details_type_unknown:
+    'The authorization_details contain a type that is not configured on the server.',
   authorization_details_not_allowed:
-    'The client is not registered for this type of authorization details, or the type needs a user.',
+    'The client is not registered for a type in the authorization_details. Or the client requests a token for itself, but the type is only for requests with a user.',
   authorization_details_unfit:
-    'An authorization detail does not match the schema of its type. The logged value names the type, and the part of the schema or the unknown member.',
+    'An authorization detail does not match the JSON Schema of its type. The logged value names the type, and the violated part of the schema or the unknown member.',
   authorization_details_location_refused:
-    'A location in the authorization details is not a registered API, or the client may not use this API.',
-  authorization_details_not_granted: 'The authorization details are not part of the grant.',
+    'A location in the authorization_details is not a registered API, or the client may not use this API.',
+  authorization_details_not_granted:
+    'The authorization_details in the token request are not part of the grant (the access that the user gave), or are not for the API of the token.',
   authorization_details_withdrawn:
-    'The grant has no authorization detail left: the client may no longer use their types or APIs.',
+    'The access that the user gave has no authorization details left, because the client may no longer use their types or APIs.',
   authorization_details_enrichment_unfit:
-    'The function authorizationDetails.enrich returned a wrong list, or the approved details are for an API that the client may not use. The logged value names the types or APIs.',
+    'The application’s function authorizationDetails.enrich returned a wrong list, or the approved details are for an API that the client may not use. The logged value names the types or APIs.',
   request_object_malformed: 'The request object is unreadable or unsigned.',
-  request_object_wrong_key: 'No key of the client verifies the request object.',
+  request_object_wrong_key:
+    'The algorithm or signature of the request object is wrong, or the client has no key that verifies it.',
   request_object_wrong_claims:
-    'The claims of the request object are wrong. It is for another server or from another client, has expired, or is no authorization request.',
-  request_object_missing: 'The client must send a signed request object.',
-  request_uri_not_allowed: 'The request_uri is neither registered for the client nor on an allowed host.',
-  request_uri_unreachable: 'The document of the request_uri could not be fetched.',
+    'A claim or the typ of the request object is wrong. For example, the object is for another server, from another client, or expired.',
+  request_object_missing:
+    'The client is registered for signed requests, but sent the authorization request without a signed request object.',
+  request_uri_not_allowed:
+    'The server may not fetch the request_uri: it is neither registered for the client nor on an allowed host, or fetching is off.',
+  request_uri_unreachable: 'The server could not fetch the request object from the request_uri.',
   pushed_request_unknown:
-    'No pushed request has this request_uri. It was never pushed, was already used, or has expired.',
-  pushed_request_foreign: 'Another client pushed the request.',
+    'The server has no pushed request with this request_uri. It was never pushed, was already used, or has expired.',
+  pushed_request_foreign: 'The request_uri belongs to a request that a different client pushed.',
   authorization_request_answered: 'The user has already answered this authorization request.',
   authorization_request_expired: 'The authorization request is more than a day old.',
-  pushed_request_missing: 'The authorization request must be pushed.',
+  pushed_request_missing:
+    'The server or the client’s registration requires pushed authorization requests, but the client sent the request without pushing it first.',
   access_token_missing: 'The request contains no access token.',
   access_token_repeated: 'The request contains the access token in more than one way.',
   token_bound:
-    'The access token is bound to a key, but was sent as a bearer token, without a proof of possession.',
-  token_unbound: 'The access token was sent with the scheme DPoP, but is not bound to a key.',
+    'The access token is bound to a key (DPoP), but was sent as a bearer token, without a proof of possession.',
+  token_unbound:
+    'The access token was sent with the scheme DPoP, but is not bound to a key. It must be sent with the scheme Bearer.',
   client_certificate_missing:
-    'The request has no TLS client certificate, but the client, code or token needs one.',
+    'The client, code or token requires a TLS client certificate, but the TLS connection of the request has none.',
   client_certificate_wrong:
-    'The code or token is bound to another certificate than that of the TLS connection.',
+    'The code or token is bound to a different certificate than the one that the client presented in the TLS connection.',
   client_certificates_off:
     'The client uses certificates to authenticate or to bind tokens, but the option clientCertificates is off.',
-  client_certificate_unreadable: 'The certificate of the TLS connection is malformed.',
+  client_certificate_unreadable:
+    'The server cannot parse the certificate that the client presented in the TLS connection.',
   client_certificate_untrusted:
-    'The client is registered for tls_client_auth, but neither the server nor the proxy has verified the chain of its certificate.',
+    'The client is registered for tls_client_auth, which requires a certificate from a trusted CA. But neither the server nor the proxy has verified the certificate’s chain.',
   client_certificate_foreign:
-    'The client is registered for another certificate than that of the TLS connection.',
+    'The client presented a different certificate in the TLS connection than the one that it is registered with.',
   confirmation_unknown: 'The access token is bound by a method (cnf) that the server does not support.',
   dpop_proof_missing: 'The request needs a DPoP proof and has none.',
   dpop_proof_malformed:
-    'The DPoP header is not one signed JWT of the type dpop+jwt, is too long, or lacks a claim.',
+    'The DPoP header does not contain exactly one signed JWT of the type dpop+jwt, or the JWT is too long or lacks a claim.',
   dpop_algorithm_refused: 'The option dpopAlgorithms does not allow the algorithm of the DPoP proof.',
   dpop_key_unfit:
-    'The key in the DPoP proof is missing, private, too weak, or not for the algorithm of the proof.',
+    'The key in the DPoP proof is missing, is a private key, is too weak, or does not fit the algorithm of the proof.',
   dpop_signature_wrong: 'The signature of the DPoP proof does not verify.',
-  dpop_method_wrong: 'The DPoP proof is for another HTTP method (htm).',
+  dpop_method_wrong: 'The DPoP proof was made for another HTTP method (htm) than that of the request.',
   dpop_url_wrong:
-    'The htu of the DPoP proof is not the public URL of the endpoint. The logged value is the proof’s htu.',
-  dpop_proof_expired: 'The DPoP proof is older than dpopProofLifetime, or its exp has passed.',
+    'The DPoP proof was made for another URL (htu) than the public URL of the endpoint. The logged value is the proof’s htu.',
+  dpop_proof_expired:
+    'The DPoP proof is older than the option dpopProofLifetime allows, or its exp has passed.',
   dpop_proof_not_yet_valid:
-    'The DPoP proof is from the future. The client’s clock may be at most one minute ahead.',
-  dpop_proof_replayed: 'The DPoP proof was used before.',
+    'The iat or nbf of the DPoP proof is in the future. The client’s clock may be at most one minute ahead of the server’s.',
+  dpop_proof_replayed: 'The DPoP proof was used before. Each proof is valid for one request.',
   dpop_nonce_missing:
-    'The DPoP proof has no nonce, but dpopNonces, or nonceSecret of an API, requires one. Client libraries repeat the request with a nonce.',
-  dpop_nonce_wrong: 'The nonce of the DPoP proof is too old, or not from this server or API.',
-  dpop_token_wrong: 'The DPoP proof is for another access token (ath).',
+    'The DPoP proof has no nonce, but the server (option dpopNonces) or the API (option nonceSecret) requires one. The response contains a nonce, and DPoP client libraries repeat the request with it.',
+  dpop_nonce_wrong: 'The nonce of the DPoP proof is too old, or was not issued by this server or API.',
+  dpop_token_wrong: 'The DPoP proof was made for another access token (ath) than the one in the request.',
   proof_unexpected:
-    'The client repeated a refresh request and added a DPoP proof or certificate. The first request had none, so the new tokens are not bound.',
-  dpop_key_wrong: 'The code or token is bound to another key than that of the DPoP proof.',
-  dpop_not_supported: 'The client needs tokens that are bound to a key, but DPoP is off.',
-  audience_wrong: 'The access token is for another API.',
-  not_active: 'The authorization server reports that the access token is not active.',
-  scope_missing: 'The access token lacks a required scope.',
-  scope_openid_missing: 'The access token lacks the scope openid.',
-  registration_off: 'Clients cannot register themselves at this server.',
-  initial_access_token_invalid: 'The initial access token is not from this server, or has expired.',
-  initial_access_token_used: 'The initial access token was for one client, which is already registered.',
-  registration_token_wrong: 'No client with this identifier has this registration access token.',
+    'A public client repeated a refresh request and added a DPoP proof or certificate. The first request had none, so its new refresh token is not bound, and the repetition cannot bind it.',
+  dpop_key_wrong: 'The code or token is bound to a different key than the one in the DPoP proof.',
+  dpop_not_supported:
+    'The client is registered for access tokens that are bound to a key (DPoP), but the option dpopAlgorithms is empty, so DPoP is off.',
+  audience_wrong: 'The aud of the access token does not contain this API.',
+  not_active:
+    'The API asked the authorization server about the access token, and the answer was that it is not active.',
+  scope_missing: 'The access token lacks a scope that the API requires.',
+  scope_openid_missing: 'The access token lacks the scope openid, which the UserInfo endpoint requires.',
+  registration_off: 'A client tried to register itself, but client registration is off on this server.',
+  initial_access_token_invalid:
+    'Registration requires an initial access token, but the token in the request is not from this server, or has expired.',
+  initial_access_token_used:
+    'The initial access token is valid for one registration, and a client has already used it.',
+  registration_token_wrong:
+    'The registration access token in the request does not belong to a client with the identifier in the URL.',
   too_many_registered:
     'The number of self-registered clients has reached registrationLimit. Remove some clients, or raise the limit.',
   client_changed_meanwhile:
-    'Each time the server tried to replace the client’s registration, another request had just changed it.',
+    'The client tried to replace its registration, but other requests changed it at the same time. The server gave up after several attempts. The client must send the request again.',
   redirect_uri_unfit:
-    'The client may not register one of its redirect URIs. The logged value says what was expected.',
+    'A client that registers itself may not use one of its redirect URIs. The logged value says what was expected.',
   client_metadata_unfit:
-    'A member of the client metadata is wrong. The logged value names the member and the expected value.',
+    'A member of the client metadata in a registration request is wrong. The logged value names the member and the expected value.',
   body_unreadable: 'The body of the request is not a JSON object.',
-  oidc_off: 'OpenID Connect is not configured, so the server has no UserInfo endpoint.',
-  no_person: 'The access token has no user, or a user without claims.',
-  answer_not_authenticated: 'The caller requested a JWT response, but did not authenticate (RFC 9701).',
-  answer_algorithm_unsupported: 'The server does not sign with the algorithm that the response requires.',
-  document_unavailable: 'The server could not fetch a document of the client, such as its jwks_uri.',
+  oidc_off: 'The request is for UserInfo, but OpenID Connect is not configured on this server.',
+  no_person: 'The access token has no user, or the server knows no claims of the user.',
+  answer_not_authenticated:
+    'The caller requested introspection as a JWT, but did not authenticate, which RFC 9701 requires.',
+  answer_algorithm_unsupported:
+    'The client expects a response that is signed with an algorithm that the server does not have. The logged value is the algorithm.',
+  document_unavailable:
+    'The server could not fetch a document of the client, such as the keys at its jwks_uri. A later attempt can succeed.',
   application_claim_unfit:
-    'The function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The logged value names the claim.',
-  storage_unavailable: 'Storage was not available, or the outcome of a write is unknown.',
-  unexpected: 'Unexpected error. The log has its cause.',
+    'The application’s function applicationClaims.valuesOf returned an undeclared claim or a wrong value. The logged value names the claim.',
+  storage_unavailable:
+    'The storage was not available, or the server does not know whether the storage completed a write.',
+  unexpected: 'An unexpected error occurred. The log entry contains its cause.',
 } as const;
 
 export type RefusalReason = keyof typeof REFUSAL_REASONS;

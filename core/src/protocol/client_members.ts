@@ -139,7 +139,7 @@ function listOf<T>(each: Kind<T>, most = MAX_LIST_LENGTH): MetadataKind<readonly
     return values.length === value.length ? [...new Set(values)] : undefined;
   };
   return {
-    expected: `${each.expected}, for each of at most ${most} values`,
+    expected: `at most ${most} values, each of them ${each.expected}`,
     type: `readonly ${each.type}[]`,
     placeholder: each.placeholder,
     each,
@@ -212,10 +212,14 @@ const encryptedIf = (kind: EncryptedResponse) => ({
 /** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
 const METADATA_MEMBERS = {
   // RFC 7591 §2
-  redirect_uris: member(listOf(returnUri), 'URIs to which the browser carries the authorization response', {
-    field: 'redirectUris',
-    isUsual: true,
-  }),
+  redirect_uris: member(
+    listOf(returnUri),
+    'URIs to which the server may send the browser with the authorization response',
+    {
+      field: 'redirectUris',
+      isUsual: true,
+    },
+  ),
   token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), 'how the client authenticates', {
     defaultInWords: USUAL_SECRET_METHODS.join(' or '),
     registeredInWords: REGISTERED_METHOD,
@@ -242,11 +246,15 @@ const METADATA_MEMBERS = {
     isUsual: true,
   }),
   client_uri: member(webUri, 'URL of a page about the application', { isLocalizable: true }),
-  logo_uri: member(webUri, 'URL of a logo, for pages such as the consent page for the client', {
-    isLocalizable: true,
-    isFetched: true,
-    isUsual: true,
-  }),
+  logo_uri: member(
+    webUri,
+    'URL of the logo that the server shows when it asks the user about the client, for example on the consent page. Not shown if the client registered itself',
+    {
+      isLocalizable: true,
+      isFetched: true,
+      isUsual: true,
+    },
+  ),
   scope: member(scope, 'the scopes that the client may get', {
     field: 'scopes',
     registeredInWords: 'every scope that self-registered clients may get',
@@ -274,12 +282,12 @@ const METADATA_MEMBERS = {
   ),
   sector_identifier_uri: member(
     webUri,
-    'URL of a JSON list that contains all redirect URIs of the client. The host of the URL is the sector of the client (subject_type)',
+    'URL of a JSON list that contains all redirect URIs of the client. With the subject_type pairwise, clients whose URLs have the same host get the same sub for a user',
     { isFetched: true },
   ),
   subject_type: member(
     oneOf('public', 'pairwise'),
-    'which clients get the same sub for a user. public: all clients; pairwise: only clients of the same sector. The sector is the host of sector_identifier_uri, otherwise the host of the https redirect URIs, otherwise the client alone',
+    'which clients get the same sub for a user. public: all public clients; pairwise: only the clients of one sector. The sector of a client is the host of its sector_identifier_uri, otherwise the host of its https redirect URIs. A client with neither is a sector of its own',
     {
       defaultInWords: 'public',
     },
@@ -287,7 +295,7 @@ const METADATA_MEMBERS = {
   id_token_signed_response_alg: member(serverSigning, "algorithm that signs the client's ID tokens", {
     field: 'idTokenAlgorithm',
     defaultInWords: 'the option idTokenAlgorithm',
-    registeredInWords: 'RS256 if the server has it',
+    registeredInWords: 'RS256 if the server signs with it, otherwise the option idTokenAlgorithm',
   }),
   id_token_encrypted_response_alg: member(
     keyManagement,
@@ -309,9 +317,7 @@ const METADATA_MEMBERS = {
   userinfo_encrypted_response_alg: member(
     keyManagement,
     'key management algorithm (JWE alg) that encrypts UserInfo responses for the client',
-    {
-      needsKeys: true,
-    },
+    { defaultInWords: 'none, so they are not encrypted', needsKeys: true },
   ),
   userinfo_encrypted_response_enc: member(
     contentEncryption,
@@ -341,7 +347,7 @@ const METADATA_MEMBERS = {
   ),
   require_auth_time: member(
     trueOrFalse,
-    "whether the client's ID tokens must contain auth_time. The program always includes it. With true, an application that embeds the library must supply auth_time",
+    "whether the client's ID tokens must contain auth_time. ID tokens of grantd as a program always do. An application that embeds the library must supply the time if the value is true",
     {
       defaultInWords: 'false',
     },
@@ -376,19 +382,27 @@ const METADATA_MEMBERS = {
   ),
   tls_client_auth_subject_dn: member(
     visible(MAX_URI_LENGTH),
-    "for tls_client_auth: subject of the client's certificate, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)",
+    'if the client authenticates with tls_client_auth: the subject that its certificate must have, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
     {},
   ),
-  tls_client_auth_san_dns: member(dnsName, "for tls_client_auth: DNS name in the client's certificate", {}),
-  tls_client_auth_san_uri: member(resourceUri, "for tls_client_auth: URI in the client's certificate", {}),
+  tls_client_auth_san_dns: member(
+    dnsName,
+    'if the client authenticates with tls_client_auth: the DNS name that its certificate must contain',
+    {},
+  ),
+  tls_client_auth_san_uri: member(
+    resourceUri,
+    'if the client authenticates with tls_client_auth: the URI that its certificate must contain',
+    {},
+  ),
   tls_client_auth_san_ip: member(
     ipAddress,
-    "for tls_client_auth: IP address in the client's certificate",
+    'if the client authenticates with tls_client_auth: the IP address that its certificate must contain',
     {},
   ),
   tls_client_auth_san_email: member(
     emailAddress,
-    "for tls_client_auth: e-mail address in the client's certificate",
+    'if the client authenticates with tls_client_auth: the email address that its certificate must contain',
     {},
   ),
   tls_client_certificate_bound_access_tokens: member(
@@ -431,7 +445,7 @@ const METADATA_MEMBERS = {
   introspection_encrypted_response_alg: member(
     keyManagement,
     'key management algorithm (JWE alg) that encrypts introspection responses for the client',
-    { needsKeys: true },
+    { defaultInWords: 'none, so they are not encrypted', needsKeys: true },
   ),
   introspection_encrypted_response_enc: member(
     contentEncryption,
@@ -445,7 +459,7 @@ const METADATA_MEMBERS = {
   }),
   backchannel_logout_uri: member(
     webUriWithoutFragment,
-    'URL that receives a logout message for each session that ends',
+    'URL of the client to which the server sends a logout token when a session ends in which the user signed in to the client',
     {
       isFetched: true,
       isUsual: true,
@@ -453,12 +467,16 @@ const METADATA_MEMBERS = {
   ),
   backchannel_logout_session_required: member(
     trueOrFalse,
-    "whether logout messages must name the session; grantd's messages always do",
+    "whether logout tokens for the client must contain the session ID (sid). grantd's logout tokens always contain it, so the value changes nothing",
     {},
   ),
 
   // This server's own
-  brand_color: member(color, 'colour of buttons, for pages such as the consent page for the client', {}),
+  brand_color: member(
+    color,
+    'colour of the buttons on the pages for consent, account choice, sign-out and denied access, when they concern the client. Not used if the client registered itself',
+    {},
+  ),
   profile: operators(
     oneOf(...PROFILE_NAMES),
     'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
@@ -468,12 +486,12 @@ const METADATA_MEMBERS = {
   ),
   assertion_audience: operators(
     oneOf(...ASSERTION_AUDIENCES),
-    "audience (aud) of the client's assertions. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion",
+    'audience (aud) that the server accepts in the assertions with which the client authenticates. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion',
     { defaultInWords: 'issuer' },
   ),
   insecure_allow_missing_pkce: operators(
     trueOrFalse,
-    'whether the client may omit PKCE, which exposes it to code injection; only for confidential clients without support for PKCE',
+    'whether the client may omit PKCE. Without PKCE, an attacker can inject a stolen authorization code into the client, so set it only for confidential clients that do not support PKCE',
     { defaultInWords: 'false' },
   ),
   id_token_user_claims: operators(
@@ -488,31 +506,35 @@ const METADATA_MEMBERS = {
   ),
   insecure_redirect_uris: operators(
     trueOrFalse,
-    'whether the client may use http redirect URIs that are not on loopback, which exposes codes on the network; for development only',
+    'whether the client may use http redirect URIs that are not on loopback. Authorization codes are then readable on the network, so set it only for development',
     { defaultInWords: 'false' },
   ),
   consent_required: operators(
     trueOrFalse,
-    'whether users see the consent page; with prompt=consent, they always see it',
+    'whether a user must consent before the client gets access. If a request has prompt=consent, the user must consent even if the value is false',
     { defaultInWords: 'true', flag: 'consent' },
   ),
   allowed_groups: operators(
     listOf(visible(128), MAX_NAMES),
-    'groups whose members may use the client; an application that embeds the library decides with the option mayUseClient instead',
+    'groups whose members may use the client. In an application that embeds the library, the list has no effect: the option mayUseClient decides',
     { defaultInWords: 'everyone may use the client', flag: 'allow-group', isUsual: true },
   ),
   sign_in_policy: operators(
     oneOf(...SIGN_IN_POLICIES),
-    "the sign-in policy for the client, if it is stricter than the server's; the program's pages enforce it, and an application that embeds the library must enforce it itself",
+    'what a sign-in to the client needs, if that is stricter than the option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey. grantd as a program enforces it. An application that embeds the library must enforce it itself',
     { defaultInWords: 'the option signInPolicy' },
   ),
-  resource: operators(resourceUri, 'for an API: its URI, which is the audience of its tokens', {
-    field: 'resource',
-    isUsual: true,
-  }),
+  resource: operators(
+    resourceUri,
+    'if the client is an API: its URI, which is the audience (aud) of access tokens for it',
+    {
+      field: 'resource',
+      isUsual: true,
+    },
+  ),
   api_scopes: operators(
     listOf(apiScope, MAX_NAMES),
-    'the scopes that this API declares; only tokens for this API contain them',
+    'if the client is an API: the scopes that belong to it. Only access tokens for this API can contain them',
     { isUsual: true },
   ),
   apis: operators(
@@ -524,7 +546,7 @@ const METADATA_MEMBERS = {
   ),
   set_by_operator: operators(
     listOf(visible(200), MAX_NAMES),
-    'members that a self-registered client cannot change. When grantd client update sets or unsets a member, it adds the member to this list',
+    'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',
     {},
   ),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {
@@ -539,10 +561,14 @@ const METADATA_MEMBERS = {
       defaultInWords: 'the option accessTokenAlgorithm',
     },
   ),
-  rotate_refresh_tokens: operators(trueOrFalse, "whether each refresh replaces the client's refresh token", {
-    field: 'rotateRefreshTokens',
-    defaultInWords: 'true',
-  }),
+  rotate_refresh_tokens: operators(
+    trueOrFalse,
+    'whether the client gets a new refresh token each time it uses one. Public clients always do',
+    {
+      field: 'rotateRefreshTokens',
+      defaultInWords: 'true',
+    },
+  ),
 } satisfies Readonly<Record<string, MetadataMember<unknown>>>;
 
 type Members = typeof METADATA_MEMBERS;
