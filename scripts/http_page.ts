@@ -40,8 +40,8 @@ const GUIDES: readonly (readonly [
 
 const CROSS_ORIGIN = {
   off: 'none',
-  clients: 'origins of registered redirect URIs',
-  anyone: 'all origins',
+  clients: 'pages with the origin of a registered redirect URI',
+  anyone: 'all pages',
 } as const;
 
 interface Schema {
@@ -107,49 +107,64 @@ export function httpPage(): string {
   );
   const bodies = Object.keys(schemas)
     .sort()
-    .map((name) => `#### ${name}\n\n${schemaText(schemas[name] ?? {})}`);
+    .map((name) => `#### ${name}\n\n${usesOf(document, name)}\n\n${schemaText(schemas[name] ?? {})}`);
   return `# HTTP
 
-Every endpoint of a server: those of the protocols, the pages, and the operations of the admin API.
+This page lists every endpoint of a server: the endpoints of OAuth and OpenID Connect, the pages for browsers, the endpoints
+for monitoring, and the operations of the admin API.
 
 ## Endpoints of the protocols
 
-The paths follow the path of the issuer. Only \`/.well-known/oauth-authorization-server\` comes before it (RFC 8414 §3.1).
-[\`paths\`](configuration.md#options-of-the-library) changes the paths of the library. Clients find all paths in the metadata.
+Append each path to the issuer: with the issuer \`https://example.com/auth\`, the token endpoint is at
+\`https://example.com/auth/token\`. Only \`/.well-known/oauth-authorization-server\` comes before the path of the issuer (RFC 8414
+§3.1), so it is at \`https://example.com/.well-known/oauth-authorization-server/auth\`.
 
-| methods | path | standard | web pages that may call it (CORS) | read |
+Clients find the paths in the server's metadata. An application that embeds the library can change the paths with the option
+[\`paths\`](configuration.md#options-of-the-library).
+
+| methods | path | standard | web pages that may call it (CORS) | documentation |
 | --- | --- | --- | --- | --- |
 ${endpoints.join('\n')}
 
-[Errors](errors.md) lists every error with its \`error_description\`.
+[Errors](errors.md) explains the members \`error\` and \`error_description\` of error responses.
 
 ## Pages
 
-| path | page |
+Users open these paths in their browsers. Append each path to the issuer.
+
+| path | what the page does |
 | --- | --- |
-| \`/authorize\` | [starts a sign-in](sign_in.md#a-request-from-start-to-end), and returns to the application |
+| \`/authorize\` | [starts a sign-in](sign_in.md#a-request-from-start-to-end) for an application, and sends the browser back to it |
 | \`/logout\` | [signs the user out](sign_in.md#an-applications-link-to-sign-out) |
 | \`/account\` | shows users their sessions, applications and second factors |
-| \`/console\` | [the console](console.md) of operators |
+| \`/console\` | lets operators manage the server ([console](console.md)) |
 
 ## Health and metrics
+
+These paths are for monitoring.
 
 | path | response |
 | --- | --- |
 | \`/health/live\` | 200 while the process runs |
-| \`/health/ready\`, \`/health\` | 200 while the server can read and write the database, else 503 |
-| \`/metrics\` | [metrics](monitoring.md), on a port of their own |
+| \`/health/ready\`, \`/health\` | 200 while the server can read and write the database, otherwise 503 |
+| \`/metrics\` | the [metrics](monitoring.md) for Prometheus. Only the separate port that \`--metrics-port\` sets has this path |
 
 ## Admin API
 
-[Admin API](admin_api.md) shows how to get access. The paths follow \`${document.servers[0]?.url}\`. A server describes the same
-operations at \`/admin/openapi.json\` (OpenAPI 3.1), for code generators and other tools. \`npx grantd admin openapi\` prints this
-description.
+With the admin API, programs manage clients, users, groups, keys and tokens. A server has it only with the option
+\`--admin-api\`. [Admin API](admin_api.md) shows how to get access.
+
+Append the path of an operation to the issuer and \`/admin\`, for example to \`${document.servers[0]?.url}\`. For each
+operation, this page shows the scope that the access token needs.
+
+For code generators and other tools, a server describes the same operations in OpenAPI 3.1 at \`/admin/openapi.json\`.
+\`npx grantd admin openapi\` prints this description.
 
 ${tags.join('\n')}
 ### Errors of the admin API
 
-Errors are problem details (RFC 9457, \`application/problem+json\`). Their member \`code\` is one of these:
+The body of an error response is a [Problem](#problem) (RFC 9457, \`application/problem+json\`). Its member \`code\` is one of
+these:
 
 | status | code | meaning |
 | --- | --- | --- |
@@ -157,7 +172,8 @@ ${problems.join('\n')}
 
 ### Bodies of the admin API
 
-The column _always_ shows whether the body always has the member. In a request, such a member is required.
+These are the bodies of requests and responses. _yes_ in the column _always_ means that a request must have the member, and
+that a response always has it. Members with _no_ can be absent.
 
 ${bodies.join('\n')}`;
 }
@@ -180,8 +196,8 @@ function operationsOf(document: Document, tag: string): string {
           );
           const scopes = operation.security.flatMap(({ oauth2 }) => oauth2).map((scope) => `\`${scope}\``);
           const facts = [
-            `Scope: ${scopes.join(', ') || 'any of this API'}.`,
-            ...(operation.requestBody ? [`Body: ${contentOf(operation.requestBody.content)}.`] : []),
+            `Required scope: ${scopesInWords(scopes)}.`,
+            ...(operation.requestBody ? [`Request body: ${contentOf(operation.requestBody.content)}.`] : []),
             `Response: ${responsesOf(operation)}.`,
           ];
           const table =
@@ -192,6 +208,40 @@ function operationsOf(document: Document, tag: string): string {
         }),
     )
     .join('\n');
+}
+
+/** Several scopes are those of an operation that needs some of them, depending on its body. */
+function scopesInWords(scopes: readonly string[]): string {
+  const [first, ...others] = scopes;
+  if (first === undefined) return 'any scope of this API';
+  return others.length === 0 ? first : `${scopes.join(', ')}, or some of them, depending on the body`;
+}
+
+/** Where a body is used, in a sentence. */
+function usesOf(document: Document, name: string): string {
+  const asRequest: string[] = [];
+  const asResponse: string[] = [];
+  for (const [path, methods] of Object.entries(document.paths))
+    for (const [method, { requestBody, responses }] of Object.entries(methods)) {
+      const place = `\`${method.toUpperCase()} ${path}\``;
+      if (isIn(requestBody?.content, name)) asRequest.push(place);
+      if (Object.values(responses).some(({ content }) => isIn(content, name))) asResponse.push(place);
+    }
+  const uses = [
+    ...(asRequest.length > 0 ? [`Request body of ${asRequest.join(', ')}.`] : []),
+    ...(asResponse.length > 0 ? [`Response body of ${asResponse.join(', ')}.`] : []),
+  ];
+  if (uses.length > 0) return uses.join(' ');
+  const owners = Object.entries(document.components.schemas)
+    .filter(([, schema]) => JSON.stringify(schema).includes(`"#/components/schemas/${name}"`))
+    .map(([owner]) => `[${owner}](#${owner.toLowerCase()})`);
+  return owners.length > 0 ? `Part of ${owners.join(', ')}.` : 'Response body of every error.';
+}
+
+function isIn(content: Content | undefined, name: string): boolean {
+  return Object.values(content ?? {}).some(({ schema }) =>
+    [schema, schema['x-line']].some((one) => one?.$ref !== undefined && nameOf(one.$ref) === name),
+  );
 }
 
 function responsesOf({ responses }: Described): string {
@@ -220,7 +270,7 @@ function tablesOf({ properties, required, oneOf = [] }: Schema): string {
   if (properties === undefined) return oneOf.map(schemaText).join('\n');
   const rows = Object.entries(properties).map(
     ([name, member]) =>
-      `| \`${name}\` | ${required?.includes(name) === true ? 'yes' : 'no'} | ${typeOf(member)} | ${cell(member.description)} |`,
+      `| \`${name}\` | ${required?.includes(name) === true ? 'yes' : 'no'} | ${typeOf(member)} | ${cell(member.description ?? (member.$ref && `The ${name}.`))} |`,
   );
   const objects = Object.entries(properties).map(([name, { items, ...member }]) => {
     if (items?.properties !== undefined) return `\nEach object in \`${name}\`:\n\n${tablesOf(items)}`;

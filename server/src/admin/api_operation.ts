@@ -138,20 +138,22 @@ export const MAX_EVENTS_READ = 20_000;
 
 const LIMIT: Parameter = {
   schema: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT },
-  about: 'Maximum items of the page.',
+  about: `Maximum number of items in the response, at most ${MAX_LIMIT}. Default: ${DEFAULT_LIMIT}.`,
 };
 const CURSOR: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 500 },
-  about: 'next_cursor of the previous page.',
+  about:
+    'To get the next page of a list: next_cursor of the response with the previous page. Default: the first page.',
 };
 export const PAGING = { limit: LIMIT, cursor: CURSOR };
 export const SEARCH: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 200 },
-  about: 'A part of the username, email address, name or phone number.',
+  about: 'Only users whose username, email address, name or phone number contains this text.',
 };
 export const API: Parameter = {
   schema: { type: 'string', minLength: 1, maxLength: 200 },
-  about: 'Client ID of the API that the scope belongs to. Default: this server.',
+  about:
+    'For a scope that an API declares: the client ID of the API. Omit it for the scopes of this server, such as email.',
 };
 
 // ── Paging ────────────────────────────────────────────────────────────────────────────────────────────────

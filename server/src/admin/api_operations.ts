@@ -106,7 +106,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     path: '/clients',
     scope: 'grantd:clients:read',
     summary: 'List clients, sorted by client ID',
-    query: { ...PAGING, search: { ...SEARCH, about: 'A part of the client ID or name.' } },
+    query: { ...PAGING, search: { ...SEARCH, about: 'Only clients whose ID or name contains this text.' } },
     status: 200,
     response: schemas.CLIENTS,
     async perform({ parts, query }) {
@@ -123,7 +123,8 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/clients',
     scope: 'grantd:clients:write',
-    summary: 'Add a client. Only this response shows a generated secret',
+    summary:
+      'Add a client. If the server generates the client’s secret, only the response to this request shows it',
     body: schemas.NEW_CLIENT,
     status: 201,
     response: schemas.CHANGED_CLIENT,
@@ -169,7 +170,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     path: '/clients/{client_id}',
     scope: 'grantd:clients:write',
     summary:
-      'Change settings of a client. Its tokens stay valid, except those of users who may no longer use it',
+      'Change settings of a client. Its tokens stay valid. But if some users may no longer use the client after the change, the server revokes their tokens for it',
     body: schemas.CLIENT_CHANGE,
     status: 200,
     response: schemas.CHANGED_CLIENT,
@@ -220,7 +221,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
       summary:
         action === 'disable'
           ? 'Disable a client and revoke all its tokens at once'
-          : 'Enable a client again. Its old tokens stay revoked',
+          : 'Enable a disabled client. Tokens that were revoked when it was disabled stay revoked',
       status: 200,
       response: schemas.CLIENT,
       hasVersion: true,
@@ -238,7 +239,7 @@ const CLIENT_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/clients/{client_id}/rotate-secret',
     scope: 'grantd:clients:write',
-    summary: 'Add a new secret and let the old one expire',
+    summary: 'Give a client a new secret. The old secret still works for a while, by default for one day',
     body: schemas.SECRET_ROTATION,
     isBodyOptional: true,
     status: 200,
@@ -438,7 +439,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       summary:
         action === 'disable'
           ? 'Disable a user, revoke all their tokens and end their sessions at once'
-          : 'Enable a user again. Their old tokens stay revoked',
+          : 'Enable a disabled user. Tokens that were revoked when the user was disabled stay revoked',
       status: 200,
       response: schemas.USER,
       hasVersion: true,
@@ -475,7 +476,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/users/{sub}/sessions',
     scope: 'grantd:users:read',
-    summary: 'List the sessions of a user, last used first',
+    summary: 'List the browser sessions of a user, the most recently used first',
     status: 200,
     response: schemas.SESSIONS,
     async perform({ parts, path: { sub = '' } }) {
@@ -503,7 +504,8 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/users/{sub}/consents',
     scope: 'grantd:users:read',
-    summary: 'List the valid consents of a user',
+    summary:
+      'List the consents of a user: the access that the user has allowed to clients, as far as it is still valid',
     status: 200,
     response: schemas.CONSENTS,
     async perform({ parts, path: { sub = '' } }) {
@@ -599,7 +601,7 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     path: '/groups/{group}',
     scope: 'grantd:groups:write',
     summary:
-      'Delete a group with its memberships. The server refuses while a client is restricted to the group',
+      'Delete a group with its memberships. If a client is restricted to the group, the server rejects the request',
     status: 204,
     async perform(call) {
       const { parts, path } = call;
@@ -633,7 +635,8 @@ const GROUP_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/groups/{group}/members/{sub}',
     scope: 'grantd:groups:write',
-    summary: 'Remove a user from a group, and revoke their tokens of clients that they may no longer use',
+    summary:
+      'Remove a user from a group. If the user may then no longer use a client, the server revokes the user’s tokens for it',
     status: 200,
     response: schemas.MEMBERSHIP,
     async perform(call) {
@@ -657,7 +660,7 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/scopes',
     scope: 'grantd:scopes:read',
-    summary: 'List all scopes that have texts',
+    summary: 'List the scopes that have texts. Pages such as the consent page show these texts to users',
     query: PAGING,
     status: 200,
     response: schemas.ALL_SCOPE_TEXTS,
@@ -674,7 +677,8 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/scopes',
     scope: 'grantd:scopes:write',
-    summary: 'Describe a scope on the pages that users see',
+    summary:
+      'Add texts to a scope. Pages such as the consent page then show them to users instead of the scope’s name',
     body: schemas.NEW_SCOPE_TEXTS,
     status: 201,
     response: schemas.SCOPE_TEXTS,
@@ -695,7 +699,7 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/scopes/{scope}',
     scope: 'grantd:scopes:read',
-    summary: 'Show the texts of a scope',
+    summary: 'Show the texts with which pages describe a scope to users',
     query: { api: API },
     status: 200,
     response: schemas.SCOPE_TEXTS,
@@ -710,7 +714,7 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'PATCH',
     path: '/scopes/{scope}',
     scope: 'grantd:scopes:write',
-    summary: 'Change the texts of a scope',
+    summary: 'Change the texts with which pages describe a scope to users',
     query: { api: API },
     body: schemas.SCOPE_TEXTS_CHANGE,
     status: 200,
@@ -733,7 +737,8 @@ const SCOPE_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/scopes/{scope}',
     scope: 'grantd:scopes:write',
-    summary: 'Remove the texts of a scope. Pages then show only its name',
+    summary:
+      'Remove the texts with which pages describe a scope to users. Pages then show only the scope’s name',
     query: { api: API },
     status: 204,
     async perform({ parts, path: { scope = '' }, query: { api } }) {
@@ -817,7 +822,8 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/tokens/revoke',
     scope: 'grantd:tokens:write',
-    summary: 'Revoke a token with its pair, or a refresh token with its whole grant',
+    summary:
+      'Revoke a token. For an access token, the server also revokes the tokens that were issued with it, and the current refresh token that replaced theirs. For a refresh token, it also revokes all other tokens of the grant',
     body: schemas.REVOCATION,
     status: 200,
     response: schemas.REVOKED_TOKEN,
@@ -843,7 +849,7 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     path: '/tokens/revoke-all',
     scope: 'grantd:tokens:write',
     summary:
-      'Revoke all tokens of a user, client or grant, or all issued before a time. dry_run counts them first',
+      'Revoke many tokens: all of a user, of a client or of a grant, or all that were issued before a given time. With dry_run, the server only counts them',
     body: schemas.MASS_REVOCATION,
     status: 200,
     response: schemas.REVOKED_TOKENS,
@@ -859,13 +865,13 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/events',
     scope: 'grantd:events:read',
-    summary: 'List events in order: changes to clients, users, keys and tokens',
+    summary: 'List events, the oldest first. Each event records a change of a client, user, key or token',
     query: {
       ...PAGING,
       type: { schema: schemas.EVENT_TYPE, about: 'Only events of this type.' },
       target: {
         schema: { type: 'string', minLength: 1, maxLength: 300 },
-        about: 'Only events about this client, subject, key, session, grant or token.',
+        about: 'Only events about the client, subject (user), key, session, grant or token with this ID.',
       },
     },
     status: 200,
@@ -888,12 +894,16 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
       actor: { schema: FILTER, about: 'Only events by this actor, such as cli, user:SUBJECT or client:ID.' },
       target: {
         schema: FILTER,
-        about: 'Only events about this client, subject, key, session, grant, token or group.',
+        about:
+          'Only events about the client, subject (user), key, session, grant, token or group with this ID.',
       },
       subject: { schema: FILTER, about: 'Only events that concern this user.' },
       client_id: { schema: FILTER, about: 'Only events that concern this client.' },
       address: { schema: FILTER, about: 'Only events of requests from this IP address.' },
-      request_id: { schema: FILTER, about: 'Only events of this request.' },
+      request_id: {
+        schema: FILTER,
+        about: 'Only events of the request with this ID, which its response had in the header X-Request-Id.',
+      },
       since: { schema: FILTER_TIME, about: 'Only events at or after this time.' },
       until: { schema: FILTER_TIME, about: 'Only events before this time.' },
     },
@@ -918,7 +928,7 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/config',
     scope: 'grantd:config:read',
-    summary: 'Show every option with its value, without secrets',
+    summary: 'Show every option of the server with its value. Secrets are left out',
     status: 200,
     response: schemas.CONFIGURATION,
     async perform({ parts: { configuration } }) {

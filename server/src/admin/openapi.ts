@@ -17,7 +17,8 @@ const HEADERS = {
     name: 'If-Match',
     in: 'header',
     required: true,
-    description: 'The ETag of the version that the request changes. * means any version.',
+    description:
+      'The ETag of the response in which you read what this request changes. If it has changed since, the server rejects the request with 412. With *, the server does not check this.',
     schema: { type: 'string' },
   },
   IdempotencyKey: {
@@ -25,7 +26,7 @@ const HEADERS = {
     in: 'header',
     required: false,
     description:
-      'A value that you choose for this request. For a day, a repetition with the same value changes nothing and gets the stored response.',
+      'A value that you choose, so that you can repeat the request without doing it twice. If the value comes again within a day, the server changes nothing and sends the stored response.',
     schema: { type: 'string', pattern: '^[!-~]{1,200}$' },
   },
 } as const;

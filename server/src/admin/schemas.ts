@@ -58,8 +58,10 @@ function page(name: string, items: Schema): Schema {
   return named(
     name,
     object({
-      items: list(items, 'The items of this page of the list.'),
-      'next_cursor?': text('The value of the parameter cursor for the next page. Absent on the last page.'),
+      items: list(items, 'The items on this page of the list.'),
+      'next_cursor?': text(
+        'To get the next page, send this value as the parameter cursor. Absent on the last page.',
+      ),
     }),
   );
 }
@@ -104,23 +106,28 @@ const SETTABLE = MEMBER_NAMES.filter(isSettable);
 
 const clientId = text('The client ID: visible ASCII characters.', { pattern: '^[!-~]{1,200}$' });
 
-const clientSecret = text('A client secret. It is shown only in this response.');
+const clientSecret = text(
+  'The new secret of the client, if the server generated one. It is shown only in this response.',
+);
 
 const secretState = object({
   'created_at?': time('When the secret was added.'),
   'ends_at?': time('When the secret stops working.'),
   'last_used_at?': time('When the client last authenticated with it.'),
-  'server_secret?': text('Fingerprint of the server secret on which the stored client secret depends.'),
+  'server_secret?': text('Fingerprint of the server’s secret that is needed to check this client secret.'),
 });
 
 const clientState = {
   client_id: clientId,
-  type: { enum: ['confidential', 'public'], description: 'Whether the client authenticates.' },
+  type: {
+    enum: ['confidential', 'public'],
+    description: 'confidential: the client authenticates. public: it does not.',
+  },
   registered_itself: flag('Whether the client registered itself.'),
   'disabled_at?': time('When the client was disabled.'),
   'secrets?': list(
     secretState,
-    'The client’s secrets, newest first. The secrets themselves are never shown.',
+    'Data about each secret of the client, the newest first. The secrets themselves are never shown.',
   ),
 };
 
@@ -140,7 +147,7 @@ export const CHANGED_CLIENT = named(
   clientForm({ 'client_secret?': clientSecret, warnings: WARNINGS }),
 );
 
-const newSecret = text('A secret of your own. Default: the server generates one.', {
+const newSecret = text('The client’s secret, if you choose it yourself. Default: the server generates one.', {
   pattern: '^[ -~]+$',
   minLength: 8,
   maxLength: 1000,
@@ -171,7 +178,8 @@ export const SECRET_ROTATION = named(
       type: 'integer',
       minimum: 0,
       maximum: MAX_OVERLAP,
-      description: 'Seconds for which the old secret still works. Default: one day. 0 ends it at once.',
+      description:
+        'Number of seconds for which the old secret still works. Default: one day. With 0, it stops working at once.',
     },
   }),
 );
@@ -189,7 +197,7 @@ export const ROTATED_SECRET = named(
 
 const sub = text('The subject identifier of the user.');
 const username = text('The username.', { minLength: 1, maxLength: 128 });
-const claims = { type: 'object', description: 'Claims for UserInfo.' };
+const claims = { type: 'object', description: 'The user’s claims, such as name and email.' };
 const password = text('The password, at least 8 characters.', { minLength: 8, maxLength: 1024 });
 
 export const USER = named(
@@ -228,7 +236,7 @@ export const NEW_USER = named('NewUser', {
     'invitation?': object(
       {
         email: text('The address that receives the link.'),
-        'language?': text('The language of the email, which the pages must have, such as de.', {
+        'language?': text('The language of the email, such as de. It must be a language of the pages.', {
           pattern: LANGUAGE_FORM.source,
         }),
       },
@@ -240,7 +248,8 @@ export const NEW_USER = named('NewUser', {
     'claims?': claims,
     'groups?': { ...NAME_LIST, description: 'Names of groups to join.' },
   }),
-  description: 'A user with a password, or with an invitation to choose one.',
+  description:
+    'A new user. Set either password or invitation. With an invitation, the user chooses the password.',
   oneOf: [{ required: ['password'] }, { required: ['invitation'] }],
 });
 
@@ -267,7 +276,7 @@ export const SESSIONS = named(
       description: 'The sessions.',
       items: object({
         id: text('The session ID.'),
-        user_agent: text('The browser.'),
+        user_agent: text('The browser, as its header User-Agent names it.'),
         signed_in_at: time('When the user signed in.'),
         last_seen_at: time('When the browser last used the session.'),
       }),
@@ -317,11 +326,13 @@ export const REMOVED_LINK = named(
 /** A line of an import is checked by itself, so that the others are imported. */
 export const IMPORT_LINE = named('ImportLine', {
   type: 'object',
-  description: 'One user, in the format grantd. Other values of the parameter format have other members.',
+  description: 'One user. A line has these members if the parameter format is grantd, which is the default.',
   properties: {
     username,
-    password_hash: text('A hash of argon2, bcrypt, scrypt or PBKDF2.', { maxLength: 1024 }),
-    subject: text('The subject identifier. Default: a new one.', { maxLength: 255 }),
+    password_hash: text('The hash of the user’s password, by argon2, bcrypt, scrypt or PBKDF2.', {
+      maxLength: 1024,
+    }),
+    subject: text('The subject identifier of the user. Default: a new one.', { maxLength: 255 }),
     claims,
     groups: { ...NAME_LIST, description: 'Names of the user’s groups.' },
     disabled: flag('Whether the user is disabled, so that the user may not sign in.'),
@@ -330,27 +341,31 @@ export const IMPORT_LINE = named('ImportLine', {
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
 export const IMPORT_REPORT = named('ImportReport', {
   description:
-    'One line of the response: the result of one line of the request, or the summary. The summary is the last line. If it is missing, the import has stopped early.',
+    'One line of the response. The last line is the summary of the import. If it is missing, the import has stopped early. Every other line is the result of one line of the request.',
   oneOf: [
     object(
       {
         line: { type: 'integer', minimum: 1, description: 'The number of the line in the request.' },
         'username?': text('The username in the line.'),
-        outcome: { enum: OUTCOMES, description: 'What the import did with the line.' },
+        outcome: {
+          enum: OUTCOMES,
+          description:
+            'imported: the server added the user. updated: it changed the existing user. unchanged: the user is already as in the line. skipped: the line is not about a user. exists: the user exists and differs from the line, but the parameter update is not true. failed: the line cannot be imported.',
+        },
         'subject?': text('The subject identifier of the user.'),
-        'reason?': text('Why the line was not imported.'),
+        'reason?': text('Why the line was not imported, in words.'),
       },
-      { description: 'The result of one line of the request.' },
+      { description: 'A line with the result of one line of the request:' },
     ),
     object(
       {
-        import: text('The ID of the import, which is the target of its event.'),
+        import: text('The ID of the import. The event people_imported has it as target.'),
         dry_run: flag('Whether the request only checked the lines.'),
         ...Object.fromEntries(
           OUTCOMES.map((name) => [name, count(`Number of lines with the outcome ${name}.`)]),
         ),
       },
-      { description: 'The summary, as the last line.' },
+      { description: 'The last line, with the summary:' },
     ),
   ],
 });
@@ -365,7 +380,7 @@ export const REGISTRATION_TOKEN_ORDER = named(
       maximum: MAX_REGISTRATION_TOKEN_LIFETIME,
       description: 'Lifetime of the token in seconds. Default: one day.',
     },
-    'once?': flag('Whether only one client can register with the token.'),
+    'once?': flag('Whether only one client can register with the token. Default: false.'),
   }),
 );
 export const REGISTRATION_TOKEN = named(
@@ -373,7 +388,7 @@ export const REGISTRATION_TOKEN = named(
   object({
     token: text('The token, with which clients can register themselves. It is shown only in this response.'),
     expires_at: time('When the token expires.'),
-    once: flag('Whether only one client can register with the token.'),
+    once: flag('Whether only one client can register with the token. Default: false.'),
     warnings: WARNINGS,
   }),
 );
@@ -414,26 +429,30 @@ export const SENT_TEST = named(
   }),
 );
 
-const fingerprint = text('A fingerprint of the secret.');
+const fingerprint = text('The fingerprint of the new secret.');
 export const SECRETS = named(
   'Secrets',
   object({
     items: {
       type: 'array',
-      description: 'One object for each server secret, and one for values whose secret is unknown or lost.',
+      description:
+        'One object for each secret of the server. If it is unknown on which secret some data depend, or if this secret is lost, these data have an object of their own.',
       items: object({
         secret: text(
-          'The fingerprint of a server secret. Or unknown: the server cannot tell on which secret the values in this item depend. Or lost: they depend on a secret that the server no longer has.',
+          'The fingerprint of the secret. The value is unknown if the server cannot tell on which of its secrets the data in this object depend, and lost if they depend on a secret that the server no longer has.',
         ),
         use: {
           enum: ['used for new values', 'accepted', 'not known', 'missing'],
-          description: 'How the server uses this secret.',
+          description:
+            'used for new values: the first secret. accepted: a further secret, which old values still need. not known and missing: the objects for unknown and lost.',
         },
         clients: list({ type: 'string' }, 'IDs of the clients whose secrets depend on this secret.'),
         signing_keys: list({ type: 'string' }, 'IDs of the signing keys that depend on this secret.'),
         pairwise_secret: flag('Whether pairwise subject identifiers depend on this secret.'),
-        authenticator_apps: count('Number of authenticator apps that depend on this secret.'),
-        audit_trail: flag('Whether the seal of the audit trail depends on this secret.'),
+        authenticator_apps: count('Number of users’ authenticator apps that depend on this secret.'),
+        audit_trail: flag(
+          'Whether the seal that protects the audit trail against changes depends on this secret.',
+        ),
       }),
     },
   }),
@@ -442,7 +461,7 @@ export const SECRETS_ROTATION = named(
   'SecretsRotation',
   object({
     'generate?': flag(
-      'Whether the response contains a new secret, if an option sets the secret instead of a file. The token then needs every scope.',
+      'Whether the response contains a new secret. Allowed only if an option sets the server’s secret, because the server cannot change an option itself. The access token then needs every scope of the admin API.',
     ),
   }),
 );
@@ -450,15 +469,20 @@ export const ROTATED_SECRETS = named(
   'RotatedSecrets',
   object(
     {
-      'file?': text('The file on the server’s machine that the request changed.'),
+      'file?': text(
+        'The file on the server’s machine that the request changed. Absent if an option sets the secrets.',
+      ),
       'fingerprint?': fingerprint,
-      'accepted?': list({ type: 'string' }, 'Fingerprints of the secrets that are still accepted.'),
-      'source?': text('The option that sets the secret.'),
-      'secret?': text('A new secret for this option, if the request asked for one.'),
+      'accepted?': list(
+        { type: 'string' },
+        'Fingerprints of the older secrets, which the server still accepts.',
+      ),
+      'source?': text('The option that sets the secret. Absent if the secret is in a file.'),
+      'secret?': text('A new secret for the option in source, if the request has generate.'),
     },
     {
       description:
-        'If the secret is in a file, the file now starts with a new secret. Then restart every process at once. If an option sets the secret, the request changed nothing, and the response has source.',
+        'If the server’s secret is in a file, the file now starts with a new secret: restart or reload the server to use it. If an option sets the secret, the request changed nothing: the member source names the option, which you must change yourself.',
     },
   ),
 );
@@ -466,7 +490,7 @@ export const SECRETS_DROP = named(
   'SecretsDrop',
   object({
     'force?': flag(
-      'Whether to drop the secrets even if clients or keys depend on them. Those clients and keys then stop working.',
+      'Whether to drop the secrets even if clients or keys depend on them. These clients and keys then stop working. Default: false, so the server rejects the request.',
     ),
   }),
 );
@@ -474,15 +498,20 @@ export const DROPPED_SECRETS = named(
   'DroppedSecrets',
   object(
     {
-      fingerprint: text('The fingerprint of the first secret.'),
-      'file?': text('The file on the server’s machine that the request changed.'),
+      fingerprint: text('The fingerprint of the first secret, which stays.'),
+      'file?': text(
+        'The file on the server’s machine that the request changed. Absent if an option sets the secrets.',
+      ),
       'dropped?': list({ type: 'string' }, 'Fingerprints of the dropped secrets.'),
-      'source?': text('The option that sets the secrets.'),
-      'can_be_dropped?': list({ type: 'string' }, 'Fingerprints of the secrets that you can remove from it.'),
+      'source?': text('The option that sets the secrets. Absent if the secrets are in a file.'),
+      'can_be_dropped?': list(
+        { type: 'string' },
+        'Fingerprints of the secrets that you can remove from the option in source.',
+      ),
     },
     {
       description:
-        'If the secrets are in a file, it now has only the first. If an option sets the secrets, the request changed nothing, and the response has source and can_be_dropped.',
+        'If the server’s secrets are in a file, the file now contains only the first. If an option sets the secrets, the request changed nothing: the member source names the option, and can_be_dropped names the secrets that you can remove from it.',
     },
   ),
 );
@@ -497,7 +526,7 @@ export const CONSENTS = named(
         client_id: text('The ID of the client.'),
         entries: {
           type: 'array',
-          description: 'The decisions of the user for this client.',
+          description: 'What the user has allowed this client, one object per decision.',
           items: object({
             scopes: list({ type: 'string' }, 'The scopes that the user allowed.'),
             resources: list({ type: 'string' }, 'URIs of the APIs that the user allowed.'),
@@ -524,7 +553,8 @@ const groupName = text('The name of the group. It cannot be changed later.', {
   maxLength: 128,
 });
 const description = text('What the group is for.', { maxLength: MAX_DESCRIPTION });
-const ABOUT_POLICY = 'The sign-in policy for members, if it is stricter than that of the server.';
+const ABOUT_POLICY =
+  'What a sign-in of a member needs, if that is stricter than the option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey.';
 const policy = { enum: SIGN_IN_POLICIES, description: ABOUT_POLICY };
 
 export const GROUP = named(
@@ -546,14 +576,22 @@ export const GROUP_CHANGE = named(
   'GroupChange',
   object({
     'description?': description,
-    'sign_in_policy?': { enum: [...SIGN_IN_POLICIES, null], description: `${ABOUT_POLICY} null removes it.` },
+    'sign_in_policy?': {
+      enum: [...SIGN_IN_POLICIES, null],
+      description: `${ABOUT_POLICY} With null, the option alone decides.`,
+    },
   }),
 );
 export const MEMBERSHIP = named(
   'Membership',
   object({
-    changed: flag('Whether the request changed the membership.'),
-    'revoked?': list({ type: 'string' }, 'IDs of the clients whose tokens for the user were revoked.'),
+    changed: flag(
+      'Whether the request changed anything. False if the user already was a member (PUT), or was none (DELETE).',
+    ),
+    'revoked?': list(
+      { type: 'string' },
+      'IDs of the clients that the user may no longer use. The server has revoked the user’s tokens for them.',
+    ),
     warnings: WARNINGS,
   }),
 );
@@ -561,13 +599,18 @@ export const MEMBERSHIP = named(
 const texts = {
   type: 'object',
   description:
-    'Texts that describe the scope on pages. A name with a language tag, such as name#de, is a translation.',
-  properties: { name: text('A short name.'), description: text('A description.') },
+    'The texts with which pages describe the scope to users. A member with a language tag, such as name#de, is a translation.',
+  properties: {
+    name: text('A short name for the scope.'),
+    description: text('A sentence that explains the scope.'),
+  },
   patternProperties: { '^(name|description)#': { type: 'string' } },
   additionalProperties: false,
 };
 const scope = text('The scope.', { minLength: 1, maxLength: 200 });
-const api = text('Client ID of the API that the scope belongs to. Absent for scopes of this server.');
+const api = text(
+  'For a scope that an API declares: the client ID of the API. Absent for the scopes of this server, such as email.',
+);
 
 export const SCOPE_TEXTS = named('ScopeTexts', object({ scope, 'api?': api, texts }));
 export const ALL_SCOPE_TEXTS = page('AllScopeTexts', SCOPE_TEXTS);
@@ -575,10 +618,10 @@ export const NEW_SCOPE_TEXTS = named('NewScopeTexts', object({ scope, 'api?': ap
 export const SCOPE_TEXTS_CHANGE = named('ScopeTextsChange', {
   ...texts,
   description:
-    'Texts to set. A text that is null is removed. A member with a language tag, such as name#de, is a translation.',
+    'The texts of the scope to change. A text that is null is removed. A member with a language tag, such as name#de, is a translation.',
   properties: {
-    name: text('A short name.'),
-    description: { type: ['string', 'null'], description: 'A description.' },
+    name: text('A short name for the scope.'),
+    description: { type: ['string', 'null'], description: 'A sentence that explains the scope.' },
   },
   patternProperties: { '^(name|description)#': { type: ['string', 'null'] } },
   minProperties: 1,
@@ -587,12 +630,18 @@ export const SCOPE_TEXTS_CHANGE = named('ScopeTextsChange', {
 const state = {
   type: 'object',
   description:
-    'The content of a file of grantd apply: the sections groups, clients and scope_texts. grantd apply --schema prints its JSON Schema.',
+    'An object with the sections groups, clients and scope_texts, as in the file that the command grantd apply reads. grantd apply --schema prints its JSON Schema.',
 };
 
 export const EXPORTED_STATE = named(
   'ExportedState',
-  object({ state, with_secret: list({ type: 'string' }, 'IDs of the clients that have a secret.') }),
+  object({
+    state,
+    with_secret: list(
+      { type: 'string' },
+      'IDs of the clients that have a secret. The state contains no secrets.',
+    ),
+  }),
 );
 export const STATE_ORDER = named(
   'StateOrder',
@@ -601,11 +650,11 @@ export const STATE_ORDER = named(
     'secrets?': {
       type: 'object',
       description:
-        'An object with client IDs as names, and as values the secrets that the state does not contain. The server stores their hashes.',
+        'The secrets of clients, by client ID, because the state itself contains no secrets. The server stores only their hashes.',
       additionalProperties: { ...newSecret, description: 'The secret of the client.' },
     },
     'prune?': flag(
-      'Whether to remove groups, clients and texts that the sections of the state omit. The tokens of removed clients are revoked.',
+      'Whether to also remove stored groups, clients and texts that are missing from the section of the state. If the state has no section for them, they stay. The tokens of removed clients are revoked.',
     ),
   }),
 );
@@ -621,9 +670,11 @@ const plan = {
         type: 'array',
         description: 'The members of the object that change.',
         items: object({
-          name: text('The member, such as redirect_uris. For users of a group: members added or removed.'),
-          'before?': { description: 'The value now. Absent if the member is new.' },
-          'after?': { description: 'The new value. Absent if the member is removed.' },
+          name: text(
+            'The name of the member, such as redirect_uris. If users join or leave a group, it is members added or members removed.',
+          ),
+          'before?': { description: 'The value before the change. Absent if the member is new.' },
+          'after?': { description: 'The value after the change. Absent if the member is removed.' },
         }),
       },
     }),
@@ -664,7 +715,7 @@ export const KEY_ROTATION = named(
       description: 'The algorithm whose keys to rotate. Default: all algorithms.',
     },
     'now?': flag(
-      'Whether to rotate even if some clients may not know the next key yet. Such clients reject its signatures.',
+      'Whether to rotate even if some clients may not have fetched the next key yet. These clients then reject tokens that the key signs. Default: false.',
     ),
   }),
 );
@@ -723,13 +774,16 @@ export const EXPLANATION = named(
 
 export const REVOCATION = named(
   'Revocation',
-  object({ token, 'dry_run?': flag('Whether to revoke nothing, and only say whether the token is active.') }),
+  object({
+    token,
+    'dry_run?': flag('Whether to revoke nothing, and only say whether the token is active. Default: false.'),
+  }),
 );
 export const REVOKED_TOKEN = named(
   'RevokedToken',
   object({
-    revoked: flag('Whether something was revoked.'),
-    was_active: flag('Whether the token was active before.'),
+    revoked: flag('Whether the request revoked anything.'),
+    was_active: flag('Whether the token was active before the request.'),
     'token_id?': text('The ID of the revoked token.'),
     'reason?': text('Why nothing was revoked, as a reason code.'),
   }),
@@ -743,10 +797,14 @@ export const MASS_REVOCATION = named('MassRevocation', {
     'issued_before?': {
       ...TIME,
       maxLength: 40,
-      description: 'Revokes all tokens that were issued before a time that is not in the future.',
+      description: 'Revokes all tokens that were issued before this time, which may not be in the future.',
     },
-    'dry_run?': flag('Whether to revoke nothing, and only count the active tokens. Use it first.'),
-    'count?': flag('Whether to count the active tokens before revoking them. This reads all rows.'),
+    'dry_run?': flag(
+      'Whether to revoke nothing, and only count the active tokens that a request without dry_run would revoke. Default: false.',
+    ),
+    'count?': flag(
+      'Whether to count the active tokens before revoking them. The count reads the rows of all these tokens, so it takes longer. Default: false.',
+    ),
   }),
   description: 'Set exactly one of sub, client_id, grant_id and issued_before.',
   oneOf: ['sub', 'client_id', 'grant_id', 'issued_before'].map((name) => ({ required: [name] })),
@@ -754,8 +812,10 @@ export const MASS_REVOCATION = named('MassRevocation', {
 export const REVOKED_TOKENS = named(
   'RevokedTokens',
   object({
-    revoked: flag('Whether something was revoked.'),
-    'active?': count('Number of tokens that were active before. Present if the request asked for a count.'),
+    revoked: flag('Whether the request revoked anything.'),
+    'active?': count(
+      'Number of the tokens that were active before the request. Present if the request has count or dry_run.',
+    ),
   }),
 );
 
@@ -769,15 +829,15 @@ export const AUDIT_EVENTS = page(
       at: time('When the change happened.'),
       type: { ...EVENT_TYPE, description: 'What happened.' },
       target: text(
-        'What changed: the client, subject, key, session, grant, token or group. The IDs of tokens that were issued together are separated by spaces.',
+        'The ID of what changed: a client, subject (user), key, session, grant, token or group. If several tokens were issued together, it is all their IDs, separated by spaces.',
       ),
       actor: text(
-        'Who acted, such as cli, server, user:SUBJECT, client:ID, or api: with the percent-encoded client ID.',
+        'Who made the change, such as cli, server, user:SUBJECT or client:ID. For a client of the admin API, it is api: and the percent-encoded client ID.',
       ),
       'address?': text('The IP address of the request.'),
       'client_id?': text('The client that the event concerns.'),
       'subject?': text('The user that the event concerns.'),
-      'reason?': text('Why or how it happened, as a code.'),
+      'reason?': text('A code that says why or how the change happened.'),
       'request_id?': text('The ID of the request, which its response has in the header X-Request-Id.'),
     }),
   ),
@@ -791,8 +851,10 @@ export const EVENTS = page(
       number: { type: 'integer', minimum: 1, description: 'The number of the event.' },
       at: time('When the change happened.'),
       type: { ...EVENT_TYPE, description: 'What happened.' },
-      target: text('What changed: the client, subject, key, session, grant, token or group.'),
-      'actor?': text('Who acted, such as cli, user, or api: with the percent-encoded client ID.'),
+      target: text('The ID of what changed: a client, subject (user), key, session, grant, token or group.'),
+      'actor?': text(
+        'Who made the change, such as cli or user. For a client of the admin API, it is api: and the percent-encoded client ID.',
+      ),
     }),
   ),
 );
@@ -807,7 +869,7 @@ export const CONFIGURATION = named(
         option: text('The name of the option, as in the config file.'),
         value: {
           description:
-            'The value, or null if the option is not set and has no default. Instead of a secret, it is “set”.',
+            'The value of the option, or null if the option is not set and has no default. If the value is secret, the response has “set” in its place.',
         },
       }),
     },
@@ -828,15 +890,17 @@ export const PROBLEM = named('Problem', {
   type: 'object',
   required: ['type', 'title', 'status', 'code'],
   properties: {
-    type: text('The URI of the problem in the OpenAPI description.', { format: 'uri-reference' }),
+    type: text('A URI that identifies the problem. It leads to the problem in the OpenAPI description.', {
+      format: 'uri-reference',
+    }),
     title: text('The meaning of the code.'),
     status: { type: 'integer', description: 'The status of the response.' },
     code: text('The stable name of the problem.'),
     detail: text('What is wrong with this request.'),
-    advice: text('Which command to run.'),
+    advice: text('A command that solves the problem.'),
     errors: list(
       object({
-        in: text('JSON Pointer in the body, or the name of a parameter.'),
+        in: text('The place of the value: a JSON Pointer in the body, or the name of a parameter.'),
         detail: text('What is wrong with the value.'),
       }),
       'The invalid values.',

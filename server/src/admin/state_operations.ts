@@ -119,7 +119,7 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/state',
     scope: 'grantd:clients:read',
-    summary: 'Export groups, clients, APIs and scope texts, but no secrets and no self-registered clients',
+    summary: 'Export groups, clients, APIs and scope texts. Secrets and self-registered clients are left out',
     status: 200,
     response: schemas.EXPORTED_STATE,
     async perform({ parts, requireScopes }) {
@@ -132,7 +132,8 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     ...STATE,
     id: 'planState',
     path: '/state/plan',
-    summary: 'Show which stored groups, clients, APIs and scope texts an apply would change. Changes nothing',
+    summary:
+      'Show which groups, clients, APIs and scope texts a request to /state/apply with the same body would change. This request changes nothing',
     response: schemas.STATE_PLAN,
     async perform(call) {
       const plan = shownPlan(await planOf(call));
@@ -143,7 +144,8 @@ export const STATE_OPERATIONS: readonly ApiOperation[] = [
     ...STATE,
     id: 'applyState',
     path: '/state/apply',
-    summary: 'Add and change groups, clients, APIs and scope texts. If-Match is the ETag of the plan',
+    summary:
+      'Add, change and (with prune) remove groups, clients, APIs and scope texts, so that they are as in the body. First get a plan for the same body from /state/plan, and send the ETag of its response as If-Match',
     response: schemas.APPLIED_STATE,
     needsVersion: true,
     async perform(call) {

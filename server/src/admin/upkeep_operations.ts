@@ -14,7 +14,7 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/users/{sub}/factors',
     scope: 'grantd:users:read',
-    summary: 'Show what a user signs in with besides the password',
+    summary: 'Show the factors of a user: passkeys, authenticator app and recovery codes',
     status: 200,
     response: schemas.FACTORS,
     async perform({ parts, path: { sub = '' } }) {
@@ -26,7 +26,8 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/users/{sub}/factors',
     scope: 'grantd:users:write',
-    summary: 'Remove a user’s factors, end their sessions and revoke all their tokens',
+    summary:
+      'Remove a user’s factors (passkeys, authenticator app and recovery codes), end their sessions and revoke all their tokens',
     status: 200,
     response: schemas.RESET_FACTORS,
     async perform(call) {
@@ -42,7 +43,7 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/users/{sub}/links',
     scope: 'grantd:users:read',
-    summary: 'List the links of a user to identity providers',
+    summary: 'List the links of a user: accounts at identity providers with which the user can sign in',
     status: 200,
     response: schemas.LINKS,
     async perform({ parts, path: { sub = '' } }) {
@@ -55,7 +56,8 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/users/{sub}/links/{link}',
     scope: 'grantd:users:write',
-    summary: 'Remove a user’s link to an identity provider, and end the sessions that came through it',
+    summary:
+      'Remove a user’s link to an account at an identity provider, and end the sessions in which the user signed in with this account',
     status: 200,
     response: schemas.REMOVED_LINK,
     async perform(call) {
@@ -104,7 +106,8 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/mails/test',
     scope: 'grantd:mail:write',
-    summary: 'Send a test email now, without the queue',
+    summary:
+      'Send a test email at once, without the queue of emails. The response shows what the SMTP server answered',
     body: schemas.TEST_MAIL,
     status: 200,
     response: schemas.SENT_TEST,
@@ -121,7 +124,8 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/secrets',
     scope: 'grantd:secrets:read',
-    summary: 'Show what depends on each server secret, but not the secrets themselves',
+    summary:
+      'List the server’s secrets by their fingerprints, with the clients, keys and other data that depend on each. The secrets themselves are not shown',
     status: 200,
     response: schemas.SECRETS,
     perform: async ({ parts }) => ({ body: { items: (await secretStatus(parts)).map(shownSecret) } }),
@@ -131,7 +135,8 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/secrets/rotate',
     scope: 'grantd:secrets:write',
-    summary: 'Add a new server secret to the start of its file. Restart every process at once afterwards',
+    summary:
+      'Add a new secret to the start of the file with the server’s secrets. Until you restart or reload the server, it uses only the old ones',
     body: schemas.SECRETS_ROTATION,
     isBodyOptional: true,
     status: 200,
@@ -152,7 +157,8 @@ const SECRET_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/secrets/drop',
     scope: 'grantd:secrets:write',
-    summary: 'Drop all server secrets except the first. Restart every process afterwards',
+    summary:
+      'Remove all secrets except the first from the file with the server’s secrets. Until you restart or reload the server, it still accepts the removed ones',
     body: schemas.SECRETS_DROP,
     isBodyOptional: true,
     status: 200,
@@ -179,7 +185,7 @@ export const UPKEEP_OPERATIONS: readonly ApiOperation[] = [
     method: 'POST',
     path: '/registration-tokens',
     scope: 'grantd:clients:write',
-    summary: 'Make a token that lets clients register themselves',
+    summary: 'Make an initial access token, with which clients can register themselves',
     body: schemas.REGISTRATION_TOKEN_ORDER,
     isBodyOptional: true,
     status: 200,

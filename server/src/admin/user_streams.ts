@@ -118,15 +118,25 @@ export const USER_STREAMS: readonly ApiStream[] = [
     method: 'POST',
     path: '/imports/users',
     scope: 'grantd:users:write',
-    summary: `Import users, a JSON object per line, at most ${MAX_LINES} lines. An interrupted import can be repeated`,
+    summary: `Import users. The body has one JSON object per line, and at most ${MAX_LINES} lines. If an import is interrupted, send the same lines again: the server skips those that it has imported`,
     query: {
-      format: { schema: { enum: FORMATS }, about: 'The format of the lines. Default: grantd.' },
-      dry_run: { schema: FLAG, about: 'Whether to check every line and change nothing.' },
-      update: { schema: FLAG, about: 'Whether to also change users who exist.' },
-      create_groups: { schema: FLAG, about: 'Whether to add missing groups.' },
+      format: {
+        schema: { enum: FORMATS },
+        about: 'The format of the lines: that of grantd, or that of an Auth0 export. Default: grantd.',
+      },
+      dry_run: { schema: FLAG, about: 'Whether to check every line and change nothing. Default: false.' },
+      update: {
+        schema: FLAG,
+        about: 'Whether to change a user of a line who already exists. Default: false.',
+      },
+      create_groups: {
+        schema: FLAG,
+        about: 'Whether to add the groups in the lines that do not exist yet. Default: false.',
+      },
       first_line: {
         schema: { type: 'integer', minimum: 1 },
-        about: 'The number that the response gives to the first line of the request. Default: 1.',
+        about:
+          'The number that the response gives to the first line of the request. Set it if you split a file into several requests. Default: 1.',
       },
     },
     bodyLine: schemas.IMPORT_LINE,
@@ -139,7 +149,8 @@ export const USER_STREAMS: readonly ApiStream[] = [
     method: 'GET',
     path: '/exports/users',
     scope: 'grantd:users:read',
-    summary: 'Export users, a JSON object per line. Users who change meanwhile can be missing',
+    summary:
+      'Export users, as one JSON object per line. Users whose data changes during the export can be missing',
     query: {
       group: {
         schema: { type: 'string', minLength: 1, maxLength: 128 },
