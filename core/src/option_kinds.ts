@@ -212,7 +212,7 @@ export const trueOrFalse: Kind<boolean> = {
 export function oneOf<T extends string>(...allowed: readonly T[]): Kind<T> {
   const find = (value: unknown) => allowed.find((one) => one === value);
   return {
-    expected: `one of ${allowed.join(', ')}`,
+    expected: allowed.length === 1 ? allowed.join() : `one of ${allowed.join(', ')}`,
     type: allowed.map((one) => `'${one}'`).join(' | '),
     placeholder: allowed.join('|'),
     fromText: find,

@@ -622,12 +622,12 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { response_types: ['code', 'id_token'] },
           'response_types',
-          'expected at most 50 values, each of them one of code',
+          'expected at most 50 values, each of them code',
         ],
         [
           { response_types: ['code id_token'] },
           'response_types',
-          'expected at most 50 values, each of them one of code',
+          'expected at most 50 values, each of them code',
         ],
         [
           { response_types: [] },

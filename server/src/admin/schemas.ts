@@ -163,7 +163,8 @@ export const NEW_CLIENT = named('NewClient', {
 
 export const CLIENT_CHANGE = named('ClientChange', {
   type: 'object',
-  description: 'Members to set. A member that is null is reset to its default (RFC 7396).',
+  description:
+    'The members of the client’s metadata to change. A member that is null is reset to its default (RFC 7396).',
   minProperties: 1,
   properties: metadataProperties(SETTABLE, true),
   patternProperties: translations(true),
@@ -258,7 +259,10 @@ export const USER_CHANGE = named(
   object(
     {
       'username?': username,
-      'claims?': { type: 'object', description: 'Claims to set. A claim that is null is removed.' },
+      'claims?': {
+        type: 'object',
+        description: 'Claims of the user to set. A claim that is null is removed.',
+      },
     },
     { minProperties: 1 },
   ),
@@ -388,7 +392,7 @@ export const REGISTRATION_TOKEN = named(
   object({
     token: text('The token, with which clients can register themselves. It is shown only in this response.'),
     expires_at: time('When the token expires.'),
-    once: flag('Whether only one client can register with the token. Default: false.'),
+    once: flag('Whether only one client can register with the token.'),
     warnings: WARNINGS,
   }),
 );
@@ -490,7 +494,7 @@ export const SECRETS_DROP = named(
   'SecretsDrop',
   object({
     'force?': flag(
-      'Whether to drop the secrets even if clients or keys depend on them. These clients and keys then stop working. Default: false, so the server rejects the request.',
+      'Whether to drop the secrets even if clients or keys depend on them. These clients and keys then stop working. With false, which is the default, the server rejects the request in this case.',
     ),
   }),
 );
@@ -741,7 +745,7 @@ export const EXPLANATION = named(
       description: 'The kind of token.',
     },
     active: flag('Whether the token is active.'),
-    'reason?': text('Why the token is inactive, as a reason code.'),
+    'reason?': text('Why the token is inactive, as a reason code (docs/reason_codes.md).'),
     'explanation?': text('The reason in a sentence.'),
     'since?': time('Since when the token has been inactive.'),
     'record?': object(
@@ -755,8 +759,8 @@ export const EXPLANATION = named(
         'cnf?': { type: 'object', description: 'The key or certificate to which the token is bound.' },
         issued_at: time('When the token was issued.'),
         'expires_at?': time('When the token expires.'),
-        'grant_id?': text('The ID of the grant.'),
-        'session_id?': text('The ID of the session.'),
+        'grant_id?': text('The ID of the grant that the token belongs to.'),
+        'session_id?': text('The ID of the session in which the token was issued.'),
         'family_id?': text(
           'The ID that a refresh token shares with all its successors and their access tokens.',
         ),
@@ -785,7 +789,7 @@ export const REVOKED_TOKEN = named(
     revoked: flag('Whether the request revoked anything.'),
     was_active: flag('Whether the token was active before the request.'),
     'token_id?': text('The ID of the revoked token.'),
-    'reason?': text('Why nothing was revoked, as a reason code.'),
+    'reason?': text('Why nothing was revoked, as a reason code (docs/reason_codes.md).'),
   }),
 );
 

@@ -158,7 +158,8 @@ export const USER_STREAMS: readonly ApiStream[] = [
       },
       with_password_hashes: {
         schema: FLAG,
-        about: 'Whether the lines contain password hashes. The token then needs every scope.',
+        about:
+          'Whether the lines contain password hashes. If true, the access token needs every scope of the admin API. Default: false.',
       },
     },
     status: 200,

@@ -44,9 +44,9 @@ export function membersOf(flags: GivenFlags): Record<string, unknown> {
   for (const { name, member, option } of FLAGS) {
     const given = flags[option.attributeName()];
     if (given === '' || listOf(given).includes('')) throw new BadUsage(`${option.long}: expected a value`);
-    const unfit = member.kind.each && listOf(given).find((one) => member.kind.each?.read(one) === undefined);
-    if (typeof unfit === 'string')
-      throw new BadUsage(`${option.long}: ${unfit}: expected ${member.kind.expected}`);
+    const { each } = member.kind;
+    const unfit = each && listOf(given).find((one) => each.read(one) === undefined);
+    if (typeof unfit === 'string') throw new BadUsage(`${option.long}: ${unfit}: expected ${each?.expected}`);
     if (given !== undefined) members[name] = jsonOf({ name, member, option }, given);
   }
   for (const text of listOf(flags.localized)) {
