@@ -319,7 +319,7 @@ export const REFUSAL_REASONS = {
   refresh_token_reused:
     'The client used a refresh token again after the grace period (refreshGrace), or after it had used the new token that replaced it. The server has revoked the family: all refresh and access tokens that descend from the same authorization code.',
   issuance_overtaken:
-    'While the server handled the request, the user, client, session or grant was revoked or disabled. The server issued no token.',
+    'While the server handled the request, the user, client, session or grant was revoked or disabled. The server issued no code or token.',
   consent_denied: 'The user denied the client the requested access, or cancelled the sign-in.',
   sign_in_required: 'The request has prompt=none, which forbids pages, but the user must first sign in.',
   sign_in_too_old: 'The user signed in longer ago than the request or the API allows.',
@@ -422,7 +422,7 @@ export const REFUSAL_REASONS = {
     'A public client repeated a refresh request and added a DPoP proof or certificate. The first request had none, so its new refresh token is not bound, and the repetition cannot bind it.',
   dpop_key_wrong: 'The code or token is bound to a different key than the one in the DPoP proof.',
   dpop_not_supported:
-    'The client is registered for access tokens that are bound to a key (DPoP), but the option dpopAlgorithms is empty, so DPoP is off.',
+    'The client is registered for access tokens that are bound to a key (DPoP), but the option dpopAlgorithms contains no algorithm that the client may use.',
   audience_wrong: 'The aud of the access token does not contain this API.',
   not_active:
     'The API asked the authorization server about the access token, and the answer was that it is not active.',
