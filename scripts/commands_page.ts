@@ -2,9 +2,9 @@ import type { Command, Option } from 'commander';
 import { NEEDS_MACHINE, NEEDS_NO_SERVER } from '../server/src/admin/commands.ts';
 import { EXIT, EXIT_HELP } from '../server/src/cli/exit.ts';
 import { createProgram } from '../server/src/cli/program.ts';
-import { flagOf, OPTIONS } from '../server/src/config/options.ts';
+import { OPTIONS } from '../server/src/config/options.ts';
 
-const FLAGS_OF_OPTIONS = new Set(Object.keys(OPTIONS).map((name) => flagOf(name)));
+const OPTIONS_COUNT = Object.keys(OPTIONS).length;
 
 /** `docs/commands.md`: every command with its arguments and flags, from the program's own help. */
 export async function commandsPage(): Promise<string> {
@@ -25,13 +25,15 @@ This documentation types \`npx grantd\`. With another installation, type:
 | grantd is | type |
 | --- | --- |
 | the npm package, in the folder of the database | \`npx grantd COMMAND\` |
-| [a service of systemd](deployment.md#a-service-of-systemd) | \`sudo grantd-admin COMMAND\`. Paths of files are absolute, and the user \`grantd\` must have access to them. \`sudo\` passes no variables |
+| [a service of systemd](deployment.md#a-service-of-systemd) | \`sudo grantd-admin COMMAND\`. The command runs as the user \`grantd\` in another folder, so pass absolute paths of files to which this user has access. \`sudo\` does not pass your environment variables to the command |
 | [a container of compose.yaml](deployment.md#containers) | \`docker compose run --rm grantd COMMAND\`, in the folder of compose.yaml |
 | [a pod of Kubernetes](deployment.md#kubernetes) | \`kubectl --namespace grantd exec deployment/grantd -- grantd COMMAND\` |
 | [one executable file](deployment.md#one-executable-file) | \`./grantd COMMAND\` |
 
-Commands with \`--url ISSUER\` can work through [the admin API](admin_api.md#run-commands-on-another-machine) of a server.
-Most others run on the server's machine only, and say why.
+Most commands open the database of the server, so run them on the server's machine. With the flag \`--url ISSUER\`, a
+command works on any machine instead: it sends requests to
+[the admin API](admin_api.md#run-commands-on-another-machine) of a running server. For a command without this flag, this
+page says why it has none.
 
 ${commands.map((command) => part(command)).join('\n')}`;
 }
@@ -52,7 +54,7 @@ function part(command: Command): string {
 function described(command: Command, above: readonly string[]): string {
   const path = [...above, command.name()];
   const options = command.options.filter(({ hidden, long }) => !hidden && long !== '--help');
-  const shared = options.filter(({ long }) => FLAGS_OF_OPTIONS.has(long ?? '') || long === '--config');
+  const shared = options.filter(isOptionOfServer);
   const own = options.filter((option) => !shared.includes(option));
   const needed = NEEDS_MACHINE[path.join(' ')] ?? NEEDS_MACHINE[path[0] ?? ''];
   const words = ['npx grantd', ...path, ...command.registeredArguments.map(argument)];
@@ -63,16 +65,21 @@ function described(command: Command, above: readonly string[]): string {
   if (own.length > 0)
     sections.push(`| flag | meaning |\n| --- | --- |\n${own.map((option) => row(option)).join('\n')}`);
   if (shared.length > 0) sections.push(configured(shared));
-  if (needed === NEEDS_NO_SERVER) sections.push('Runs on any machine, because it needs no server.');
-  else if (needed !== undefined) sections.push(`Runs on the server's machine only, because it ${needed}.`);
+  if (needed === NEEDS_NO_SERVER) sections.push('You can run the command on any machine, because it needs no server.');
+  else if (needed !== undefined) sections.push(`Run the command on the server's machine. It has no \`--url\`, because it ${needed}.`);
   const more = textAfter(command);
   if (more !== '') sections.push(`\`\`\`text\n${more}\n\`\`\``);
   return `${sections.join('\n\n')}\n`;
 }
 
+/** Whether a flag sets an option of the program. A client or a group can have a setting with the same flag. */
+function isOptionOfServer({ description }: Option): boolean {
+  return / \(GRANTD_\w+[;)]/.test(description);
+}
+
 function configured(options: readonly Option[]): string {
   const flags = options.map(({ long }) => `\`${long}\``);
-  const hasAll = flags.length > FLAGS_OF_OPTIONS.size / 2;
+  const hasAll = flags.length > OPTIONS_COUNT / 2;
   return hasAll
     ? 'The command also accepts all flags that [Configuration](configuration.md#options-of-the-program) explains.'
     : `The command also accepts these flags, which [Configuration](configuration.md#options-of-the-program) explains: ${flags.join(', ')}.`;

@@ -449,7 +449,7 @@ describe('commands with --url', () => {
       [gc.code, gc.stderr],
       [
         2,
-        'grantd: --url: omit it, because grantd gc deletes rows in the database, as a running server does by itself\n',
+        'grantd: --url: omit it, because grantd gc deletes rows directly in the database. A running server deletes them without a command\n',
       ],
     );
     assert.match(

@@ -45,16 +45,19 @@ export function applyCommand(): Command {
     .option('--dry-run', 'print the changes and make none')
     .option(
       '--prune',
-      'also remove the groups, group members, clients and texts that the sections of the file leave out. This also revokes tokens',
+      'for each section that the file has, such as groups, also remove what exists on the server and is not in the section: groups, group members, clients and scope texts. This also revokes tokens',
     )
     .option('--yes', 'make the changes without asking; required without a terminal')
     .option('--schema', 'print the JSON Schema of the file, for editors')
     .addHelpText(
       'after',
       `
-The command compares the file with the database, prints the changes, and makes them. A second run changes nothing.
-What the file leaves out stays as it is. Clients have the members of docs/client_metadata.md. Secrets stay outside.
-Identity providers are not part of it: their file is named by --providers of grantd serve.
+The command compares the file with the database, prints the differences, and changes the database. If you run it again
+with the same file, it changes nothing. What the file leaves out stays as it is, unless --prune is set.
+
+A client in the file can have all members that docs/client_metadata.md lists. The file contains no client secrets: the
+member secret names a file or an environment variable with the secret. Identity providers have their own file, which
+grantd serve reads (--providers).
 
   groups:
     staff: { description: Everyone on the payroll, sign_in_policy: second_factor }
@@ -299,8 +302,9 @@ export function exportCommand(): Command {
     .addHelpText(
       'after',
       `
-An existing file keeps its comments, its order and its references to secrets. Secrets are never written, and clients
-that registered themselves are left out. Members of a group are listed only if the file already lists members of it.
+If FILE exists, the command updates it, and keeps its comments, its order and its references to secrets. The command
+never writes secrets, or clients that registered themselves. It writes the members of a group only if FILE already lists
+members of that group.
 
   grantd export > grantd.yaml
   grantd export grantd.yaml`,

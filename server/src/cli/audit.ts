@@ -41,9 +41,9 @@ interface RestartFlags extends GivenFlags {
 }
 
 export function auditCommands(): Command {
-  const group = new Command('audit').description('who changed what, and proof that no record is missing');
+  const group = new Command('audit').description('read the audit trail, which records who changed what, and prove that no record is missing');
   filterFlags(databaseFlags(group.command('list').description('list events, the newest first')))
-    .option('--before <NUMBER>', 'only events before this number')
+    .option('--before <NUMBER>', 'only events with smaller numbers than this one')
     .option('--limit <NUMBER>', 'maximum number of events to print', '100')
     .addHelpText(
       'after',
@@ -62,16 +62,16 @@ export function auditCommands(): Command {
   )
     .option(
       '--expect <NUMBER:HASH>',
-      'also require that the chain contains this event, the head that an earlier check printed',
+      'also check that the trail still contains this event. Pass the head that an earlier grantd audit verify printed',
     )
     .action(({ expect, ...flags }: VerifyFlags) => {
       const expected = expect === undefined ? undefined : linkFrom(expect);
       return withInstance(flags, 'needs_database', (parts) => verify(parts, expected));
     });
   filterFlags(
-    databaseFlags(group.command('export').description('print events in order, one JSON object a line')),
+    databaseFlags(group.command('export').description('print events, the oldest first, with one JSON object per line')),
   )
-    .option('--after <NUMBER>', 'only events after this number', '0')
+    .option('--after <NUMBER>', 'only events with larger numbers than this one', '0')
     .option(
       '--format <FORMAT>',
       'the format: jsonl, or ocsf for the Open Cybersecurity Schema Framework',
@@ -87,7 +87,7 @@ export function auditCommands(): Command {
   databaseFlags(
     group
       .command('restart')
-      .description('begin a new chain over all events as they are, after a failed check was investigated'),
+      .description('accept all events as they are now, and begin a new chain of hashes over them. Run it after grantd audit verify has failed and you know why'),
   )
     .requiredOption('--reason <TEXT>', 'reason for the new chain. The audit trail records it')
     .action(({ reason = '', ...flags }: RestartFlags) =>
@@ -100,11 +100,11 @@ function filterFlags(command: AnyCommand): AnyCommand {
   return command
     .option('--type <TYPE>', 'only events of this type, such as client_changed')
     .option('--actor <ACTOR>', 'only events by this actor, such as cli, user:SUBJECT or client:ID')
-    .option('--target <ID>', 'only events about this client, subject, key, session, grant, token or group')
+    .option('--target <ID>', 'only events about the client, subject, key, session, grant, token or group with this identifier')
     .option('--subject <SUBJECT>', 'only events that concern this user')
     .option('--client <ID>', 'only events that concern this client')
     .option('--address <IP>', 'only events of requests from this IP address')
-    .option('--request-id <ID>', 'only events of this request')
+    .option('--request-id <ID>', 'only events of the request with this identifier')
     .option('--since <TIME>', 'only events at or after this time (ISO 8601)')
     .option('--until <TIME>', 'only events before this time (ISO 8601)');
 }

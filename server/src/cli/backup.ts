@@ -47,7 +47,7 @@ export interface KeyFlags extends GivenFlags {
 const LOCK_OPTIONS = ['backupRecipients', 'backupPassphraseFile'] as const;
 
 const PASSPHRASE_FLAG =
-  'a file with the passphrase, or - for standard input. Default: GRANTD_BACKUP_PASSPHRASE';
+  'a file with the passphrase, or - for standard input. Default: the variable GRANTD_BACKUP_PASSPHRASE';
 
 export function backupCommand(): Command {
   const group = databaseFlags(
@@ -58,11 +58,11 @@ export function backupCommand(): Command {
   )
     .option('--recipient <KEY>', 'a public key to encrypt the backup for; repeatable', collect)
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG)
-    .option('--no-secret', 'leave out the server’s secret, which a restore then needs from elsewhere')
+    .option('--no-secret', 'leave out the server’s secret. To restore this backup, you then need the secret from elsewhere')
     .addHelpText(
       'after',
       `
-The backup is one age file. It is sealed with keys or with a passphrase.
+The backup is one file in the format of age (age-encryption.org), encrypted for public keys or with a passphrase.
 
   grantd backup new-key backup.key
   grantd backup /var/backups/grantd.age --recipient age1…
@@ -76,7 +76,7 @@ A backup of PostgreSQL and a backup of SQLite have the same form. Each can be re
     group
       .command('verify <FILE>')
       .description(
-        'open a backup as a restore does, check it, and show what is in it. Writes it to a temporary folder',
+        'open a backup as a restore does, check it, and show what is in it. The command writes the restored database to a temporary folder',
       ),
   )
     .option('--issuer <URL>', 'issuer of the server from which the backup must come')
@@ -91,7 +91,7 @@ A backup of PostgreSQL and a backup of SQLite have the same form. Each can be re
   group
     .command('new-key <FILE>')
     .description(
-      'create a key pair for backups: the file gets the secret identity, and the public key is printed',
+      'create a key pair for backups. The command writes the private key (age identity) to FILE and prints the public key',
     )
     .addHelpText(
       'after',

@@ -31,7 +31,7 @@ import {
 import { BadUsage } from './exit.ts';
 
 export function clientCommands(): Command {
-  const group = new Command('client').description('applications and APIs');
+  const group = new Command('client').description('manage clients: applications and APIs');
   addClientFlags(
     databaseFlags(
       group.command('add <ID>').description('register a client. A generated secret is printed only once'),
@@ -39,12 +39,12 @@ export function clientCommands(): Command {
     ),
   )
     .option('--secret-stdin', 'read the secret from standard input instead of generating one')
-    .option('--public', 'a client that cannot keep a secret, such as a single-page or mobile application')
+    .option('--public', 'register a public client, which cannot keep a secret, such as a single-page or mobile application')
     .addHelpText(
       'after',
       `
-Default of --grant: authorization_code and refresh_token with --redirect-uri, none for an API (--resource),
-otherwise client_credentials.
+Without --grant, a client with --redirect-uri may use the grants authorization_code and refresh_token. Without a redirect
+URI, an API (--resource) may use no grant, and any other client may use client_credentials.
 
   grantd client add shop --redirect-uri https://shop.example/callback --scope openid --scope email
   grantd client add orders-api --resource https://orders.example --api-scope orders:read --api-scope orders:write
@@ -72,12 +72,12 @@ otherwise client_credentials.
         'let all users use the client again, as with --unset allow-group',
       ).helpGroup('The client:'),
     )
-    .option('--unset <SETTING>', 'reset a setting to its default, such as logo-uri; repeatable', collect)
+    .option('--unset <SETTING>', 'reset this setting, such as logo-uri, to its default; repeatable', collect)
     .addHelpText(
       'after',
       `
-A repeatable flag replaces the whole list: also pass the values that stay. If the client now authenticates with a secret
-and has none, it gets one, which is printed only once.
+A repeatable flag replaces the whole list, so also pass the values that you want to keep. If the client must authenticate
+with a secret after the change, and has none, the command generates one and prints it only once.
 
   grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
   grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
@@ -96,7 +96,7 @@ and has none, it gets one, which is printed only once.
   databaseFlags(
     group
       .command('registration-token')
-      .description('print a token that lets clients register themselves (--registration token)'),
+      .description('print a token with which clients can register themselves at a server with --registration token'),
   )
     .option('--lifetime <SECONDS>', 'lifetime of the token. Default: one day; at most 90 days')
     .option('--once', 'let only one client register with the token')
@@ -136,7 +136,7 @@ and has none, it gets one, which is printed only once.
     .addHelpText(
       'after',
       `
-A client has at most two working secrets. A further rotation ends the oldest one.
+A client has at most two working secrets. If both still work, a further rotation ends the older one at once.
 
   grantd client rotate-secret shop --overlap 3600`,
     )

@@ -18,7 +18,7 @@ export function configCommands(): Command {
   addFlags(
     group
       .command('check')
-      .description('check the options and files as serve does, without the database and the ports'),
+      .description('check the options and files as grantd serve does, but open no database and no port'),
     OPTION_NAMES,
   )
     .option('--json', 'print JSON')

@@ -25,14 +25,14 @@ export function copyCommand(): Command {
       '--to <URL>',
       'the PostgreSQL database: postgres://USER@HOST:PORT/DATABASE. Set its password in PGPASSWORD',
     )
-    .option('--undo', 'use a copied file again. It lacks all later changes in PostgreSQL')
+    .option('--undo', 'allow the use of an SQLite file that was copied. The file lacks all changes made in PostgreSQL since the copy')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Stop the server first. While a server still uses the file, its writes fail, and later writes are not copied. The command
-copies everything or nothing. It then marks the file, and no server or command uses the file any more. The server's
-secret is not copied: set the same secret in GRANTD_SECRET for every process on PostgreSQL.
+Stop the server first. If you do not, its writes fail during the copy, and its later writes are not copied. The command
+copies everything or nothing. Then it marks the file as copied, and from then on no server or command opens the file. The
+server's secret is not copied: set the same secret in GRANTD_SECRET for every process on PostgreSQL.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )

@@ -14,12 +14,12 @@ import { BadUsage } from './exit.ts';
 const LDAP_OPTIONS: readonly OptionName[] = OPTION_NAMES.filter((name) => name.startsWith('ldap'));
 
 export function directoryCommands(): Command {
-  const group = new Command('directory').description('users of an LDAP directory or Active Directory');
+  const group = new Command('directory').description('test and link users of an LDAP directory or Active Directory');
   databaseFlags(
     group
       .command('test <USERNAME>')
       .description(
-        'look a user up in the directory, and print the claims and groups that a sign-in would set. Needs no password',
+        'look a user up in the directory, and print the claims and groups that a sign-in would set. You do not need the user’s password',
       ),
     LDAP_OPTIONS,
   )
@@ -36,7 +36,7 @@ export function directoryCommands(): Command {
       ),
     LDAP_OPTIONS,
   )
-    .option('--as <NAME>', 'the username in the directory; default: the same')
+    .option('--as <NAME>', 'the username in the directory; default: USERNAME')
     .addHelpText('after', '\n  grantd directory link bob --as bob.builder')
     .action((name: string, { as, ...flags }: GivenFlags) => {
       const wanted = typeof as === 'string' ? as : name;

@@ -18,11 +18,11 @@ interface Wanted {
 }
 
 export function eventsCommands(): Command {
-  const group = new Command('events').description('changes to clients, users, keys and tokens');
-  databaseFlags(group.command('list').description('list all stored events in order'))
-    .option('--after <NUMBER>', 'only events after this number')
+  const group = new Command('events').description('list changes to clients, users, keys and tokens');
+  databaseFlags(group.command('list').description('list all stored events, the oldest first'))
+    .option('--after <NUMBER>', 'only events with larger numbers than this one')
     .option('--type <TYPE>', 'only events of this type, such as client_changed')
-    .option('--target <ID>', 'only events about this client, subject, key, session, grant or token')
+    .option('--target <ID>', 'only events about the client, subject, key, session, grant or token with this identifier')
     .addHelpText(
       'after',
       `

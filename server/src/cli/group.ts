@@ -29,11 +29,11 @@ interface GroupRemoveFlags extends GivenFlags {
 }
 
 export function groupCommands(): Command {
-  const commands = new Command('group').description('groups of users');
+  const commands = new Command('group').description('manage groups of users');
   databaseFlags(commands.command('add <NAME>').description('add a group. Its name cannot be changed later'), [
     'create',
   ])
-    .option('--description <TEXT>', 'what the group is for')
+    .option('--description <TEXT>', 'what the group is for, as a text')
     .addOption(policyOption())
     .addHelpText(
       'after',
@@ -50,12 +50,12 @@ export function groupCommands(): Command {
         namingFlags(FLAGS, () => addGroup(parts, group)),
       );
     });
-  databaseFlags(commands.command('update <NAME>').description('change what a group is for, or its policy'))
-    .option('--description <TEXT>', 'what the group is for')
+  databaseFlags(commands.command('update <NAME>').description('change the description or the sign-in policy of a group'))
+    .option('--description <TEXT>', 'what the group is for, as a text')
     .addOption(policyOption())
     .option(
       '--no-sign-in-policy',
-      'remove the policy, so that the same rules apply to members as to all other users',
+      'remove the sign-in policy of the group, so that the same rules apply to members as to all other users',
     )
     .action((name: string, { description, signInPolicy, ...flags }: FactFlags) => {
       if (description === undefined && signInPolicy === undefined)
@@ -107,7 +107,7 @@ export function groupCommands(): Command {
 const FLAGS = { name: 'NAME', description: '--description', sign_in_policy: '--sign-in-policy' };
 
 function policyOption(): Option {
-  const about = 'what a sign-in of a member needs, if the server needs less';
+  const about = 'what members need to sign in, if it is more than the server requires of all users';
   return new Option('--sign-in-policy <POLICY>', about).choices(SIGN_IN_POLICIES);
 }
 

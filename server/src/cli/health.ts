@@ -25,7 +25,8 @@ export function healthCommand(): Command {
     .addHelpText(
       'after',
       `
-For health checks of containers, and for service managers. It asks /health/ready at the configured port.
+Use it as the health check of a container, or in a service manager. It requests /health/ready at the address and port
+of the server. The exit code is 0 if the server is ready, and 1 if it is not.
 
 Example:
   grantd health --wait 60 && echo started`,

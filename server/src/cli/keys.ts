@@ -11,20 +11,20 @@ interface RotateFlags extends GivenFlags {
 export function keysCommands(): Command {
   const group = new Command('keys').description('manage signing keys');
   databaseFlags(
-    group.command('list').description('list the keys of every algorithm: next, current and retired'),
+    group.command('list').description('list the keys of every algorithm: the next one, the current one, which signs, and the retired ones'),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(
     group
       .command('rotate')
       .description('start signing with the next keys. Tokens that the old keys signed stay valid'),
   )
-    .addOption(new Option('--algorithm <A>', 'only this algorithm').choices(SIGNING_ALGORITHMS))
+    .addOption(new Option('--algorithm <A>', 'rotate only the key of this algorithm').choices(SIGNING_ALGORITHMS))
     .option('--now', 'rotate even if some clients do not know the next key yet and reject its signatures')
     .addHelpText(
       'after',
       `
-Clients cache the key set for up to five minutes, so a younger next key does not sign yet. Use --now if the current key
-is no longer safe.`,
+Clients cache the key set for up to five minutes, so they may not know a next key that is younger. The command then fails
+and rotates no key. With --now, it rotates anyway: use it if someone may have copied the current key.`,
     )
     .action((flags: RotateFlags) =>
       withAdministration(flags, 'needs_database', (parts) => rotateKeys(parts, flags)),

@@ -25,7 +25,7 @@ export function migrateCommands(): Command {
   databaseFlags(
     group
       .command('status')
-      .description('show the versions of the tables, and what a start of the server would do'),
+      .description('show the versions of the tables, and what the next start of the server would change'),
   )
     .addHelpText(
       'after',
@@ -41,8 +41,8 @@ export function migrateCommands(): Command {
       'after',
       `
 Make a backup first. If servers of the earlier version cannot use the new tables, the command waits until they have
-stopped. With --force it does not wait, and they answer 503 from then on. You also need --force if a connection pooler
-keeps idle connections to PostgreSQL.
+stopped. With --force it does not wait, and they answer 503 from then on. If a connection pooler keeps idle connections to
+PostgreSQL, you need --force, because the command cannot tell these connections from servers.
 
   grantd migrate up --database sqlite:/var/lib/grantd/grantd.db`,
     )
@@ -52,7 +52,7 @@ keeps idle connections to PostgreSQL.
   databaseFlags(
     group
       .command('contract')
-      .description('remove what only earlier versions need. They can no longer use the database then'),
+      .description('remove the columns and tables that only earlier versions of grantd need. These versions can then no longer use the database'),
   )
     .option('--yes', 'required, because this cannot be undone')
     .addHelpText(
@@ -69,18 +69,20 @@ Run it when every server is of this version and you no longer want to go back. S
   databaseFlags(
     group
       .command('down')
-      .description('remove what later versions have added to the tables, back to a version that you name'),
+      .description('remove the columns and tables that later versions of grantd have added, back to a version that you name'),
   )
-    .option('--to <TABLES=VERSION>', 'the version to go back to, such as library=11; repeatable', collect)
+    .option('--to <TABLES=VERSION>', 'the version of the tables to go back to, such as library=11; repeatable', collect)
     .option('--force', 'migrate although other processes use the database')
     .option('--yes', 'required, because the data in the removed columns and tables is lost')
     .addHelpText(
       'after',
       `
-You rarely need it: the earlier version can use the tables as they are until grantd migrate contract has run.
-Stop every server of this version first. The command runs with this version. THIS VERSION in grantd migrate status of the
-earlier version shows where to go back to. Without --yes, the command prints what it would undo. Tables that --to does
-not name stay as they are.
+You rarely need it: until you run grantd migrate contract, the earlier version of grantd can use the tables as they are.
+
+1. With the earlier version, run grantd migrate status. Its column THIS VERSION has the versions for --to.
+2. Stop every server of the later version.
+3. With the later version, run this command. Without --yes, it only prints what it would undo. Tables that --to does not
+   name stay as they are.
 
   grantd migrate down --to library=11 --to program=20 --yes --database sqlite:/var/lib/grantd/grantd.db`,
     )

@@ -72,7 +72,7 @@ function addUrl(command: Command, above: readonly string[]): void {
   const name = path.join(' ');
   const reason = NEEDS_MACHINE[name] ?? NEEDS_MACHINE[path[0] ?? ''];
   if (COMMAND_OPERATIONS[name] !== undefined) {
-    const option = new Option('--url <ISSUER>', 'work through the admin API of this server').helpGroup(
+    const option = new Option('--url <ISSUER>', 'work through the admin API of the server with this issuer').helpGroup(
       'Server:',
     );
     command.addOption(option);

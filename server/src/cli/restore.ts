@@ -30,18 +30,18 @@ export function restoreCommand(): Command {
   )
     .option(
       '--replay-events <FILE>',
-      'apply revocations, disablings and removals that happened after the backup, from grantd events list --json',
+      'a file with the output of grantd events list --json. The command repeats the revocations, disablings and removals that happened after the backup',
     )
     .option('--revoke-tokens', 'revoke every token in the backup and end every session')
     .option(
       '--secret-file <FILE>',
-      'with PostgreSQL, a new file for the server’s secret. Not needed if GRANTD_SECRET is set',
+      'with PostgreSQL, a new file to which the command writes the server’s secret. Omit it if GRANTD_SECRET is set',
     )
     .addHelpText(
       'after',
       `
 Stop the server first. Move an old SQLite database away, together with its -wal and -shm files. A PostgreSQL database must be
-empty. The command creates the whole database, or nothing.
+empty. The command restores the whole database or nothing.
 
   grantd restore grantd.age --identity-file backup.key --database sqlite:/var/lib/grantd/grantd.db --revoke-tokens
   GRANTD_SECRET=… grantd restore grantd.age --identity-file backup.key --database postgres://grantd@db.example/grantd`,

@@ -24,14 +24,14 @@ export function scopeCommands(): Command {
   const named = (name: string, description: string) =>
     databaseFlags(group.command(`${name} <scope>`).description(description)).option(
       '--api <CLIENT>',
-      'client ID of the API that the scope belongs to. Default: this server',
+      'client ID of the API that declares the scope. Without --api, the scope belongs to the server itself',
     );
   const withTexts = (command: Command) =>
     command
-      .option('--name <TEXT>', "what the scope allows; '#de=TEXT' translates it; repeatable", collect)
-      .option('--description <TEXT>', "one more sentence; '#de=TEXT' translates it; repeatable", collect);
+      .option('--name <TEXT>', "what the scope allows, in a few words. '#de=TEXT' is the text in German; repeatable", collect)
+      .option('--description <TEXT>', "a sentence that explains the scope further. '#de=TEXT' is the text in German; repeatable", collect);
 
-  withTexts(named('add', 'describe a scope'))
+  withTexts(named('add', 'add the texts that pages, such as the consent page, show for a scope'))
     .addHelpText(
       'after',
       `
@@ -40,7 +40,7 @@ Example:
     )
     .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
   withTexts(
-    named('update', "change the texts of a scope. An empty text removes it, as in --name '#de='"),
+    named('update', "change the texts of a scope. An empty value removes a text: --name '#de=' removes the German name"),
   ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
   named('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
     run(flags, async (parts) => show(parts, await parts.admin.requireScopeTexts({ scope, api: flags.api }))),

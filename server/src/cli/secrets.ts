@@ -26,23 +26,24 @@ export function secretsCommands(): Command {
   databaseFlags(
     group
       .command('status')
-      .description('show what depends on each secret, and whether old secrets can be dropped'),
+      .description('show how many clients and keys depend on each secret of the server, and whether old secrets can be dropped'),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', showStatus));
   databaseFlags(
     group
       .command('rotate')
-      .description('add a new server secret before the others. The server still accepts the older ones'),
+      .description('add a new server secret, which protects all new data. The older secrets stay valid for the data that they protect'),
   )
-    .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not in a file')
+    .option('--generate', 'only print a new secret, so that you can add it to GRANTD_SECRET. For servers whose secret is not in a file')
     .addHelpText(
       'after',
       `
-Restart the server immediately afterwards. Until then, it does not know the new secret. See docs/secrets.md for all steps.`,
+Restart the server immediately afterwards. Until then, it does not know the new secret, and cannot use data that other
+processes protect with it. See docs/secrets.md for all steps.`,
     )
     .action((flags: RotateFlags) =>
       withAdministration(flags, 'needs_database', (parts) => rotate(parts, flags.generate === true)),
     );
-  databaseFlags(group.command('drop').description('drop all secrets except the first'))
+  databaseFlags(group.command('drop').description('drop all secrets of the server except the newest'))
     .option('--force', 'drop them even if clients or keys depend on them, which then stop working')
     .action((flags: DropFlags) =>
       withAdministration(flags, 'needs_database', (parts) => drop(parts, flags.force === true)),

@@ -29,8 +29,8 @@ Each value comes from its flag, else its GRANTD_… variable, else the config fi
 an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set
 GRANTD_SECRET, or "secret" in the config file.
 
-SIGHUP reads the config file again, and the files that it names. The log lists what was applied, and what needs a
-restart. With a terminal, SIGHUP ends the server.
+After SIGHUP, the server reads the config file again, and the files that it names. The log lists which changes the
+server has applied, and which need a restart. If the server runs in a terminal, SIGHUP ends it.
 
 Example:
   grantd serve --issuer https://login.example.com --trusted-proxies 127.0.0.1 --config /etc/grantd/grantd.json`,

@@ -41,7 +41,7 @@ export function userCommands(): Command {
   const group = new Command('user').description('manage users');
   const add = databaseFlags(group.command('add <NAME>').description('add a user'), ['create'])
     .option('--password-stdin', 'read the password from standard input; required')
-    .option('--add-group <NAME>', 'a group to join; repeatable', collect);
+    .option('--add-group <NAME>', 'a group to which the user is added; repeatable', collect);
   claimFlags(add)
     .addHelpText(
       'after',
@@ -58,13 +58,13 @@ export function userCommands(): Command {
     group
       .command('invite <NAME>')
       .description(
-        'add a user without a password, and send them a link to choose one, which is valid for 7 days. A running server sends the email. If the user was invited before, send another link',
+        'add a user without a password, and email them a link at which they choose one. The link is valid for 7 days. A running server sends the email. If the user was invited before, they get another link',
       ),
     ['create'],
   )
     .requiredOption(
       '--email <ADDRESS>',
-      'the address that receives the link; it is verified when the link is used',
+      'the address that receives the link. It counts as verified after the user has used the link',
     )
     .option(
       '--claim <NAME=VALUE>',
@@ -73,7 +73,7 @@ export function userCommands(): Command {
     )
     .option(
       '--language <LANGUAGE>',
-      `language of the email: ${languages().join(', ')}, or one of --languages`,
+      `language of the email: ${languages().join(', ')}, or a language from the folder --languages`,
       DEFAULT_LANGUAGE,
     )
     .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
@@ -94,10 +94,10 @@ export function userCommands(): Command {
   )
     .option('--username <NEW>', 'the new username')
     .option('--remove-claim <NAME>', 'a claim to remove; repeatable', collect)
-    .option('--add-group <NAME>', 'a group to join; repeatable', collect)
+    .option('--add-group <NAME>', 'a group to which the user is added; repeatable', collect)
     .option(
       '--remove-group <NAME>',
-      'a group to leave, as with grantd group remove-member; repeatable',
+      'a group from which the user is removed, as with grantd group remove-member; repeatable',
       collect,
     );
   claimFlags(update)
@@ -131,7 +131,7 @@ export function userCommands(): Command {
     group
       .command('unlink <NAME> <LINK>')
       .description('remove a user’s link to an identity provider, and end the sessions that came through it')
-      .addHelpText('after', '\ngrantd user show prints the links:\n\n  grantd user unlink alice xT2kq0…'),
+      .addHelpText('after', '\nLINK is the identifier of the link, which grantd user show prints.\n\n  grantd user unlink alice xT2kq0…'),
   ).action((name: string, link: string, flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => unlink(parts, name, link)),
   );
@@ -166,7 +166,7 @@ export function userCommands(): Command {
     group
       .command('reset-factors <NAME>')
       .description(
-        'remove a user’s passkeys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Then the password is enough to sign in and add new ones',
+        'remove a user’s passkeys, authenticator app and recovery codes, end their sessions and revoke all their tokens. Afterwards, the user needs only the password to sign in and to add new factors',
       ),
   )
     .addHelpText(

@@ -46,19 +46,21 @@ export function addImportCommands(group: Command): void {
       .description('add users from a file with a JSON object per line; - reads standard input'),
     ['create'],
   )
-    .option('--format <FORMAT>', `one of ${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
+    .option('--format <FORMAT>', `format of the file: one of ${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
     .option('--dry-run', 'check every line and change nothing')
     .option('--update', 'also change users who exist, if their line has changed since its last import')
-    .option('--create-groups', 'add missing groups')
-    .option('--from-line <N>', 'skip the lines before this one')
+    .option('--create-groups', 'create groups that a line names and that do not exist. By default, such a line is an error')
+    .option('--from-line <N>', 'start at the line with this number')
     .option('--report <FILE>', 'write the result of each line to a new file, as a JSON object per line')
     .addHelpText(
       'after',
       `
+A line of the file looks like this:
+
   {"username":"carol","password_hash":"$2b$12$…","claims":{"name":"Carol","email":"carol@example.com"},"groups":["staff"]}
 
-A line can also have subject and disabled. If the import stops, run it again: it skips the lines that it has imported.
-Exit code 1 if a line was not imported.
+It can also have the members subject (the claim sub) and disabled. If the import stops, run it again: it skips the lines
+that it has imported. If a line cannot be imported, the exit code is 1.
 
   grantd user import people.jsonl --dry-run
   grantd user import people.jsonl --report report.jsonl

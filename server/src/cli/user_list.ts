@@ -10,9 +10,9 @@ export function addListCommand(group: Command): void {
   databaseFlags(group.command('list').description('list users, sorted by name'))
     .option('--search <TEXT>', 'only users with this text in the username, e-mail address, name or phone')
     .option('--group <NAME>', 'only members of this group')
-    .option('--state <STATE>', 'only active or only disabled users')
+    .option('--state <STATE>', 'only users in this state: active or disabled')
     .option('--limit <N>', 'maximum number of users to print')
-    .option('--after <NAME>', 'only users after this username, such as the last one of the previous page')
+    .option('--after <NAME>', 'only users whose names come after this one. For the next page, pass the last name of the previous page')
     .addHelpText(
       'after',
       `
