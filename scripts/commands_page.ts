@@ -32,8 +32,8 @@ This documentation types \`npx grantd\`. With another installation, type:
 
 Most commands open the database of the server, so run them on the server's machine. With the flag \`--url ISSUER\`, a
 command works on any machine instead: it sends requests to
-[the admin API](admin_api.md#run-commands-on-another-machine) of a running server. For a command without this flag, this
-page says why it has none.
+[the admin API](admin_api.md#run-commands-on-another-machine) of a running server. For commands that cannot do this, this
+page says why.
 
 ${commands.map((command) => part(command)).join('\n')}`;
 }
@@ -65,8 +65,12 @@ function described(command: Command, above: readonly string[]): string {
   if (own.length > 0)
     sections.push(`| flag | meaning |\n| --- | --- |\n${own.map((option) => row(option)).join('\n')}`);
   if (shared.length > 0) sections.push(configured(shared));
-  if (needed === NEEDS_NO_SERVER) sections.push('You can run the command on any machine, because it needs no server.');
-  else if (needed !== undefined) sections.push(`Run the command on the server's machine. It has no \`--url\`, because it ${needed}.`);
+  if (needed === NEEDS_NO_SERVER)
+    sections.push('You can run the command on any machine, because it needs no server.');
+  else if (needed !== undefined)
+    sections.push(
+      `Run the command on the server's machine. It cannot work through [the admin API](admin_api.md), because it ${needed}.`,
+    );
   const more = textAfter(command);
   if (more !== '') sections.push(`\`\`\`text\n${more}\n\`\`\``);
   return `${sections.join('\n\n')}\n`;
@@ -101,8 +105,10 @@ function textAfter(command: Command): string {
     .join('\n\n');
 }
 
-function row({ flags, description }: Option): string {
-  return `| \`${flags.replaceAll('|', '\\|')}\` | ${cell(description)} |`;
+function row({ flags, description, argChoices, defaultValue }: Option): string {
+  const choices = argChoices === undefined ? '' : ` One of ${argChoices.join(', ')}.`;
+  const byDefault = ['string', 'number'].includes(typeof defaultValue) ? ` Default: ${defaultValue}.` : '';
+  return `| \`${flags.replaceAll('|', '\\|')}\` | ${cell(description)}${choices}${byDefault} |`;
 }
 
 function argument(one: Command['registeredArguments'][number]): string {

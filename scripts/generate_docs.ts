@@ -69,14 +69,16 @@ Set an option by flag, by environment variable, or in the JSON file that \`--con
 overrides a variable, and a variable overrides the file. If a value is wrong, or the file contains an unknown name, the
 command fails. The error names the option and the expected value.
 
-To change the options of a running server, edit the file and send the server SIGHUP, for example with
-\`systemctl reload grantd\` ([how](deployment.md#change-the-configuration)).
+To change the options of a running server, edit this file and send the server SIGHUP, for example with
+\`systemctl reload grantd\` ([how](deployment.md#change-the-configuration)). Options with the note “A change needs a
+restart” keep their value until you restart the server.
 
 \`grantd config show\` prints every option with its value and its source. \`grantd config check\` makes the same checks of
 options and files as \`grantd serve\`, but opens no database and no port.
 
 \`grantd\` starts Node with its own memory settings, which override \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`
-([details](performance.md#caches-and-memory)). To use other flags, run \`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
+([details](performance.md#caches-and-memory)). To set Node's memory flags yourself, run
+\`node FLAGS node_modules/grantd/bin/grantd.mjs\`.
 
 | name in the file | flag | variable | meaning | default |
 | --- | --- | --- | --- | --- |

@@ -88,7 +88,7 @@ export interface AuthorizationServerOptions {
   /**
    * Returns whether a user may use a client that has allowed_groups. The server calls it before each code, code
    * exchange and refresh. If it rejects, the response is 503. When a user may no longer use a client, also call
-   * storage.revokeGrants. Default: no user may use such a client.
+   * storage.revokeGrants. Default: no user may use a client that has allowed_groups.
    */
   readonly mayUseClient?: MayUseClient;
   /**
@@ -105,8 +105,8 @@ export interface AuthorizationServerOptions {
   /** Whether revocation requires client authentication (RFC 7009 §2.1). Default: `true`. */
   readonly authenticateRevoke?: boolean;
   /**
-   * Whether introspection rejects public clients. Without authenticateIntrospect, the option has no effect. Default:
-   * `true`.
+   * Whether introspection rejects public clients. If authenticateIntrospect is false, the option has no effect.
+   * Default: `true`.
    */
   readonly introspectionRequiresConfidentialClient?: boolean;
   /**
@@ -116,9 +116,9 @@ export interface AuthorizationServerOptions {
    */
   readonly profile?: ProfileName;
   /**
-   * Who may introspect a token. any_client: every client. But a self-registered client without a resource can
-   * introspect only its own tokens. audience: only the token’s client and the APIs in its audience (RFC 7662 §4).
-   * Default: `any_client`.
+   * Who may introspect a token. any_client: every client, except that a self-registered client without a resource
+   * (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, and
+   * the APIs in the token’s audience (RFC 7662 §4). Default: `any_client`.
    */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
   /**
@@ -127,8 +127,8 @@ export interface AuthorizationServerOptions {
    */
   readonly ignoreUnknownTokenTypeHints?: boolean;
   /**
-   * Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can send a token that it has received
-   * to UserInfo, and read the user’s claims. Default: any.
+   * Audiences (aud) that UserInfo accepts, such as the issuer. By default, UserInfo accepts tokens for any audience, so
+   * an API can use a token that it has received to read the user’s claims. Default: any.
    */
   readonly userInfoAudiences?: readonly string[];
   /**
@@ -197,8 +197,8 @@ export interface AuthorizationServerOptions {
    */
   readonly refreshTokenLifetime?: number;
   /**
-   * Seconds after which the user must sign in again, regardless of rotations. 0 means no limit. Default: 7776000 (90
-   * days), or refreshTokenLifetime if that is longer.
+   * Seconds until all refresh tokens that come from one sign-in expire, even if they were rotated. The user must then
+   * sign in again. 0 means no limit. Default: 7776000 (90 days), or refreshTokenLifetime if that is longer.
    */
   readonly refreshFamilyLifetime?: number;
   /** Seconds until an ID token expires. Default: `3600`. */
@@ -209,7 +209,10 @@ export interface AuthorizationServerOptions {
   readonly pushedRequestLifetime?: number;
   /** Seconds for which a DPoP proof is accepted after its time of issue (iat) (RFC 9449 §11.1). Default: `120`. */
   readonly dpopProofLifetime?: number;
-  /** Seconds within which a client may repeat a refresh, for example after a lost response. Default: `10`. */
+  /**
+   * Seconds for which a client may use a refresh token again after its rotation, and gets the same new token. This
+   * helps clients that have lost a response. Default: `10`.
+   */
   readonly refreshGrace?: number;
 }
 
@@ -225,7 +228,7 @@ export interface OidcOptions {
 export interface RegistrationOptions {
   /**
    * Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a
-   * function, the host checks the initial access token itself (RFC 7591 §3).
+   * function, your application checks the initial access token itself (RFC 7591 §3).
    */
   readonly openTo: OpenTo;
   /**
@@ -251,9 +254,10 @@ export interface RegistrationOptions {
    */
   readonly allowInsecureUris?: boolean;
   /**
-   * Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint’s URL. An
-   * attacker’s server could name this URL as its own endpoint and replay the assertion. Clients keep the setting with
-   * which they registered. Default: `issuer`.
+   * Audience that assertions of self-registered clients may name. issuer: only the issuer; endpoint: also the URL of
+   * the endpoint that receives the assertion. With endpoint, an attacker’s authorization server could name this URL as
+   * one of its own endpoints, and replay the assertions that it gets from clients. Clients keep the setting with which
+   * they registered. Default: `issuer`.
    */
   readonly assertionAudience?: AssertionAudience;
   /**

@@ -113,7 +113,7 @@ export const SHARED_OPTIONS = {
   introspectionRequiresConfidentialClient: option(
     'Endpoints',
     trueOrFalse,
-    'Whether introspection rejects public clients. Without authenticateIntrospect, the option has no effect.',
+    'Whether introspection rejects public clients. If authenticateIntrospect is false, the option has no effect.',
     true,
   ),
   profile: optionWithoutDefault(
@@ -126,7 +126,7 @@ export const SHARED_OPTIONS = {
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
-    'Who may introspect a token. any_client: every client. But a self-registered client without a resource can introspect only its own tokens. audience: only the token’s client and the APIs in its audience.',
+    'Who may introspect a token. any_client: every client, except that a self-registered client without a resource (which is no API) may introspect only its own tokens; audience: only the client to which the token was issued, and the APIs in the token’s audience.',
     'any_client',
     { section: 'RFC 7662 §4' },
   ),
@@ -140,7 +140,7 @@ export const SHARED_OPTIONS = {
   userInfoAudiences: optionWithoutDefault(
     'Endpoints',
     textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
-    'Audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can send a token that it has received to UserInfo, and read the user’s claims.',
+    'Audiences (aud) that UserInfo accepts, such as the issuer. By default, UserInfo accepts tokens for any audience, so an API can use a token that it has received to read the user’s claims.',
     'any',
   ),
   requirePushedAuthorizationRequests: option(
@@ -253,7 +253,7 @@ export const SHARED_OPTIONS = {
   refreshFamilyLifetime: optionWithoutDefault(
     'Lifetimes',
     seconds(0),
-    'Seconds after which the user must sign in again, regardless of rotations. 0 means no limit.',
+    'Seconds until all refresh tokens that come from one sign-in expire, even if they were rotated. The user must then sign in again. 0 means no limit.',
     '7776000 (90 days), or refreshTokenLifetime if that is longer',
   ),
   idTokenLifetime: option(
@@ -286,7 +286,7 @@ export const SHARED_OPTIONS = {
   refreshGrace: option(
     'Lifetimes',
     seconds(0),
-    'Seconds within which a client may repeat a refresh, for example after a lost response.',
+    'Seconds for which a client may use a refresh token again after its rotation, and gets the same new token. This helps clients that have lost a response.',
     10,
   ),
 };
@@ -418,7 +418,7 @@ const HOST_OPTIONS = {
     'Host',
     functionOf<MayUseClient>('MayUseClient'),
     'Returns whether a user may use a client that has allowed_groups. The server calls it before each code, code exchange and refresh. If it rejects, the response is 503. When a user may no longer use a client, also call storage.revokeGrants.',
-    'no user may use such a client',
+    'no user may use a client that has allowed_groups',
   ),
   onEvent: optionWithoutDefault(
     'Host',
@@ -464,7 +464,7 @@ export const REGISTRATION_OPTIONS = {
   openTo: requiredOption(
     'Endpoints',
     hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-    'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a function, the host checks the initial access token itself.',
+    'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a function, your application checks the initial access token itself.',
     { section: 'RFC 7591 §3' },
   ),
   scopes: optionWithoutDefault(
@@ -503,7 +503,7 @@ export const REGISTRATION_OPTIONS = {
   assertionAudience: option(
     'Endpoints',
     { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
-    'Audience that assertions of self-registered clients may name: only the issuer, or also the endpoint’s URL. An attacker’s server could name this URL as its own endpoint and replay the assertion. Clients keep the setting with which they registered.',
+    'Audience that assertions of self-registered clients may name. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion. With endpoint, an attacker’s authorization server could name this URL as one of its own endpoints, and replay the assertions that it gets from clients. Clients keep the setting with which they registered.',
     'issuer',
   ),
   insecureAllowMissingPkce: option(

@@ -4,7 +4,9 @@ import { addFlags, type GivenFlags, readConfiguration } from '../config/configur
 import { defaultIssuer } from '../instance/instance.ts';
 
 export function adminCommands(): Command {
-  const group = new Command('admin').description('describe the admin API, which grantd serve --admin-api turns on');
+  const group = new Command('admin').description(
+    'describe the admin API, which grantd serve --admin-api turns on',
+  );
   addFlags(group.command('openapi').description('print the description of the admin API, in OpenAPI 3.1'), [
     'issuer',
     'port',

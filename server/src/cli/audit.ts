@@ -41,7 +41,9 @@ interface RestartFlags extends GivenFlags {
 }
 
 export function auditCommands(): Command {
-  const group = new Command('audit').description('read the audit trail, which records who changed what, and prove that no record is missing');
+  const group = new Command('audit').description(
+    'read the audit trail, which records who changed what, and prove that no record is missing',
+  );
   filterFlags(databaseFlags(group.command('list').description('list events, the newest first')))
     .option('--before <NUMBER>', 'only events with smaller numbers than this one')
     .option('--limit <NUMBER>', 'maximum number of events to print', '100')
@@ -69,7 +71,9 @@ export function auditCommands(): Command {
       return withInstance(flags, 'needs_database', (parts) => verify(parts, expected));
     });
   filterFlags(
-    databaseFlags(group.command('export').description('print events, the oldest first, with one JSON object per line')),
+    databaseFlags(
+      group.command('export').description('print events, the oldest first, with one JSON object per line'),
+    ),
   )
     .option('--after <NUMBER>', 'only events with larger numbers than this one', '0')
     .option(
@@ -87,7 +91,9 @@ export function auditCommands(): Command {
   databaseFlags(
     group
       .command('restart')
-      .description('accept all events as they are now, and begin a new chain of hashes over them. Run it after grantd audit verify has failed and you know why'),
+      .description(
+        'accept all events as they are now, and begin a new chain of hashes over them. Run it after grantd audit verify has failed and you know why',
+      ),
   )
     .requiredOption('--reason <TEXT>', 'reason for the new chain. The audit trail records it')
     .action(({ reason = '', ...flags }: RestartFlags) =>
@@ -100,7 +106,10 @@ function filterFlags(command: AnyCommand): AnyCommand {
   return command
     .option('--type <TYPE>', 'only events of this type, such as client_changed')
     .option('--actor <ACTOR>', 'only events by this actor, such as cli, user:SUBJECT or client:ID')
-    .option('--target <ID>', 'only events about the client, subject, key, session, grant, token or group with this identifier')
+    .option(
+      '--target <ID>',
+      'only events about the client, subject, key, session, grant, token or group with this identifier',
+    )
     .option('--subject <SUBJECT>', 'only events that concern this user')
     .option('--client <ID>', 'only events that concern this client')
     .option('--address <IP>', 'only events of requests from this IP address')

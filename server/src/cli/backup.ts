@@ -58,7 +58,10 @@ export function backupCommand(): Command {
   )
     .option('--recipient <KEY>', 'a public key to encrypt the backup for; repeatable', collect)
     .option('--passphrase-file <FILE>', PASSPHRASE_FLAG)
-    .option('--no-secret', 'leave out the server’s secret. To restore this backup, you then need the secret from elsewhere')
+    .option(
+      '--no-secret',
+      'leave out the server’s secret. To restore this backup, you then need the secret from elsewhere',
+    )
     .addHelpText(
       'after',
       `

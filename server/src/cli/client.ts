@@ -39,7 +39,10 @@ export function clientCommands(): Command {
     ),
   )
     .option('--secret-stdin', 'read the secret from standard input instead of generating one')
-    .option('--public', 'register a public client, which cannot keep a secret, such as a single-page or mobile application')
+    .option(
+      '--public',
+      'register a public client, which cannot keep a secret, such as a single-page or mobile application',
+    )
     .addHelpText(
       'after',
       `
@@ -96,7 +99,9 @@ with a secret after the change, and has none, the command generates one and prin
   databaseFlags(
     group
       .command('registration-token')
-      .description('print a token with which clients can register themselves at a server with --registration token'),
+      .description(
+        'print a token with which clients can register themselves at a server with --registration token',
+      ),
   )
     .option('--lifetime <SECONDS>', 'lifetime of the token. Default: one day; at most 90 days')
     .option('--once', 'let only one client register with the token')

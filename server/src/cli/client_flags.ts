@@ -29,7 +29,10 @@ export function addClientFlags(command: Command): Command {
   );
   return command.addOption(
     repeatable(
-      new Option(`${LOCALIZED} <MEMBER#TAG=TEXT>`, 'a text of the client in another language, such as client_name#de=Laden in German'),
+      new Option(
+        `${LOCALIZED} <MEMBER#TAG=TEXT>`,
+        'a text of the client in another language, such as client_name#de=Laden in German',
+      ),
     ),
   );
 }

@@ -25,7 +25,10 @@ export function copyCommand(): Command {
       '--to <URL>',
       'the PostgreSQL database: postgres://USER@HOST:PORT/DATABASE. Set its password in PGPASSWORD',
     )
-    .option('--undo', 'allow the use of an SQLite file that was copied. The file lacks all changes made in PostgreSQL since the copy')
+    .option(
+      '--undo',
+      'allow the use of an SQLite file that was copied. The file lacks all changes made in PostgreSQL since the copy',
+    )
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -14,7 +14,9 @@ import { BadUsage } from './exit.ts';
 const LDAP_OPTIONS: readonly OptionName[] = OPTION_NAMES.filter((name) => name.startsWith('ldap'));
 
 export function directoryCommands(): Command {
-  const group = new Command('directory').description('test and link users of an LDAP directory or Active Directory');
+  const group = new Command('directory').description(
+    'test and link users of an LDAP directory or Active Directory',
+  );
   databaseFlags(
     group
       .command('test <USERNAME>')

@@ -22,7 +22,10 @@ export function eventsCommands(): Command {
   databaseFlags(group.command('list').description('list all stored events, the oldest first'))
     .option('--after <NUMBER>', 'only events with larger numbers than this one')
     .option('--type <TYPE>', 'only events of this type, such as client_changed')
-    .option('--target <ID>', 'only events about the client, subject, key, session, grant or token with this identifier')
+    .option(
+      '--target <ID>',
+      'only events about the client, subject, key, session, grant or token with this identifier',
+    )
     .addHelpText(
       'after',
       `

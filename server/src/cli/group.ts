@@ -50,7 +50,9 @@ export function groupCommands(): Command {
         namingFlags(FLAGS, () => addGroup(parts, group)),
       );
     });
-  databaseFlags(commands.command('update <NAME>').description('change the description or the sign-in policy of a group'))
+  databaseFlags(
+    commands.command('update <NAME>').description('change the description or the sign-in policy of a group'),
+  )
     .option('--description <TEXT>', 'what the group is for, as a text')
     .addOption(policyOption())
     .option(

@@ -11,14 +11,20 @@ interface RotateFlags extends GivenFlags {
 export function keysCommands(): Command {
   const group = new Command('keys').description('manage signing keys');
   databaseFlags(
-    group.command('list').description('list the keys of every algorithm: the next one, the current one, which signs, and the retired ones'),
+    group
+      .command('list')
+      .description(
+        'list the keys of every algorithm: the next one, the current one, which signs, and the retired ones',
+      ),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(
     group
       .command('rotate')
       .description('start signing with the next keys. Tokens that the old keys signed stay valid'),
   )
-    .addOption(new Option('--algorithm <A>', 'rotate only the key of this algorithm').choices(SIGNING_ALGORITHMS))
+    .addOption(
+      new Option('--algorithm <A>', 'rotate only the key of this algorithm').choices(SIGNING_ALGORITHMS),
+    )
     .option('--now', 'rotate even if some clients do not know the next key yet and reject its signatures')
     .addHelpText(
       'after',

@@ -12,7 +12,9 @@ import {
 } from './command.ts';
 
 export function mailCommands(): Command {
-  const group = new Command('mail').description('list emails to users, send failed ones again, and test the SMTP server');
+  const group = new Command('mail').description(
+    'list emails to users, send failed ones again, and test the SMTP server',
+  );
   databaseFlags(
     group
       .command('list')
@@ -37,7 +39,9 @@ export function mailCommands(): Command {
   databaseFlags(
     group
       .command('test <ADDRESS>')
-      .description('send a test email directly to the SMTP server, past the queue of other emails, and print the answer of the SMTP server'),
+      .description(
+        'send a test email directly to the SMTP server, past the queue of other emails, and print the answer of the SMTP server',
+      ),
     ['smtpUrl', 'mailFrom', 'operatorName', 'operatorColor'],
   )
     .addHelpText(

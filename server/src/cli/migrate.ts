@@ -41,8 +41,8 @@ export function migrateCommands(): Command {
       'after',
       `
 Make a backup first. If servers of the earlier version cannot use the new tables, the command waits until they have
-stopped. With --force it does not wait, and they answer 503 from then on. If a connection pooler keeps idle connections to
-PostgreSQL, you need --force, because the command cannot tell these connections from servers.
+stopped. With --force it does not wait, and they answer 503 from then on. If a connection pooler keeps idle connections
+to PostgreSQL, you need --force, because the command cannot tell these connections from servers.
 
   grantd migrate up --database sqlite:/var/lib/grantd/grantd.db`,
     )
@@ -52,7 +52,9 @@ PostgreSQL, you need --force, because the command cannot tell these connections 
   databaseFlags(
     group
       .command('contract')
-      .description('remove the columns and tables that only earlier versions of grantd need. These versions can then no longer use the database'),
+      .description(
+        'remove the columns and tables that only earlier versions of grantd need. These versions can then no longer use the database',
+      ),
   )
     .option('--yes', 'required, because this cannot be undone')
     .addHelpText(
@@ -69,9 +71,15 @@ Run it when every server is of this version and you no longer want to go back. S
   databaseFlags(
     group
       .command('down')
-      .description('remove the columns and tables that later versions of grantd have added, back to a version that you name'),
+      .description(
+        'remove the columns and tables that later versions of grantd have added, back to a version that you name',
+      ),
   )
-    .option('--to <TABLES=VERSION>', 'the version of the tables to go back to, such as library=11; repeatable', collect)
+    .option(
+      '--to <TABLES=VERSION>',
+      'the version of the tables to go back to, such as library=11; repeatable',
+      collect,
+    )
     .option('--force', 'migrate although other processes use the database')
     .option('--yes', 'required, because the data in the removed columns and tables is lost')
     .addHelpText(

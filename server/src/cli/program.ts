@@ -72,9 +72,10 @@ function addUrl(command: Command, above: readonly string[]): void {
   const name = path.join(' ');
   const reason = NEEDS_MACHINE[name] ?? NEEDS_MACHINE[path[0] ?? ''];
   if (COMMAND_OPERATIONS[name] !== undefined) {
-    const option = new Option('--url <ISSUER>', 'work through the admin API of the server with this issuer').helpGroup(
-      'Server:',
-    );
+    const option = new Option(
+      '--url <ISSUER>',
+      'work through the admin API of the server with this issuer',
+    ).helpGroup('Server:');
     command.addOption(option);
     command.addHelpText(
       'after',

@@ -28,8 +28,16 @@ export function scopeCommands(): Command {
     );
   const withTexts = (command: Command) =>
     command
-      .option('--name <TEXT>', "what the scope allows, in a few words. '#de=TEXT' is the text in German; repeatable", collect)
-      .option('--description <TEXT>', "a sentence that explains the scope further. '#de=TEXT' is the text in German; repeatable", collect);
+      .option(
+        '--name <TEXT>',
+        "what the scope allows, in a few words. '#de=TEXT' is the text in German; repeatable",
+        collect,
+      )
+      .option(
+        '--description <TEXT>',
+        "a sentence that explains the scope further. '#de=TEXT' is the text in German; repeatable",
+        collect,
+      );
 
   withTexts(named('add', 'add the texts that pages, such as the consent page, show for a scope'))
     .addHelpText(
@@ -40,7 +48,10 @@ Example:
     )
     .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
   withTexts(
-    named('update', "change the texts of a scope. An empty value removes a text: --name '#de=' removes the German name"),
+    named(
+      'update',
+      "change the texts of a scope. An empty value removes a text: --name '#de=' removes the German name",
+    ),
   ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
   named('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
     run(flags, async (parts) => show(parts, await parts.admin.requireScopeTexts({ scope, api: flags.api }))),

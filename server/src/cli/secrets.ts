@@ -26,14 +26,21 @@ export function secretsCommands(): Command {
   databaseFlags(
     group
       .command('status')
-      .description('show how many clients and keys depend on each secret of the server, and whether old secrets can be dropped'),
+      .description(
+        'show how many clients and keys depend on each secret of the server, and whether old secrets can be dropped',
+      ),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', showStatus));
   databaseFlags(
     group
       .command('rotate')
-      .description('add a new server secret, which protects all new data. The older secrets stay valid for the data that they protect'),
+      .description(
+        'add a new server secret, which protects all new data. The older secrets stay valid for the data that they protect',
+      ),
   )
-    .option('--generate', 'only print a new secret, so that you can add it to GRANTD_SECRET. For servers whose secret is not in a file')
+    .option(
+      '--generate',
+      'only print a new secret, so that you can add it to GRANTD_SECRET. For servers whose secret is not in a file',
+    )
     .addHelpText(
       'after',
       `

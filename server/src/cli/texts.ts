@@ -11,7 +11,10 @@ export function textsCommand(): Command {
         .choices([...OWN_CATALOGUES.keys()])
         .default(DEFAULT_LANGUAGE),
     )
-    .addHelpText('after', '\nTo add a language, write the texts to a file, translate them, and pass the folder of the file to grantd serve\n(--languages).\n\n  grantd texts > languages/fr.yaml')
+    .addHelpText(
+      'after',
+      '\nTo add a language, write the texts to a file, translate them, and pass the folder of the file to grantd serve\n(--languages).\n\n  grantd texts > languages/fr.yaml',
+    )
     .action((language: string) => {
       const texts = OWN_CATALOGUES.get(language);
       if (texts !== undefined) process.stdout.write(stringify(treeOf(texts), { lineWidth: 0 }));

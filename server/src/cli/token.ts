@@ -124,7 +124,11 @@ function addIssueCommand(group: Command): void {
       'a scope of the client; repeatable. Default: all scopes of the client that are possible with the given user and APIs',
       collect,
     )
-    .option('--resource <URI>', 'resource URI of an API for which the client may request tokens; repeatable', collect)
+    .option(
+      '--resource <URI>',
+      'resource URI of an API for which the client may request tokens; repeatable',
+      collect,
+    )
     .option('--ttl <SECONDS>', 'lifetime of the access token', flagOfKind('--ttl', seconds(1)))
     .option('--refresh', 'also issue a refresh token; needs --user')
     .option('--opaque', 'issue opaque access tokens, regardless of the server’s format')
@@ -205,21 +209,27 @@ function addRevokeCommand(group: Command): void {
   )
     .option('--user <NAME>', 'revoke all tokens of a user and end their browser sessions')
     .option('--client <ID>', 'revoke all tokens of a client')
-    .option('--grant-id <G>', 'revoke all tokens of the grant with this identifier, which grantd token explain shows')
+    .option(
+      '--grant-id <G>',
+      'revoke all tokens of the grant with this identifier, which grantd token explain shows',
+    )
     .option(
       '--issued-before <T>',
       'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970. Browser sessions continue',
     )
-    .option('--count', 'also print how many of the tokens were active. This is slow, because it reads all rows of the database')
+    .option(
+      '--count',
+      'also print how many of the tokens were active. This is slow, because it reads all rows of the database',
+    )
     .option('--dry-run', 'count the active tokens, but revoke none')
     .addHelpText(
       'after',
       `
-The command revokes TOKEN, or all tokens that --user, --client, --grant-id or --issued-before selects. If you pass none of
-these, or - as TOKEN, the command reads a token from standard input.
+The command revokes TOKEN, or all tokens that --user, --client, --grant-id or --issued-before selects. If you pass none
+of these, or - as TOKEN, the command reads a token from standard input.
 
-Revoking an access token also revokes its refresh token, and revoking a refresh token revokes
-its whole grant. A token that is inactive or from another server is not an error.`,
+Revoking an access token also revokes its refresh token, and revoking a refresh token revokes its whole grant. A token
+that is inactive or from another server is not an error.`,
     )
     .action(async (argument: string | undefined, flags: RevokeFlags) => {
       const isMass = requireOneChoice(argument, flags);

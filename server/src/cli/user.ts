@@ -131,7 +131,10 @@ export function userCommands(): Command {
     group
       .command('unlink <NAME> <LINK>')
       .description('remove a user’s link to an identity provider, and end the sessions that came through it')
-      .addHelpText('after', '\nLINK is the identifier of the link, which grantd user show prints.\n\n  grantd user unlink alice xT2kq0…'),
+      .addHelpText(
+        'after',
+        '\nLINK is the identifier of the link, which grantd user show prints.\n\n  grantd user unlink alice xT2kq0…',
+      ),
   ).action((name: string, link: string, flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => unlink(parts, name, link)),
   );

@@ -46,10 +46,16 @@ export function addImportCommands(group: Command): void {
       .description('add users from a file with a JSON object per line; - reads standard input'),
     ['create'],
   )
-    .option('--format <FORMAT>', `format of the file: one of ${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`)
+    .option(
+      '--format <FORMAT>',
+      `format of the file: one of ${IMPORT_FORMATS.join(', ')}. Default: ${IMPORT_FORMATS[0]}`,
+    )
     .option('--dry-run', 'check every line and change nothing')
     .option('--update', 'also change users who exist, if their line has changed since its last import')
-    .option('--create-groups', 'create groups that a line names and that do not exist. By default, such a line is an error')
+    .option(
+      '--create-groups',
+      'create groups that a line names and that do not exist. By default, such a line is an error',
+    )
     .option('--from-line <N>', 'start at the line with this number')
     .option('--report <FILE>', 'write the result of each line to a new file, as a JSON object per line')
     .addHelpText(

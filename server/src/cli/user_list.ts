@@ -12,7 +12,10 @@ export function addListCommand(group: Command): void {
     .option('--group <NAME>', 'only members of this group')
     .option('--state <STATE>', 'only users in this state: active or disabled')
     .option('--limit <N>', 'maximum number of users to print')
-    .option('--after <NAME>', 'only users whose names come after this one. For the next page, pass the last name of the previous page')
+    .option(
+      '--after <NAME>',
+      'only users whose names come after this one. For the next page, pass the last name of the previous page',
+    )
     .addHelpText(
       'after',
       `

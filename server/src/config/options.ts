@@ -283,7 +283,7 @@ export const OPTIONS = {
   auditTokens: option(
     'Server',
     trueOrFalse,
-    'Whether the audit trail has each issuance of tokens and codes. It always has revocations and all other changes.',
+    'Whether the audit trail records each issuance of a token or code. It always records revocations and all other changes.',
     true,
   ),
   passkeys: option(
@@ -295,7 +295,7 @@ export const OPTIONS = {
   signInPolicy: option(
     'Server',
     oneOf(...SIGN_IN_POLICIES, 'password'),
-    'What a sign-in needs: a second factor if the user has added one, a second factor from everyone, a passkey, or only the password. Clients and groups can need more (docs/passkeys.md).',
+    'What users need to sign in. second_factor_if_enrolled: a second factor if the user has added one; second_factor: always a second factor; phishing_resistant: a passkey; password: only the password. Clients and groups can require more (docs/passkeys.md).',
     'second_factor_if_enrolled',
   ),
   sessionLifetime: option(
@@ -307,7 +307,7 @@ export const OPTIONS = {
   sessionIdleLifetime: option(
     'Server',
     seconds(1),
-    'Seconds after which an inactive browser is signed out. A visit from an application counts as activity.',
+    'Seconds after which an inactive browser is signed out. An authorization request of an application counts as activity.',
     4 * 60 * 60,
   ),
 
@@ -356,14 +356,14 @@ export const OPTIONS = {
   mtlsPort: optionWithoutDefault(
     'TLS',
     wholeNumber(0, 65535),
-    'Second port, at which the server requests certificates from clients. At the first port it does not, so browsers show no dialog.',
+    'Second port, at which the server requests certificates from clients. At the first port it requests none, so browsers show no dialog for certificates there.',
     'none',
     { section: 'RFC 8705 §5', needsRestart: true },
   ),
   mtlsOrigin: optionWithoutDefault(
     'TLS',
     text('ORIGIN', 'an https origin, such as https://mtls.example.com', isHttpsOrigin),
-    'Origin at which clients present certificates. The metadata names it.',
+    'Origin at which clients present certificates. The server’s metadata names the endpoints at this origin.',
     'the issuer’s host with the mTLS port; behind a proxy, the issuer’s origin',
     { section: 'RFC 8705 §5' },
   ),
@@ -371,7 +371,7 @@ export const OPTIONS = {
     'TLS',
     FILE,
     'PEM file of the CAs that issue certificates to your clients (tls_client_auth). The server accepts no other CAs.',
-    'none, so certificates can bind tokens and authenticate clients by self_signed_tls_client_auth only',
+    'none, so certificates can bind tokens, and can authenticate clients only by self_signed_tls_client_auth',
     { section: 'RFC 8705 §2.1' },
   ),
   clientCertificateHeader: optionWithoutDefault(
@@ -384,7 +384,7 @@ export const OPTIONS = {
   clientCertificateFormat: optionWithoutDefault(
     'TLS',
     oneOf('rfc9440', 'base64', 'pem', 'xfcc'),
-    'Format of clientCertificateHeader: :BASE64: of RFC 9440, the bare Base64 of HAProxy and Caddy, the URL-encoded PEM of nginx, or the X-Forwarded-Client-Cert of Envoy.',
+    'Format of clientCertificateHeader. rfc9440: Base64 between colons (RFC 9440); base64: Base64 without colons (HAProxy, Caddy); pem: URL-encoded PEM (nginx); xfcc: X-Forwarded-Client-Cert (Envoy).',
     'rfc9440',
   ),
   clientCertificateVerified: optionWithoutDefault(
@@ -399,20 +399,20 @@ export const OPTIONS = {
     'Monitoring',
     wholeNumber(0, 65535),
     'Separate port at which the server serves /metrics for Prometheus (docs/monitoring.md). 0 picks a free port.',
-    'none, so the server measures only for the console, if that is on',
+    'none, so the server has no /metrics, and measures only if the console is on',
     { needsRestart: true },
   ),
   metricsHost: optionWithoutDefault(
     'Monitoring',
     text('HOST', 'a host name or an IP address', isHost),
-    'Address to listen on for metrics. Anyone who can connect reads them.',
+    'Address to listen on for metrics. Anyone who can connect to it can read the metrics.',
     '127.0.0.1',
     { needsRestart: true },
   ),
   metricsClients: optionWithoutDefault(
     'Monitoring',
     wholeNumber(0, 1000),
-    'Maximum clients that metrics name. Each process names the clients that sent it the first requests, and counts all others as other.',
+    'Maximum number of clients that metrics name. Each process names the first clients that send it a request, and counts all further clients together as “other”.',
     '100',
     { needsRestart: true },
   ),
@@ -446,8 +446,8 @@ export const OPTIONS = {
   adminGroup: optionWithoutDefault(
     'Administration',
     text('NAME', 'the name of a group', (name) => name.trim() !== ''),
-    'Group of the users who may use the console. They may also use the admin API, through a client that is registered for this group.',
-    'none, so only clients that act for themselves may use the API',
+    'Group whose members may use the console. Members may also use the admin API, through a client that only this group may use (docs/admin_api.md).',
+    'none, so no user may use the console or the API, only clients that act for themselves (client_credentials)',
   ),
   console: option(
     'Administration',
@@ -458,13 +458,13 @@ export const OPTIONS = {
   consoleSignInPolicy: option(
     'Administration',
     oneOf('second_factor', 'phishing_resistant', 'second_factor_if_enrolled', 'password'),
-    'What a sign-in needs before the console opens, in addition to signInPolicy: a second factor, a passkey, a second factor if the user has added one, or only the password.',
+    'What users need to sign in to the console, if it is more than signInPolicy requires. The values mean the same as for signInPolicy.',
     'second_factor',
   ),
   adminRequestLimit: option(
     'Administration',
     wholeNumber(1, 1_000_000),
-    'Maximum requests of one client to the admin API in a minute, per process. Requests with an invalid token count by IP address.',
+    'Maximum requests of one client to the admin API in a minute, per process. The server counts requests with an invalid token by their IP address.',
     600,
   ),
 
@@ -479,20 +479,20 @@ export const OPTIONS = {
     text('FILE', `a file that ends in ${PICTURE_ENDS.join(', ')}`, (path) =>
       PICTURE_ENDS.includes(extname(path).toLowerCase()),
     ),
-    'Operator logo, readable on white. At most 256 KiB.',
+    'Operator logo on the pages: an image of at most 256 KiB that is readable on white.',
     'the initials of the name',
   ),
   operatorColor: optionWithoutDefault(
     'Pages',
     text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
-    'Operator colour. Pages of an application that has a colour use the application’s colour instead.',
+    'Operator colour on the pages. If a page belongs to an application that has its own colour (brand_color), it uses that colour instead.',
     'a dark green',
   ),
 
   theme: optionWithoutDefault(
     'Pages',
     text('FILE', 'a file in YAML or JSON', (path) => path.trim() !== ''),
-    'Theme of the pages: logo, colours, font, texts and links (docs/branding.md). Not together with operatorLogo or operatorColor if the theme has them.',
+    'Theme of the pages: logo, colours, font, texts and links (docs/branding.md). If the theme has a logo or a colour, do not set operatorLogo or operatorColor, because the server then does not start.',
     'none',
   ),
   languages: optionWithoutDefault(
@@ -585,7 +585,7 @@ export const OPTIONS = {
   ldapBindPassword: optionWithoutDefault(
     'Directory',
     text('PASSWORD', 'a text without line breaks', (password) => /^[^\r\n]+$/.test(password)),
-    'The password itself.',
+    'Password of the account in ldapBindDn, instead of ldapBindPasswordFile.',
     'none',
     { isSecret: true },
   ),
@@ -607,7 +607,7 @@ export const OPTIONS = {
   ldapIdAttribute: optionWithoutDefault(
     'Directory',
     text('ATTRIBUTE', 'the name of an attribute', isAttribute),
-    'Attribute that connects the entry to the user. Its value never changes, and no other entry ever has it.',
+    'Attribute by which the server recognizes the entry of a user at each sign-in. Choose one whose value never changes and is never used for another entry.',
     'entryUUID; for Active Directory objectGUID',
   ),
   ldapUsernameAttribute: optionWithoutDefault(
@@ -631,7 +631,7 @@ export const OPTIONS = {
   ldapGroups: optionWithoutDefault(
     'Directory',
     block('{"DISTINGUISHED NAME": "GROUP", …}', readLdapGroups),
-    'Groups of the directory, each with the group of this server whose members it determines.',
+    'Groups of the directory, each with a group of this server. At each sign-in, the server adds a member of the directory’s group to this server’s group, and removes any other user who signs in from it.',
     'none, so the directory determines the members of no group',
   ),
   ldapGroupAttribute: option(
