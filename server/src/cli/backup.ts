@@ -79,7 +79,7 @@ A backup of PostgreSQL and a backup of SQLite have the same form. Each can be re
     group
       .command('verify <FILE>')
       .description(
-        'open a backup as a restore does, check it, and show what is in it. The command writes the restored database to a temporary folder',
+        'open a backup as a restore does, check it, and show what is in it. The command writes the restored database to a temporary folder, and removes the folder at the end',
       ),
   )
     .option('--issuer <URL>', 'issuer of the server from which the backup must come')
