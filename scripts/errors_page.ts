@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type AnyNode, type CallExpression, type NewExpression, type ObjectExpression, parse } from 'acorn';
 import { transformSync } from 'esbuild';
+import { REASON_OF_HOST_REFUSAL } from '../core/src/authorization/authorization_response.ts';
 import { ERROR_STATUS, type ErrorCode, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
 
 const MEANINGS: Readonly<Record<string, string>> = { ...INACTIVE_REASONS, ...REFUSAL_REASONS };
@@ -12,6 +13,8 @@ interface Site {
   readonly code: Value;
   readonly description: Value;
   readonly reason: Value;
+  /** Whether the error code alone decides the reason. */
+  readonly isByHost?: boolean;
 }
 
 type Value = readonly (string | Parameter)[];
@@ -78,8 +81,13 @@ function section(code: ErrorCode, found: ReadonlyMap<string, ReadonlySet<string>
   const rows = [...found]
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
     .map(([description, reasons]) => {
-      const causes = [...reasons].toSorted().map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
-      return `| ${description} | ${causes.join('<br>') || 'not listed here: the log has the reason code'} |`;
+      const causes = [...reasons]
+        .filter((reason) => reason !== OTHERS)
+        .toSorted()
+        .map((reason) => `\`${reason}\`: ${MEANINGS[reason] ?? ''}`);
+      if (reasons.has(OTHERS) && causes.length > 0)
+        causes.push('other causes, whose reason code is in the log');
+      return `| ${description} | ${causes.join('<br>') || 'the log shows the cause'} |`;
     });
   return `## ${code}\n\nResponses with this \`error\` usually have the HTTP status ${ERROR_STATUS[code]}.\n\n| error_description | possible causes, each with its reason code in the log |\n| --- | --- |\n${rows.join('\n')}`;
 }
@@ -109,27 +117,39 @@ function refusals(): readonly Refusal[] {
       });
     }
   }
-  return found.flatMap(({ code, description, reason }) =>
-    texts(code).flatMap((one) =>
-      Object.hasOwn(ERROR_STATUS, one)
-        ? texts(description).map((text) => {
-            const [own, paired] = text.split(PAIR);
-            const reasons = paired === undefined ? texts(reason) : [own ?? ''];
-            return {
-              code: one as ErrorCode,
-              description: paired ?? text,
-              reason: reasons.filter((name) => Object.hasOwn(MEANINGS, name)),
-            };
-          })
-        : [],
-    ),
+  return found.flatMap((site) =>
+    [...new Set(texts(site.code).map(textOf))].filter(isCode).flatMap((code) => refusalsOf(site, code)),
   );
+}
+
+/** A table of descriptions is by reason or by code. The description after `??` is for all others. */
+function refusalsOf({ description, reason, isByHost = false }: Site, code: ErrorCode): readonly Refusal[] {
+  const described = texts(description).map((text) => ({ key: keyIn(text), description: textOf(text) }));
+  const keys = new Set(described.map(({ key }) => key));
+  const given: readonly string[] = isByHost
+    ? [hostReasons[code] ?? OTHERS]
+    : reason.map((one) => (typeof one === 'string' ? one : OTHERS));
+  return described.flatMap(({ key, description }): Refusal[] => {
+    if (key !== undefined && Object.hasOwn(MEANINGS, key)) return [{ code, description, reason: [key] }];
+    if (key === undefined ? keys.has(code) : key !== code) return [];
+    const reasons = given.filter((one) => one === OTHERS || (Object.hasOwn(MEANINGS, one) && !keys.has(one)));
+    return reasons.length === 0 && given.length > 0 ? [] : [{ code, description, reason: reasons }];
+  });
+}
+
+const hostReasons: Readonly<Partial<Record<ErrorCode, string>>> = REASON_OF_HOST_REFUSAL;
+
+function isCode(text: string): text is ErrorCode {
+  return Object.hasOwn(ERROR_STATUS, text);
 }
 
 const CLASS = 'core/src/http/errors.ts OAuthError';
 
+/** Reasons that this script cannot read from the code. */
+const OTHERS = '…';
+
 /** `server.authorization.refuse(request, code, description)`, by which the program's pages refuse. */
-const OF_REFUSE: Site = { code: [{ index: 1 }], description: [{ index: 2 }], reason: [] };
+const OF_REFUSE: Site = { code: [{ index: 1 }], description: [{ index: 2 }], reason: [], isByHost: true };
 
 const OF_THE_CLASS: Site = {
   code: [{ index: 0 }],
@@ -176,21 +196,40 @@ function sitesAt(node: AnyNode, scope: Scope, file: SourceFile, makers: Makers):
   if (callee.type !== 'Identifier' && !isRefuse) return [];
   const name = callee.type === 'Identifier' ? callee.name : '';
   const sites = isRefuse ? [OF_REFUSE] : (makers.get(file.imports.get(name) ?? `${file.path} ${name}`) ?? []);
-  return sites.map(({ code, description, reason }) => ({
+  return sites.map(({ code, description, reason, ...site }) => ({
+    ...site,
     code: applied(code, node, scope),
     description: applied(description, node, scope),
-    reason: applied(reason, node, scope),
+    reason: applied(reason, node, scope, OTHERS),
   }));
 }
 
 /** The value with the arguments of a call in place of the parameters. */
-function applied(value: Value, { arguments: given }: NewExpression | CallExpression, scope: Scope): Value {
+function applied(
+  value: Value,
+  { arguments: given }: NewExpression | CallExpression,
+  scope: Scope,
+  unknown?: string,
+): Value {
   return value.flatMap((part): Value => {
     if (typeof part === 'string') return [part];
     const argument = given[part.index];
     if (argument === undefined) return part.byDefault ?? [];
-    return part.member === undefined ? textsOf(argument, scope) : memberOf(argument, part.member, scope);
+    const values =
+      part.member === undefined ? textsOf(argument, scope) : memberOf(argument, part.member, scope);
+    return values.length > 0 || unknown === undefined || lacks(argument, part.member, scope)
+      ? values
+      : [unknown];
   });
+}
+
+/** Whether an argument is an object without this member. */
+function lacks(node: AnyNode, member: string | undefined, scope: Scope): boolean {
+  const object = node.type === 'Identifier' ? scope.constants.get(node.name) : node;
+  if (member === undefined || object?.type !== 'ObjectExpression') return false;
+  return object.properties.every(
+    (property) => property.type === 'Property' && keyOf(property.key) !== member,
+  );
 }
 
 function memberOf(node: AnyNode, member: string, scope: Scope): Value {
@@ -198,6 +237,8 @@ function memberOf(node: AnyNode, member: string, scope: Scope): Value {
   if (node.type === 'Identifier') {
     const index = scope.parameters.findIndex((one) => nameOf(one) === node.name);
     if (index >= 0) return [{ index, member }];
+    const constant = scope.constants.get(node.name);
+    if (constant?.type === 'ObjectExpression') return memberOfObject(constant, member, scope);
   }
   return [];
 }
@@ -261,14 +302,22 @@ function pairOf(reason: string | undefined, text: string | Parameter): string | 
   return typeof text === 'string' && reason !== undefined ? `${reason}${PAIR}${text}` : text;
 }
 
+function keyIn(text: string): string | undefined {
+  return text.includes(PAIR) ? text.split(PAIR)[0] : undefined;
+}
+
+function textOf(text: string): string {
+  return text.split(PAIR).at(-1) ?? text;
+}
+
 function addMaker(makers: Makers, name: string, site: Site): void {
   const sites = makers.get(name) ?? [];
   if (sites.some((one) => JSON.stringify(one) === JSON.stringify(site))) return;
   makers.set(name, [...sites, site]);
 }
 
-function needsParameters({ code, description }: Site): boolean {
-  return [...code, ...description].some((part) => typeof part !== 'string');
+function needsParameters({ code, description, reason }: Site): boolean {
+  return [...code, ...description, ...reason].some((part) => typeof part !== 'string');
 }
 
 function texts(value: Value): readonly string[] {
@@ -280,6 +329,7 @@ function walk(node: AnyNode, scope: Scope, visit: (node: AnyNode, scope: Scope) 
   visit(node, scope);
   const inside =
     node.type === 'FunctionDeclaration' ||
+    node.type === 'MethodDefinition' ||
     (node.type === 'VariableDeclarator' && node.init?.type === 'ArrowFunctionExpression')
       ? scopeOf(node, scope)
       : scope;
@@ -299,7 +349,9 @@ function scopeOf(node: AnyNode, { constants }: Scope): Scope {
       name: nameOf(node.id),
       constants: withLocals(node.init, constants),
     };
-  throw new Error(`${node.type} is no function with a name`);
+  if (node.type === 'MethodDefinition')
+    return { parameters: node.value.params, name: undefined, constants: withLocals(node.value, constants) };
+  throw new Error(`${node.type} is no function`);
 }
 
 function withLocals(node: AnyNode, outer: ReadonlyMap<string, AnyNode>): ReadonlyMap<string, AnyNode> {
@@ -310,13 +362,27 @@ function withLocals(node: AnyNode, outer: ReadonlyMap<string, AnyNode>): Readonl
 function constantsOf(node: AnyNode): ReadonlyMap<string, AnyNode> {
   const found = new Map<string, AnyNode>();
   const collect = (one: AnyNode): void => {
-    if (one.type === 'VariableDeclarator' && one.init && one.id.type === 'Identifier')
-      found.set(one.id.name, one.init);
+    if (one.type === 'VariableDeclarator' && one.init) {
+      if (one.id.type === 'Identifier') found.set(one.id.name, one.init);
+      if (one.id.type === 'ArrayPattern')
+        for (const [index, element] of one.id.elements.entries()) {
+          const value = elementOf(one.init, index);
+          if (element?.type === 'Identifier' && value !== undefined) found.set(element.name, value);
+        }
+    }
     if (one !== node && /Function/.test(one.type)) return;
     for (const child of childrenOf(one)) collect(child);
   };
   collect(node);
   return found;
+}
+
+/** An element of a list, also if the list depends on a condition. */
+function elementOf(node: AnyNode, index: number): AnyNode | undefined {
+  if (node.type === 'ArrayExpression') return node.elements[index] ?? undefined;
+  if (node.type !== 'ConditionalExpression') return undefined;
+  const [consequent, alternate] = [elementOf(node.consequent, index), elementOf(node.alternate, index)];
+  return consequent && alternate && ({ ...node, consequent, alternate } as AnyNode);
 }
 
 function childrenOf(node: AnyNode): readonly AnyNode[] {

@@ -73,7 +73,7 @@ async function readRequestObject(
     throw refusedRequestObject(
       'request_not_supported',
       'encrypted request objects are not supported',
-      'malformed',
+      'request_object_malformed',
     );
 
   // §6.2
@@ -86,10 +86,13 @@ async function readRequestObject(
   requireTimes(context, claims, isStrict, origin);
   const parameters = parametersOfClaims(claims);
   if (parameters === undefined || parameters.has('request') || parameters.has('request_uri'))
-    throw invalid('the request object has a parameter that is not allowed', 'wrong_claims');
+    throw invalid('the request object has a parameter that is not allowed', 'request_object_wrong_claims');
   const responseType = outer.get('response_type');
   if (responseType !== undefined && responseType !== parameters.get('response_type'))
-    throw invalid('the response_type differs from the one in the request object', 'wrong_claims');
+    throw invalid(
+      'the response_type differs from the one in the request object',
+      'request_object_wrong_claims',
+    );
   return parameters;
 }
 
@@ -100,15 +103,16 @@ async function readRequestObject(
 function readHeader({ requestObjectAlgorithms }: AuthorizationContext, client: ClientRecord, jwt: string) {
   const header = readJwtHeader(jwt);
   if (header === undefined) throw malformed();
-  if (header.algorithm === 'none') throw invalid('the request object is not signed', 'malformed');
+  if (header.algorithm === 'none')
+    throw invalid('the request object is not signed', 'request_object_malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
   const isAllowed =
     algorithm !== undefined && algorithmsOf(client, requestObjectAlgorithms).includes(algorithm);
   if (!isAllowed || (registered !== undefined && registered !== algorithm))
-    throw invalid('the algorithm of the request object is not allowed', 'wrong_key');
+    throw invalid('the algorithm of the request object is not allowed', 'request_object_wrong_key');
   if (!TYPES.includes(header.type))
-    throw invalid('the type of the request object is not allowed', 'wrong_claims');
+    throw invalid('the type of the request object is not allowed', 'request_object_wrong_claims');
   return { algorithm, keyId: header.keyId };
 }
 
@@ -120,9 +124,11 @@ async function verifiedClaims(
   keyId: string | undefined,
 ): Promise<Claims> {
   const key = await keyOf(clientKeys, client, algorithm, keyId);
-  if (key === undefined) throw invalid('the client has no key that matches the request object', 'wrong_key');
+  if (key === undefined)
+    throw invalid('the client has no key that matches the request object', 'request_object_wrong_key');
   const payload = await verifiedPayload(jwt, key, algorithm);
-  if (payload === undefined) throw invalid('the signature of the request object is wrong', 'wrong_key');
+  if (payload === undefined)
+    throw invalid('the signature of the request object is wrong', 'request_object_wrong_key');
   const claims = parseClaims(payload);
   if (claims === undefined) throw malformed();
   return claims;
@@ -138,7 +144,7 @@ async function keyOf(
     return await clientKeys.forVerifying(client, algorithm, keyId);
   } catch (error) {
     if (error instanceof DocumentError && error.outcome === 'refused')
-      throw invalid('the keys of the client cannot be fetched', 'wrong_key', error);
+      throw invalid('the keys of the client cannot be fetched', 'request_object_wrong_key', error);
     throw error;
   }
 }
@@ -156,11 +162,12 @@ function requireClaims(
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
-  if (!isOfClient) throw invalid('the request object is from another client', 'wrong_claims');
-  if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
-  if (aud === undefined && isStrict) throw invalid('the request object has no aud', 'wrong_claims');
+  if (!isOfClient) throw invalid('the request object is from another client', 'request_object_wrong_claims');
+  if (!isForServer) throw invalid('the request object is not for this server', 'request_object_wrong_claims');
+  if (aud === undefined && isStrict)
+    throw invalid('the request object has no aud', 'request_object_wrong_claims');
   if (sub === client.id)
-    throw invalid('a client assertion cannot be used as a request object', 'wrong_claims');
+    throw invalid('a client assertion cannot be used as a request object', 'request_object_wrong_claims');
 }
 
 /** Maximum lifetime of a request object in seconds, and maximum age of its `nbf` (FAPI 2.0 Message Signing §5.3.1). */
@@ -179,34 +186,34 @@ function requireTimes(
 ): void {
   const now = secondsOf(clock());
   const mayLackExp = origin === 'fetched' && !isStrict;
-  if (exp === undefined && !mayLackExp) throw invalid('the request object has no exp', 'wrong_claims');
-  if (nbf === undefined && isStrict) throw invalid('the request object has no nbf', 'wrong_claims');
+  if (exp === undefined && !mayLackExp)
+    throw invalid('the request object has no exp', 'request_object_wrong_claims');
+  if (nbf === undefined && isStrict)
+    throw invalid('the request object has no nbf', 'request_object_wrong_claims');
   const begins = typeof nbf === 'number' ? nbf : now + CLIENT_CLOCK_AHEAD;
   const isCurrent =
     (exp === undefined || (typeof exp === 'number' && exp > now)) &&
     (nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLIENT_CLOCK_AHEAD));
-  if (!isCurrent) throw invalid('the request object is not valid at this time', 'wrong_claims');
+  if (!isCurrent)
+    throw invalid('the request object is not valid at this time', 'request_object_wrong_claims');
   if (begins < now - MAX_LIFETIME || (typeof exp === 'number' && exp > begins + MAX_LIFETIME))
-    throw invalid('the request object is valid for more than 60 minutes', 'wrong_claims');
+    throw invalid('the request object is valid for more than 60 minutes', 'request_object_wrong_claims');
 }
-
-type Fault = 'malformed' | 'wrong_key' | 'wrong_claims';
 
 function malformed(): OAuthError {
-  return invalid('the request object is malformed', 'malformed');
+  return invalid('the request object is malformed', 'request_object_malformed');
 }
 
-function invalid(description: string, fault: Fault, cause?: unknown): OAuthError {
-  return refusedRequestObject('invalid_request_object', description, fault, cause);
+function invalid(description: string, reason: RefusalReason, cause?: unknown): OAuthError {
+  return refusedRequestObject('invalid_request_object', description, reason, cause);
 }
 
 function refusedRequestObject(
   code: ErrorCode,
   description: string,
-  fault: Fault,
+  reason: RefusalReason,
   cause?: unknown,
 ): OAuthError {
-  const reason: RefusalReason = `request_object_${fault}`;
   return new OAuthError(code, description, { reason, cause });
 }
 
