@@ -165,8 +165,8 @@ export interface AuthorizationServerOptions {
   /** Algorithm that signs new ID tokens. Default: `RS256`. */
   readonly idTokenAlgorithm?: SigningAlgorithm;
   /**
-   * APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token that is only for such an API
-   * gets typ: JWT instead, and UserInfo rejects it (RFC 9068 §2.1). Default: none.
+   * APIs (resource URIs) whose verifiers reject the header typ: at+jwt. If such an API is the only audience of an
+   * access token, the token gets typ: JWT instead. UserInfo rejects such tokens (RFC 9068 §2.1). Default: none.
    */
   readonly apisWithPlainJwts?: readonly string[];
   /** Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid. Default: `false`. */

@@ -205,7 +205,7 @@ export const SHARED_OPTIONS = {
   apisWithPlainJwts: option(
     'Tokens',
     textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
-    'APIs (resource URIs) whose verifiers reject the header typ: at+jwt. An access token that is only for such an API gets typ: JWT instead, and UserInfo rejects it.',
+    'APIs (resource URIs) whose verifiers reject the header typ: at+jwt. If such an API is the only audience of an access token, the token gets typ: JWT instead. UserInfo rejects such tokens.',
     [],
     { section: 'RFC 9068 §2.1', defaultInWords: 'none' },
   ),

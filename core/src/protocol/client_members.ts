@@ -234,7 +234,7 @@ const METADATA_MEMBERS = {
   }),
   response_types: member(
     listOf(oneOf('code')),
-    'the response types, which the server derives from the grants',
+    'the response types, which the server derives from grant_types',
     {
       isDerived: true,
     },
@@ -294,8 +294,8 @@ const METADATA_MEMBERS = {
   ),
   id_token_signed_response_alg: member(serverSigning, "algorithm that signs the client's ID tokens", {
     field: 'idTokenAlgorithm',
-    defaultInWords: 'the option idTokenAlgorithm',
-    registeredInWords: 'RS256 if the server signs with it, otherwise the option idTokenAlgorithm',
+    defaultInWords: "the server's option idTokenAlgorithm",
+    registeredInWords: "RS256 if the server signs with it, otherwise the server's option idTokenAlgorithm",
   }),
   id_token_encrypted_response_alg: member(
     keyManagement,
@@ -309,9 +309,9 @@ const METADATA_MEMBERS = {
   ),
   userinfo_signed_response_alg: member(
     serverSigning,
-    'algorithm that signs UserInfo responses for the client',
+    'algorithm that signs UserInfo responses for the client. With this member, they are JWTs',
     {
-      defaultInWords: 'none, so UserInfo is plain JSON',
+      defaultInWords: 'none, so they are not signed',
     },
   ),
   userinfo_encrypted_response_alg: member(
@@ -437,14 +437,14 @@ const METADATA_MEMBERS = {
   ),
   introspection_signed_response_alg: member(
     serverSigning,
-    'algorithm that signs introspection responses for the client',
+    "algorithm that signs introspection responses for the client, if they are JWTs. With this member, they always are. Without it, they are JWTs if the request's Accept header asks for one, or if introspection_encrypted_response_alg is set",
     {
       defaultInWords: "RS256; with a FAPI 2.0 profile, the algorithm of the client's ID tokens",
     },
   ),
   introspection_encrypted_response_alg: member(
     keyManagement,
-    'key management algorithm (JWE alg) that encrypts introspection responses for the client',
+    'key management algorithm (JWE alg) that encrypts introspection responses for the client. With this member, they are always JWTs',
     { defaultInWords: 'none, so they are not encrypted', needsKeys: true },
   ),
   introspection_encrypted_response_enc: member(
@@ -481,7 +481,7 @@ const METADATA_MEMBERS = {
     oneOf(...PROFILE_NAMES),
     'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
     {
-      defaultInWords: 'the option profile',
+      defaultInWords: 'the profile of the server (its option profile), if it has one',
     },
   ),
   assertion_audience: operators(
@@ -521,8 +521,8 @@ const METADATA_MEMBERS = {
   ),
   sign_in_policy: operators(
     oneOf(...SIGN_IN_POLICIES),
-    'what a sign-in to the client needs, if that is stricter than the option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey. grantd as a program enforces it. An application that embeds the library must enforce it itself',
-    { defaultInWords: 'the option signInPolicy' },
+    "what a sign-in to the client needs, if that is stricter than the server's option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey. grantd as a program enforces it. An application that embeds the library must enforce it itself",
+    { defaultInWords: "the server's option signInPolicy" },
   ),
   resource: operators(
     resourceUri,
@@ -551,14 +551,14 @@ const METADATA_MEMBERS = {
   ),
   access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {
     field: 'accessTokenFormat',
-    defaultInWords: 'the option accessTokenFormat',
+    defaultInWords: "the server's option accessTokenFormat",
   }),
   access_token_signed_response_alg: operators(
     serverSigning,
     "algorithm that signs the client's access tokens",
     {
       field: 'accessTokenAlgorithm',
-      defaultInWords: 'the option accessTokenAlgorithm',
+      defaultInWords: "the server's option accessTokenAlgorithm",
     },
   ),
   rotate_refresh_tokens: operators(

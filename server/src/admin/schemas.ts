@@ -277,9 +277,9 @@ export const SESSIONS = named(
   object({
     items: {
       type: 'array',
-      description: 'The sessions.',
+      description: 'The user’s sessions in browsers.',
       items: object({
-        id: text('The session ID.'),
+        id: text('The ID of the session.'),
         user_agent: text('The browser, as its header User-Agent names it.'),
         signed_in_at: time('When the user signed in.'),
         last_seen_at: time('When the browser last used the session.'),
@@ -311,7 +311,7 @@ export const RESET_FACTORS = named(
 );
 
 const link = {
-  id: text('The ID of the link.'),
+  id: text('The ID of the link. DELETE /users/{sub}/links/{link} takes it.'),
   provider: text('The identity provider.'),
   issuer: text('The issuer of the identity provider.'),
   upstream_sub: text('The user’s identifier at the provider.'),
@@ -320,7 +320,13 @@ const link = {
 };
 export const LINKS = named(
   'Links',
-  object({ items: { type: 'array', description: 'The links.', items: object(link) } }),
+  object({
+    items: {
+      type: 'array',
+      description: 'The user’s links to accounts at identity providers.',
+      items: object(link),
+    },
+  }),
 );
 export const REMOVED_LINK = named(
   'RemovedLink',
@@ -402,9 +408,9 @@ export const MAILS = named(
   object({
     items: {
       type: 'array',
-      description: 'The emails.',
+      description: 'The emails that wait to be sent or have failed.',
       items: object({
-        id: text('The ID of the email.'),
+        id: text('The ID of the email. POST /mails/{mail}/retry takes it.'),
         template: text('The name of the email’s template, such as reset.'),
         recipient: text('The address, or the text that a visitor typed as an address.'),
         state: {
@@ -525,7 +531,7 @@ export const CONSENTS = named(
   object({
     items: {
       type: 'array',
-      description: 'The consents, one object per client.',
+      description: 'What the user has allowed clients, one object per client.',
       items: object({
         client_id: text('The ID of the client.'),
         entries: {
@@ -558,7 +564,7 @@ const groupName = text('The name of the group. It cannot be changed later.', {
 });
 const description = text('What the group is for.', { maxLength: MAX_DESCRIPTION });
 const ABOUT_POLICY =
-  'What a sign-in of a member needs, if that is stricter than the option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey.';
+  'What a sign-in of a member needs, if that is stricter than the server’s option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey.';
 const policy = { enum: SIGN_IN_POLICIES, description: ABOUT_POLICY };
 
 export const GROUP = named(
@@ -697,7 +703,7 @@ export const KEYS = named(
   object({
     items: {
       type: 'array',
-      description: 'The signing keys.',
+      description: 'The signing keys of the server.',
       items: object({
         kid: text('The key ID.'),
         algorithm,
@@ -868,7 +874,7 @@ export const CONFIGURATION = named(
   object({
     items: {
       type: 'array',
-      description: 'The options.',
+      description: 'The options of the server.',
       items: object({
         option: text('The name of the option, as in the config file.'),
         value: {

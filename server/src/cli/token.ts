@@ -207,8 +207,11 @@ function addRevokeCommand(group: Command): void {
       .command('revoke [TOKEN]')
       .description('revoke a token, or all tokens of a user, client or grant, at once'),
   )
-    .option('--user <NAME>', 'revoke all tokens of a user and end their browser sessions')
-    .option('--client <ID>', 'revoke all tokens of a client')
+    .option(
+      '--user <NAME>',
+      'revoke all tokens of the user with this name, and end the user’s browser sessions',
+    )
+    .option('--client <ID>', 'revoke all tokens of the client with this identifier')
     .option(
       '--grant-id <G>',
       'revoke all tokens of the grant with this identifier, which grantd token explain shows',

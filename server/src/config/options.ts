@@ -492,7 +492,7 @@ export const OPTIONS = {
   theme: optionWithoutDefault(
     'Pages',
     text('FILE', 'a file in YAML or JSON', (path) => path.trim() !== ''),
-    'Theme of the pages: logo, colours, font, texts and links (docs/branding.md). If the theme has a logo or a colour, do not set operatorLogo or operatorColor, because the server then does not start.',
+    'Theme of the pages: logo, colours, font, texts and links (docs/branding.md). If the theme has a logo, do not set operatorLogo. If it has a brand colour, do not set operatorColor. Otherwise, the server does not start.',
     'none',
   ),
   languages: optionWithoutDefault(
