@@ -61,6 +61,33 @@ describe('the log of requests', () => {
     assert.deepEqual(known(), [['request', '/slow', undefined, 200, 'web']]);
   });
 
+  test('names the client of a request that is open while thousands of others come and go', async () => {
+    const OTHERS = 3000;
+    let slow: (() => void) | undefined;
+    listener = (request, response) => {
+      const requestId = requestLog.begin(request, response);
+      if (slow !== undefined) {
+        requestLog.about({ requestId, clientId: 'other' });
+        response.end();
+        return;
+      }
+      slow = () => {
+        requestLog.about({ requestId, clientId: 'slow' });
+        response.end();
+      };
+    };
+    send(1);
+    await until(() => slow !== undefined, 'the slow request is open');
+    send(OTHERS).resume();
+    await until(() => lines.length === OTHERS, 'the other requests are logged');
+    slow?.();
+    await until(() => lines.length === OTHERS + 1, 'the slow request is logged');
+    assert.deepEqual(
+      lines.map(({ clientId }) => clientId),
+      [...Array.from({ length: OTHERS }, () => 'other'), 'slow'],
+    );
+  });
+
   test('names the endpoint, and why it refused the request', async () => {
     listener = (request, response) => {
       const requestId = requestLog.begin(request, response);

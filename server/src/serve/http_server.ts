@@ -58,8 +58,10 @@ const NEXT_REQUEST_MS = 1000;
 interface OpenConnection {
   /** When it was accepted, or when its last request came, in milliseconds. */
   readonly usedAtMs: number;
-  /** The answer to its last request. */
-  readonly response?: ServerResponse;
+  /** Whether a request has come. */
+  readonly isUsed: boolean;
+  /** The response to its last request, until it ends. An idle connection must not keep it from garbage collection. */
+  response: ServerResponse | undefined;
 }
 
 const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
@@ -90,12 +92,16 @@ export function createHttpServer(
   let isEnding = false;
   let isLast = false;
   http.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Duplex) => {
-    open.set(socket, { usedAtMs: performance.now() });
+    open.set(socket, { usedAtMs: performance.now(), isUsed: false, response: undefined });
     socket.once('close', () => open.delete(socket));
   });
   http.on('request', (request, response) => {
+    const use: OpenConnection = { usedAtMs: performance.now(), isUsed: true, response };
     // A connection that has closed must not come back.
-    if (open.has(request.socket)) open.set(request.socket, { usedAtMs: performance.now(), response });
+    if (open.has(request.socket)) open.set(request.socket, use);
+    response.on('close', () => {
+      use.response = undefined;
+    });
     if (isEnding || old.has(request.socket)) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
@@ -114,8 +120,7 @@ export function createHttpServer(
   const closeIdleAndNew = http.closeIdleConnections.bind(http);
   http.closeIdleConnections = () => {
     const since = performance.now() - NEXT_REQUEST_MS;
-    const expectsRequest = ({ usedAtMs, response }: OpenConnection) =>
-      usedAtMs > since && (response === undefined || isLast);
+    const expectsRequest = ({ usedAtMs, isUsed }: OpenConnection) => usedAtMs > since && (!isUsed || isLast);
     if (![...open.values()].some(expectsRequest)) closeIdleAndNew();
   };
   return {
