@@ -78,12 +78,15 @@ test('two issuers in one file do not see each other’s records', async () => {
   other.close();
 });
 
-/** The locks of this process on a file, as Linux lists them. */
+/**
+ * The locks of this process on a file, as Linux lists them. If other processes lock files in the meantime, Linux can list
+ * the same lock several times, although a process has it only once.
+ */
 function ownLocksOn(path: string): readonly string[] {
   const [pid, inode] = [` ${process.pid} `, `:${statSync(path).ino} `];
   const lines = readFileSync('/proc/locks', 'utf8').split('\n');
   const own = lines.filter((line) => line.includes(pid) && line.includes(inode));
-  return own.map((line) => line.replace(/^\d+: /, ''));
+  return [...new Set(own.map((line) => line.replace(/^\d+: /, '')))];
 }
 
 test('a second handle in one process leaves the first its locks', async (t) => {
