@@ -91,7 +91,8 @@ try {
       ...{ disableExperimentalSEAWarning: true, useCodeCache: true, execArgv: flags },
     }),
   );
-  run(process.execPath, ['--build-sea', settings]);
+  // V8 rejects cached code that was compiled with other flags.
+  run(process.execPath, [...flags, '--build-sea', settings]);
   console.error(`Built ${file}: ${Math.round(statSync(file).size / 1_000_000)} MB`);
 } finally {
   rmSync(folder, { recursive: true, force: true });

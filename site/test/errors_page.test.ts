@@ -29,5 +29,9 @@ test('docs/errors.md says for which reason each error is, or that the log says i
   const page = readFileSync('docs/errors.md', 'utf8');
   assert.match(page, /^\| the grant_type is not supported \| `grant_unknown`: [^|]+ \|$/m);
   assert.match(page, /^\| the DPoP proof is expired \| `dpop_proof_expired`: [^|]+ \|$/m);
-  assert.match(page, /^\| client authentication failed \| see the reason code in the log \|$/m);
+  assert.match(
+    page,
+    /^\| client authentication failed \| .*`client_unknown`: [^|]+<br>other causes, whose reason code is in the log \|$/m,
+  );
+  assert.match(page, /^\| the DPoP proof is not valid \| the log shows the cause \|$/m);
 });
