@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { AddressInfo, Server } from 'node:net';
+import type { ServerResponse } from 'node:http';
+import { type AddressInfo, connect as connectPlainly, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connect } from 'node:tls';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { createHttpServer } from '../src/serve/http_server.ts';
 import { TlsFiles } from '../src/serve/tls.ts';
+import { until } from './harness/program.ts';
 import { serverCertificate } from './harness/tls.ts';
 import { answerTo } from './harness/wire.ts';
 
@@ -82,4 +86,29 @@ test('TLS has the same limits at both ports, and one for the handshake', async (
     ),
   ]);
   await Promise.all(checks);
+});
+
+test('an idle connection keeps nothing of its last request', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  const { http, answerWith } = createHttpServer();
+  let last: WeakRef<ServerResponse> | undefined;
+  answerWith((_request, response) => {
+    last = new WeakRef(response);
+    response.end();
+  });
+  http.listen(0, '127.0.0.1');
+  t.after(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  await once(http, 'listening');
+  const connection = connectPlainly((http.address() as AddressInfo).port, '127.0.0.1');
+  connection.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(connection, 'data');
+  await until(() => {
+    collectGarbage();
+    return last?.deref() === undefined;
+  }, 'the response is collected');
+  assert.equal(connection.closed, false);
 });
