@@ -69,7 +69,7 @@ const HOSTS: readonly Host[] = [
     title: 'h3',
     files: ['hosts/h3.ts'],
     notes: [
-      'h3 does not keep a body that it has read. If your code calls `readBody` before the server, pass the result in the option `body`. If the h3 application itself is mounted below a path, pass this path in the option `strippedPath`.',
+      'h3 does not keep a body that it has read. If your code calls `readBody` before the server, set the option `body` to a function that returns the result. If the h3 application itself is mounted below a path, pass this path in the option `strippedPath`.',
     ],
   },
   {
@@ -147,7 +147,7 @@ If you can, mount the server before form parsers, so that it reads forms itself.
 2. \`body\`, if it is a string or a \`Buffer\`.
 3. \`body\`, if it is an object: the parsed form. Each parameter must be a string or an array of strings. An array counts as a repeated parameter, and only \`resource\` may be repeated. Any other value is \`invalid_request\`.
 
-The adapter for Hono uses the body that Hono has stored. For h3, Next.js and Fetch, pass the parser's result in the option \`body\`.
+The adapter for Hono uses the body that Hono has stored. The adapters for h3, Next.js and Fetch cannot find a body that your code has already read. For these, set [the adapter's option \`body\`](#what-every-adapter-exports) to a function that takes the request and returns the parser's result.
 
 Some parsers change a form before the adapter sees it. They keep only the last of several values, stop after a thousand parameters, or turn a parameter named \`[token]\` into \`token\`. The adapter cannot notice such a change, so the server may accept a request that it would reject if it read the form itself.
 
