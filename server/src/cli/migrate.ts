@@ -25,11 +25,16 @@ export function migrateCommands(): Command {
   databaseFlags(
     group
       .command('status')
-      .description('show the versions of the tables, and what the next start of the server would change'),
+      .description(
+        'show the versions of the two sets of tables, library and program, and what the next start of the server would change',
+      ),
   )
     .addHelpText(
       'after',
       `
+The tables of a database form two sets. The set library has clients, tokens, keys and events, and the set program has users,
+sessions, groups and everything else. Each set counts its own versions.
+
   grantd migrate status --database sqlite:/var/lib/grantd/grantd.db`,
     )
     .action((flags: GivenFlags) => withDatabase(flags, showStatus));
@@ -72,12 +77,12 @@ Run it when every server is of this version and you no longer want to go back. S
     group
       .command('down')
       .description(
-        'remove the columns and tables that later versions of grantd have added, back to a version that you name',
+        'remove the columns and tables that later versions of grantd have added. A database has two sets of tables, library and program, each with its own version: name the version to go back to for each set',
       ),
   )
     .option(
       '--to <TABLES=VERSION>',
-      'the version of the tables to go back to, such as library=11; repeatable',
+      'a set of tables (library or program) and the version to go back to, such as library=11; repeatable',
       collect,
     )
     .option('--force', 'migrate although other processes use the database')
@@ -89,8 +94,8 @@ You rarely need it: until you run grantd migrate contract, the earlier version o
 
 1. With the earlier version, run grantd migrate status. Its column THIS VERSION has the versions for --to.
 2. Stop every server of the later version.
-3. With the later version, run this command. Without --yes, it only prints what it would undo. Tables that --to does not
-   name stay as they are.
+3. With the later version, run this command. Without --yes, it only prints what it would undo. A set of tables that --to
+   does not name stays as it is.
 
   grantd migrate down --to library=11 --to program=20 --yes --database sqlite:/var/lib/grantd/grantd.db`,
     )
