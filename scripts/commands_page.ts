@@ -64,7 +64,7 @@ function described(command: Command, above: readonly string[]): string {
   ];
   if (own.length > 0)
     sections.push(`| flag | meaning |\n| --- | --- |\n${own.map((option) => row(option)).join('\n')}`);
-  if (shared.length > 0) sections.push(configured(shared));
+  if (shared.length > 0) sections.push(configured(shared, own.length > 0));
   if (needed === NEEDS_NO_SERVER)
     sections.push('You can run the command on any machine, because it needs no server.');
   else if (needed !== undefined)
@@ -81,12 +81,14 @@ function isOptionOfServer({ description }: Option): boolean {
   return / \(GRANTD_\w+[;)]/.test(description);
 }
 
-function configured(options: readonly Option[]): string {
+/** @param hasOwn whether the page has listed other flags of the command before */
+function configured(options: readonly Option[], hasOwn: boolean): string {
   const flags = options.map(({ long }) => `\`${long}\``);
   const hasAll = flags.length > OPTIONS_COUNT / 2;
+  const accepts = hasOwn ? 'The command also accepts' : 'The command accepts';
   return hasAll
-    ? 'The command also accepts all flags that [Configuration](configuration.md#options-of-the-program) explains.'
-    : `The command also accepts these flags, which [Configuration](configuration.md#options-of-the-program) explains: ${flags.join(', ')}.`;
+    ? `${accepts} all flags that [Configuration](configuration.md#options-of-the-program) explains.`
+    : `${accepts} these flags, which [Configuration](configuration.md#options-of-the-program) explains: ${flags.join(', ')}.`;
 }
 
 /** What follows the flags in the help: notes and examples. */

@@ -780,7 +780,8 @@ const OTHER_OPERATIONS: readonly ApiOperation[] = [
     method: 'GET',
     path: '/keys',
     scope: 'grantd:keys:read',
-    summary: 'List the signing keys of every algorithm: next, current and retired',
+    summary:
+      'List the signing keys. Each algorithm has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
     status: 200,
     response: schemas.KEYS,
     perform: async ({ parts }) => ({ body: { items: (await listKeys(parts)).map(shownKey) } }),

@@ -114,7 +114,9 @@ const secretState = object({
   'created_at?': time('When the secret was added.'),
   'ends_at?': time('When the secret stops working.'),
   'last_used_at?': time('When the client last authenticated with it.'),
-  'server_secret?': text('Fingerprint of the server’s secret that is needed to check this client secret.'),
+  'server_secret?': text(
+    'Fingerprint of the server secret (GET /secrets) on which the stored hash of this client secret depends. If the server no longer has that server secret, it cannot check the client secret.',
+  ),
 });
 
 const clientState = {

@@ -57,7 +57,7 @@ export function groupCommands(): Command {
     .addOption(policyOption())
     .option(
       '--no-sign-in-policy',
-      'remove the sign-in policy of the group, so that the same rules apply to members as to all other users',
+      'remove the sign-in policy of the group. The policies of the server, of clients and of a member’s other groups still apply',
     )
     .action((name: string, { description, signInPolicy, ...flags }: FactFlags) => {
       if (description === undefined && signInPolicy === undefined)

@@ -14,7 +14,7 @@ export function keysCommands(): Command {
     group
       .command('list')
       .description(
-        'list the keys of every algorithm: the next one, the current one, which signs, and the retired ones',
+        'list the signing keys. Each algorithm has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
       ),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(

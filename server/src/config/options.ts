@@ -370,8 +370,8 @@ export const OPTIONS = {
   tlsClientCa: optionWithoutDefault(
     'TLS',
     FILE,
-    'PEM file of the CAs that issue certificates to your clients (tls_client_auth). The server accepts no other CAs.',
-    'none, so certificates can bind tokens, and can authenticate clients only by self_signed_tls_client_auth',
+    'PEM file of the CAs that issue certificates to your clients. For tls_client_auth, the server accepts only certificates from these CAs.',
+    'none, so no client can authenticate by tls_client_auth at mtlsPort; self_signed_tls_client_auth and tokens bound to certificates need no CAs',
     { section: 'RFC 8705 §2.1' },
   ),
   clientCertificateHeader: optionWithoutDefault(
