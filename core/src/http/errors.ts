@@ -320,7 +320,8 @@ export const REFUSAL_REASONS = {
     'The client used a refresh token again after the grace period (refreshGrace), or after it had used the new token that replaced it. The server has revoked the family: all refresh and access tokens that descend from the same authorization code.',
   issuance_overtaken:
     'While the server handled the request, the user, client, session or grant was revoked or disabled. The server issued no code or token.',
-  consent_denied: 'The user denied the client the requested access, or cancelled the sign-in.',
+  consent_denied:
+    'The authorization request ended before it was approved: the user denied access, cancelled the sign-in, or may not use the client.',
   sign_in_required: 'The request has prompt=none, which forbids pages, but the user must first sign in.',
   sign_in_too_old: 'The user signed in longer ago than the request or the API allows.',
   consent_required: 'The request has prompt=none, which forbids pages, but the user must first consent.',
@@ -330,7 +331,8 @@ export const REFUSAL_REASONS = {
     'The request has prompt=none, which forbids pages, but the user must first choose an account.',
   acr_unmet:
     'The request or the API requires an authentication context class (acr), but the user’s sign-in does not have it.',
-  person_not_allowed: 'The client is restricted to certain users, and the user is not one of them.',
+  person_not_allowed:
+    'The client is restricted to certain users, and the user is not one of them. The server checks this when the request is approved, and when the client sends the authorization code or a refresh token. If a page has already refused the user, the reason code is consent_denied.',
   other_person:
     'The request names a user, by id_token_hint or by the claim sub, but a different user approved it.',
   id_token_hint_wrong:
