@@ -153,7 +153,10 @@ For the variants in which client authentication and sender constraining are both
 ${([1, 2] as const).map((number) => `npx grantd ${bankCommand(`suite-${number}`, SUITE, MTLS, number).map(quoted).join(' ')}`).join('\n')}
 \`\`\`
 
-Create a plan with the following configuration. The variants without \`mtls\` do not need the members \`mtls\` and \`mtls2\`. The variants with \`mtls\` also need the second port in \`resourceUrl\`: \`${ISSUER}:${FAPI_SETTINGS.mtlsPort}/userinfo\`.
+Create a plan with the following configuration. Adapt it to your variant:
+
+- **Without \`mtls\`**: omit the members \`mtls\` and \`mtls2\`.
+- **With \`mtls\`**, for client authentication, sender constraining or both: set \`resourceUrl\` to \`${ISSUER}:${FAPI_SETTINGS.mtlsPort}/userinfo\`. The server requests client certificates only at this port.
 
 \`\`\`json
 ${jsonText(fapiConfiguration())}
