@@ -35,7 +35,8 @@ export async function writeRequestFile(
   path: string,
   requests: Iterable<PlannedRequest>,
 ): Promise<{ readonly requestCount: number; readonly sample: PlannedRequest }> {
-  const file = createWriteStream(path);
+  // The system would otherwise write it to the disk about 30 seconds later, and the commits of that time would wait.
+  const file = createWriteStream(path, { flush: true });
   let requestCount = 0;
   let sample: PlannedRequest | undefined;
   let chunk = '';

@@ -54,6 +54,7 @@ export async function population(
     const drafted = populationIn(draft, order);
     await populate(drafted.database, order, { fileOf: (kind) => tokenFileOf(drafted, kind), onProgress });
     for (const file of Object.values(drafted.tokenFiles)) shuffleLines(file);
+    flush(drafted.database);
     writeFileSync(join(draft, 'made.json'), JSON.stringify({ ...order, madeAtMs: Date.now() }));
     renameSync(draft, folder);
   } finally {
@@ -74,11 +75,15 @@ export function copyPopulation({ database }: Population, folder: string): string
   for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
   copyFileSync(database, copy, constants.COPYFILE_FICLONE);
   copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
-  // Otherwise the next commit would wait for these writes.
-  const file = openSync(copy, 'r+');
+  flush(copy);
+  return copy;
+}
+
+/** Writes a file to the disk. Otherwise the next commits of the server would wait until the system does so. */
+function flush(path: string): void {
+  const file = openSync(path, 'r+');
   fsyncSync(file);
   closeSync(file);
-  return copy;
 }
 
 /** Path of the database that `copyPopulation` creates. */
@@ -123,5 +128,5 @@ function shuffleLines(file: string): void {
     const other = randomInt(index + 1);
     [lines[index], lines[other]] = [lines[other] ?? '', lines[index] ?? ''];
   }
-  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600, flush: true });
 }

@@ -179,7 +179,11 @@ function standingAt(row: RowList, at: number, disabledAt?: number): Standing {
   const copied = row[at] as number;
   const raisedAtMs = row[at + 2];
   const disabledAtMs = disabledAt === undefined ? null : row[disabledAt];
-  const standing: Writable<Standing> = { copied, current: (row[at + 1] as number | null) ?? copied + 1 };
+  // All standings get V8's hidden class for large numbers. If the first numbers were small, V8 would replace the class
+  // later, but not that of frozen objects in the cache, and compile functions that read both again and again.
+  const standing: Writable<Standing> = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
+  standing.copied = copied;
+  standing.current = (row[at + 1] as number | null) ?? copied + 1;
   if (typeof raisedAtMs === 'number') standing.raisedAtMs = raisedAtMs;
   if (typeof disabledAtMs === 'number') standing.disabledAtMs = disabledAtMs;
   return standing;

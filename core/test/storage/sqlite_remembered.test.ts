@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { promisify } from 'node:util';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import { storedLife } from '../../src/protocol/records.ts';
 import {
@@ -504,4 +506,11 @@ test('what is forgotten is read again, tokens and clients, and what ended stays 
   await other.tokens.revoke(await recordOf(other, access));
   await one.cache?.forgetCached();
   assert.equal(isAlive(await lookUp(one, access)), false);
+});
+
+test('the same functions read objects of one hidden class, whatever the numbers in them', async () => {
+  const program = join(import.meta.dirname, 'hidden_classes.ts');
+  const path = join(folder, 'hidden_classes.db');
+  const { stdout } = await promisify(execFile)(process.execPath, ['--allow-natives-syntax', program, path]);
+  assert.deepEqual(JSON.parse(stdout), { read: true, cached: true, values: [1, 2, 3], rows: true });
 });

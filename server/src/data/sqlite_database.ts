@@ -1,6 +1,6 @@
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventOrigin, MigrationAssumption } from '@grantd/core';
 import {
@@ -13,6 +13,7 @@ import {
   ReadQueue,
   readSqlite,
   readStoredIssuer,
+  rowsOf,
   SQLITE_STORE_TABLES,
   type SqliteEventWriter,
   SqliteInUse,
@@ -49,6 +50,9 @@ import {
   type TableCall,
   type TableRow,
 } from './tables.ts';
+
+/** A prepared statement, which takes its values by name. */
+type PreparedCall = (named: Record<string, SQLInputValue>) => readonly TableRow[];
 
 interface SqliteDatabaseOptions {
   /** Whether each issuance of tokens is recorded. Default: true. */
@@ -242,19 +246,21 @@ export function sqliteProgramTables(
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
   const reads = new ReadQueue(database, writes, checks);
   const remembered = new CachedRows<readonly TableRow[]>(reads);
-  const prepared = new Map<string, StatementSync>();
+  const prepared = new Map<string, PreparedCall>();
 
-  const statementOf = (sql: string): StatementSync => {
+  const statementOf = (sql: string): PreparedCall => {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
     // In SQLite, a table prefix names another file.
     const statement = database.prepare(sql.replaceAll('grantd.', ''));
-    prepared.set(sql, statement);
-    return statement;
+    const toRow = rowsOf(statement);
+    const call: PreparedCall = (named) => statement.all(named).map(toRow);
+    prepared.set(sql, call);
+    return call;
   };
   const run = ([sql, ...values]: TableCall): readonly TableRow[] => {
     const named = Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
-    return statementOf(sql).all(named);
+    return statementOf(sql)(named);
   };
 
   const eventsOf = new Map<string, SqliteEventWriter>();

@@ -1,5 +1,11 @@
 // Statements, and queues of reads and writes, which share SQLite transactions.
-import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementResultingChanges } from 'node:sqlite';
+import type {
+  DatabaseSync,
+  SQLInputValue,
+  SQLOutputValue,
+  StatementResultingChanges,
+  StatementSync,
+} from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { AuditOptions } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
@@ -19,9 +25,12 @@ export function prepareAll<Name extends string>(
 /** A statement whose parameters have names, or none at all. */
 export interface SqliteStatement {
   run(parameters?: SqliteParameters): StatementResultingChanges;
-  get(parameters?: SqliteParameters): Record<string, SQLOutputValue> | undefined;
-  all(parameters?: SqliteParameters): Record<string, SQLOutputValue>[];
+  get(parameters?: SqliteParameters): SqliteRow | undefined;
+  all(parameters?: SqliteParameters): SqliteRow[];
 }
+
+/** The values of a row, by column. */
+export type SqliteRow = Record<string, SQLOutputValue>;
 
 type SqliteParameters = Readonly<Record<string, SQLInputValue>>;
 
@@ -32,12 +41,31 @@ type SqliteParameters = Readonly<Record<string, SQLInputValue>>;
 function prepare(database: DatabaseSync, sql: string): SqliteStatement {
   const names = Array.from(sql.matchAll(NAMED_PARAMETER), ([, name = '']) => name);
   const statement = database.prepare(sql.replaceAll(NAMED_PARAMETER, '?'));
+  const toRow = rowsOf(statement);
   // Node rejects `undefined`, so no parameter can be forgotten.
   const values = (parameters: SqliteParameters) => names.map((name) => parameters[name] as SQLInputValue);
   return {
     run: (parameters = {}) => statement.run(...values(parameters)),
-    get: (parameters = {}) => statement.get(...values(parameters)),
-    all: (parameters = {}) => statement.all(...values(parameters)),
+    get(parameters = {}) {
+      const list: unknown = statement.get(...values(parameters));
+      return list === undefined ? undefined : toRow(list);
+    },
+    all: (parameters = {}) => statement.all(...values(parameters)).map(toRow),
+  };
+}
+
+/**
+ * Makes objects of a statement's rows, which are lists from now on. V8 gives each row that Node itself returns as an
+ * object a hidden class of its own, so it compiles functions that read such rows again and again.
+ */
+export function rowsOf(statement: StatementSync): (list: unknown) => SqliteRow {
+  statement.setReturnArrays(true);
+  const names = statement.columns().map(({ name }) => name);
+  return (list) => {
+    const row: SqliteRow = {};
+    for (let at = 0; at < names.length; at++)
+      row[names[at] as string] = (list as readonly SQLOutputValue[])[at] as SQLOutputValue;
+    return row;
   };
 }
 
@@ -443,7 +471,7 @@ function isDamage(error: Error): boolean {
  * @returns a function that throws once the file's tables can no longer be used; call it inside a transaction
  */
 export function requireUsableTables(database: DatabaseSync, tables = [SQLITE_STORE_TABLES]): () => void {
-  const statements = tables.map(({ version }) => database.prepare(version));
+  const statements = tables.map(({ version }) => prepare(database, version));
   const versionsNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
   let known = versionsNow();
   return () => {
