@@ -19,6 +19,7 @@ import { TABLES } from '../../core/src/storage/statements.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { SQLITE_TABLES_TO_COPY } from '../src/data/sqlite_tables.ts';
 import { databaseOf, issue } from './harness/backups.ts';
+import { ALICE, Browser } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import {
@@ -177,8 +178,11 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
   test('replays the events after it, also those that had no number yet', async () => {
     const [first = '', second = ''] = await issue(folder, '--count', '2', '--opaque');
     await prints('token', 'revoke', first);
+    const browser = new Browser(server.url);
+    await browser.submit(await browser.get(`${server.url}/account`), { ...ALICE });
     await prints('backup', 'then.age', ...seal);
     await prints('token', 'revoke', second);
+    await prints('user', 'end-sessions', 'alice');
     await prints('client', 'disable', 'demo-api');
     writeFileSync(file('events.json'), await prints('events', 'list', '--json'));
     await prints('client', 'enable', 'demo-api');
@@ -190,6 +194,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       await inTarget('client', 'list', '--json'),
     );
     assert.ok(clients.find(({ id }) => id === 'demo-api')?.disabledAt);
+    assert.deepEqual(JSON.parse(await inTarget('user', 'show', 'alice', '--json')).sessions, []);
   });
 
   test('is of one moment while servers write, and numbers every event as the database does', async () => {

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { backedUpHome, databaseOf, issue, restored } from './harness/backups.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
+import { newPerson } from './harness/new_person.ts';
 import { Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from './harness/protocol.ts';
 
@@ -138,6 +139,55 @@ test('--replay-events applies what ended after the backup, so that nothing of it
   ]);
   assert.equal(foreign.code, 1);
   assert.match(foreign.stderr, /foreign\.json is of another database: event \d+ differs/);
+});
+
+test('--replay-events ends sessions without tokens again, and withdraws consents again', async () => {
+  const home = await backedUpHome(workbench);
+  const { folder, server } = home;
+  const account = `${server.url}/account`;
+  const signedIn = async (name: string) => {
+    const { who, browser } = await newPerson(server, name);
+    const signIn = async () => browser.submit(await browser.get(account), { ...who });
+    await signIn();
+    return { browser, signIn };
+  };
+  const signOut = async (browser: Browser) =>
+    browser.submit(await browser.get(`${server.url}/logout`), { decision: 'yes' });
+  const ada = await signedIn('ada');
+  await signedIn('bob');
+  const eve = await signedIn('eve');
+  const consent = await eve.browser.get(authorizationUrl(server.url, newPkce()));
+  await eve.browser.submit(consent, { decision: 'allow' });
+  await grantdPrints(folder, ['backup', 'b.age', ...home.seal]);
+
+  await signOut(ada.browser);
+  await ada.signIn();
+  await signOut(ada.browser);
+  await grantdPrints(folder, ['user', 'end-sessions', 'bob']);
+  await eve.browser.submit(await eve.browser.get(account), { end_access: 'demo-web' });
+  const events: object[] = JSON.parse(await grantdPrints(folder, ['events', 'list', '--json']));
+  writeFileSync(join(folder, 'events.json'), JSON.stringify(events));
+
+  const { folder: other, shown } = await restored(workbench, home, 'b.age', [
+    '--replay-events',
+    'events.json',
+  ]);
+  const ofUser = async (name: string) => {
+    const user = JSON.parse(await grantdPrints(other, ['user', 'show', name, '--json']));
+    return [user.sessions.length, user.consents.length];
+  };
+  assert.deepEqual(
+    { ada: await ofUser('ada'), bob: await ofUser('bob'), eve: await ofUser('eve') },
+    { ada: [0, 0], bob: [0, 0], eve: [1, 0] },
+  );
+  const { replayed } = shown as { replayed: { unknown: number; lost: unknown[] } };
+  assert.deepEqual([replayed.unknown, replayed.lost], [0, []]);
+
+  // As the admin API lists them.
+  const withoutUsers = events.map((event) => ({ ...event, subject: undefined }));
+  writeFileSync(join(folder, 'events.json'), JSON.stringify(withoutUsers));
+  const { stderr } = await restored(workbench, home, 'b.age', ['--replay-events', 'events.json']);
+  assert.match(stderr, /consent_withdrawn demo-web: the consent is valid again, because the file/);
 });
 
 /** An access token and its refresh token. */

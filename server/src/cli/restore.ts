@@ -30,7 +30,7 @@ export function restoreCommand(): Command {
   )
     .option(
       '--replay-events <FILE>',
-      'a file with the output of grantd events list --json. The command repeats the revocations, disablings and removals that happened after the backup',
+      'a file with the output of grantd events list --json. The command repeats the revocations, ends of sessions, withdrawals of consents, disablings and removals that happened after the backup',
     )
     .option('--revoke-tokens', 'revoke every token in the backup and end every session')
     .option(
@@ -193,6 +193,7 @@ const ADVICE: Readonly<Partial<Record<EventRecord['type'], string>>> = {
   person_recovery_codes_made: ': the earlier recovery codes are accepted again (grantd user reset-factors)',
   person_recovery_code_used: ': the code is accepted again',
   key_rotated: ': this key signs again (grantd keys rotate)',
+  consent_withdrawn: ': the consent is valid again, because the file does not name the user',
   server_secret_dropped: ': the secret of the backup may contain it (grantd secrets status)',
 };
 
@@ -218,7 +219,7 @@ function readEvents(file: string): readonly EventRecord[] {
       `--replay-events: ${file}: expected the output of grantd events list --json, an array.`,
     );
   const events = content.map((event: unknown, index): EventRecord => {
-    const { number, at, type, target } = isJsonObject(event) ? event : {};
+    const { number, at, type, target, subject } = isJsonObject(event) ? event : {};
     const knownType = EVENT_TYPE.read(type);
     const atMs = typeof at === 'string' ? Date.parse(at) : Number.NaN;
     if (
@@ -234,7 +235,13 @@ function readEvents(file: string): readonly EventRecord[] {
       throw new Refused(
         `--replay-events: ${file}: event ${number}: this version of grantd does not know the type ${JSON.stringify(type)}.`,
       );
-    return { sequence: number, atMs, type: knownType, target };
+    return {
+      sequence: number,
+      atMs,
+      type: knownType,
+      target,
+      ...(typeof subject === 'string' && { subject }),
+    };
   });
   return events.sort((one, other) => one.sequence - other.sequence);
 }

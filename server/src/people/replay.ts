@@ -29,8 +29,9 @@ export async function replay(database: Replayed, events: readonly EventRecord[])
   for (const event of events) {
     const step = steps[event.type];
     if (PASSING.has(event.type)) continue;
-    if (step === undefined) lost.set(`${event.type} ${event.target}`, event);
-    else if ((await step(event.target, event)) === 'unknown') unknown += 1;
+    const outcome = step === undefined ? 'lost' : await step(event.target, event);
+    if (outcome === 'lost') lost.set(`${event.type} ${event.target}`, event);
+    else if (outcome === 'unknown') unknown += 1;
     else applied += 1;
   }
   return { applied, unknown, lost: [...lost.values()] };
@@ -38,12 +39,15 @@ export async function replay(database: Replayed, events: readonly EventRecord[])
 
 /** Events whose effect is over, or was a token, session or link that the backup does not contain. */
 const PASSING: ReadonlySet<EventType> = new Set([
-  ...['token_issued', 'code_issued', 'signed_in', 'sign_in_failed', 'session_ended'],
+  ...['token_issued', 'code_issued', 'signed_in', 'sign_in_failed'],
   ...['mailed_link_made', 'mailed_link_used', 'mail_retried', 'configuration_loaded', 'audit_restarted'],
 ] as const satisfies readonly EventType[]);
 
-/** Applies an event to its target. @returns `unknown` if the target was created after the backup */
-type Step = (target: string, event: EventRecord) => Promise<'unknown' | undefined>;
+/**
+ * Applies an event to its target.
+ * @returns `unknown` if the target was created after the backup, `lost` if the event does not say enough
+ */
+type Step = (target: string, event: EventRecord) => Promise<'unknown' | 'lost' | undefined>;
 
 function stepsOn({
   storage,
@@ -67,6 +71,11 @@ function stepsOn({
       await storage.setDisabled(principal, id, disabled);
       return undefined;
     };
+  const endSession: Step = async (id) => {
+    const session = await sessions.byId(id);
+    if (session !== undefined) await ending.end({ id, subject: session.subject });
+    return undefined;
+  };
 
   return {
     client_revoked: revokeAll('client'),
@@ -87,14 +96,16 @@ function stepsOn({
       return undefined;
     },
     async consent_withdrawn(clientId, { subject }) {
-      if (subject === undefined) return 'unknown';
+      // The admin API lists events without it.
+      if (subject === undefined) return 'lost';
       await withdrawal.withdraw({ subject, clientId });
       return undefined;
     },
     grant_revoked: revokeAll('grant'),
-    async session_revoked(id) {
-      const session = await sessions.byId(id);
-      if (session !== undefined) await ending.end({ id, subject: session.subject });
+    // The only event of a session without tokens and codes.
+    session_ended: endSession,
+    async session_revoked(id, event) {
+      await endSession(id, event);
       // Its tokens can outlive its row.
       await storage.revokeAll({ principal: 'session', id });
       return undefined;
