@@ -210,6 +210,20 @@ for (const database of DATABASES) {
       assert.equal(await silently(other), null, 'it has left the group');
     });
 
+    test('OpenID Connect Core §3.1.2.1 a user who cannot reach the desired class is asked for the strongest one that they can reach', async () => {
+      const { who, browser } = await agreed('hugo');
+      const strongest = request({ acr_values: 'phr' });
+      assert.ok(isBack(await browser.get(strongest)), 'a user without a factor is asked for nothing');
+      const { code } = await addApp(browser, await browser.get(at('/account/security')));
+      const other = new Browser(server.url);
+      await signIn(other, who);
+      assert.equal(await silently(other), null, 'the policy alone needs no factor');
+      const second = await other.get(strongest);
+      assert.equal(pathOf(second), '/login/second');
+      assert.ok(isBack(await other.submit(second, { code })));
+      assert.ok(isBack(await other.get(strongest)), 'once is enough');
+    });
+
     test('a refused policy names the reason, and changes nothing', async () => {
       const withoutPasskeys = { environment: { GRANTD_PASSKEYS: 'false' } };
       const refused = /--sign-in-policy: phishing_resistant needs passkeys, but --passkeys is off/;

@@ -63,7 +63,7 @@ export function acrOf(amr: readonly string[], requested: readonly string[] = [])
 export interface AcrRequest {
   /** Classes of which one is required, unless the list is empty. */
   readonly required: readonly string[];
-  /** Classes of which one is desired, if the user can reach it. */
+  /** Classes of which one is desired. A user who can reach none of them does as much as they can. */
   readonly desired: readonly string[];
 }
 
@@ -82,7 +82,7 @@ function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {
   return reachable === PASSWORD ? PASSWORD : MULTI_FACTOR;
 }
 
-/** The highest level that a user can reach now. */
+/** The highest level that a user can reach now, with the factors that they have already added. */
 export function reachableLevel({ passkeys, hasTotp }: FactorsOfPerson, hasPasskeys: boolean): Level {
   if (passkeys > 0 && hasPasskeys) return PHISHING_RESISTANT;
   return hasTotp ? MULTI_FACTOR : PASSWORD;
