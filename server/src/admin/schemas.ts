@@ -683,10 +683,13 @@ const plan = {
         description: 'The members of the object that change.',
         items: object({
           name: text(
-            'The name of the member, such as redirect_uris. If users join or leave a group, it is members added or members removed.',
+            'The name of the member, such as "redirect_uris". For users who join a group, it is "members added", and for users who leave it, "members removed".',
           ),
           'before?': { description: 'The value before the change. Absent if the member is new.' },
-          'after?': { description: 'The value after the change. Absent if the member is removed.' },
+          'after?': {
+            description:
+              'The value after the change. Absent if the member is removed. With "members added" and "members removed", it is a list of the names of these users.',
+          },
         }),
       },
     }),

@@ -39,6 +39,7 @@ interface CopyOptions extends PostgresLimits {
  * the file meanwhile.
  * @returns the number of copied rows by table
  * @throws {Refused} the file does not exist, or the PostgreSQL database is not empty or not reachable
+ * @throws {SqliteInUse} another process uses the file, which may be migrated then
  */
 export async function copyToPostgres(
   path: string,
@@ -155,8 +156,8 @@ async function requireThisVersion(
 }
 
 /**
- * Migrates a file of an earlier version. No other process may use it, which holds for the copy too.
- * @throws {Refused} another process uses the file
+ * Migrates a file of an earlier version.
+ * @throws {Refused} another process uses the file, and could not use the new tables
  */
 async function bringUpToDate(path: string, issuer: string): Promise<void> {
   const database = sqliteDatabase(path);
