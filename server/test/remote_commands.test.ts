@@ -236,6 +236,17 @@ describe('commands with --url', () => {
     const events = ['events', 'list', '--type', 'client_changed', '--after', '1'];
     const [local, remote] = [await grantdPrints(folder, events), await remotely(events)];
     assert.equal(remote.stdout.trim(), local);
+    // A file of either output serves restore --replay-events.
+    const added = ['events', 'list', '--type', 'person_added', '--json'];
+    const replayable = (printed: string) =>
+      JSON.parse(printed).map(({ number, at, type, target, actor, subject }: Record<string, unknown>) => {
+        assert.equal(typeof subject, 'string');
+        return { number, at, type, target, actor, subject };
+      });
+    assert.deepEqual(
+      replayable((await remotely(added)).stdout),
+      replayable(await grantdPrints(folder, added)),
+    );
     const list = ['mail', 'list'];
     assert.equal((await remotely(list)).stdout.trim(), await grantdPrints(folder, list));
 

@@ -205,24 +205,20 @@ function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
 }
 
 /** An event of the audit trail. */
-export function shownAuditEvent({
-  address,
-  clientId,
-  subject,
-  reason,
-  requestId,
-  ...event
-}: AuditEvent): Shown {
+export function shownAuditEvent({ address, clientId, reason, requestId, ...event }: AuditEvent): Shown {
   return {
     ...shownEvent(event),
     ...optional('address', address),
     ...optional('client_id', clientId),
-    ...optional('subject', subject),
     ...optional('reason', reason),
     ...optional('request_id', requestId),
   };
 }
 
-export function shownEvent({ sequence, atMs, type, target, actor }: EventRecord): Shown {
-  return { number: sequence, at: time(atMs), type, target, ...optional('actor', actor) };
+export function shownEvent({ sequence, atMs, type, target, actor, subject }: EventRecord): Shown {
+  return {
+    ...{ number: sequence, at: time(atMs), type, target },
+    ...optional('actor', actor),
+    ...optional('subject', subject),
+  };
 }

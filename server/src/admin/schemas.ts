@@ -870,6 +870,7 @@ export const EVENTS = page(
       'actor?': text(
         'Who made the change, such as cli or user. For a client of the admin API, it is api: and the percent-encoded client ID.',
       ),
+      'subject?': text('The user that the event concerns.'),
     }),
   ),
 );
