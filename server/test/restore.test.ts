@@ -156,10 +156,13 @@ test('--replay-events ends sessions without tokens again, and withdraws consents
   const ada = await signedIn('ada');
   await signedIn('bob');
   const eve = await signedIn('eve');
-  const consent = await eve.browser.get(authorizationUrl(server.url, newPkce()));
-  await eve.browser.submit(consent, { decision: 'allow' });
+  const later = [await signedIn('fay'), await signedIn('gus')];
+  const consent = async (browser: Browser) =>
+    browser.submit(await browser.get(authorizationUrl(server.url, newPkce())), { decision: 'allow' });
+  await consent(eve.browser);
   await grantdPrints(folder, ['backup', 'b.age', ...home.seal]);
 
+  for (const { browser } of later) await consent(browser);
   await signOut(ada.browser);
   await ada.signIn();
   await signOut(ada.browser);
@@ -168,26 +171,35 @@ test('--replay-events ends sessions without tokens again, and withdraws consents
   const events: object[] = JSON.parse(await grantdPrints(folder, ['events', 'list', '--json']));
   writeFileSync(join(folder, 'events.json'), JSON.stringify(events));
 
-  const { folder: other, shown } = await restored(workbench, home, 'b.age', [
-    '--replay-events',
-    'events.json',
-  ]);
+  const replayEvents = ['--replay-events', 'events.json'];
+  const { folder: other, shown, stderr } = await restored(workbench, home, 'b.age', replayEvents);
+  const shownUser = async (name: string) =>
+    JSON.parse(await grantdPrints(other, ['user', 'show', name, '--json']));
   const ofUser = async (name: string) => {
-    const user = JSON.parse(await grantdPrints(other, ['user', 'show', name, '--json']));
-    return [user.sessions.length, user.consents.length];
+    const { sessions, consents } = await shownUser(name);
+    return [sessions.length, consents.length];
   };
   assert.deepEqual(
     { ada: await ofUser('ada'), bob: await ofUser('bob'), eve: await ofUser('eve') },
     { ada: [0, 0], bob: [0, 0], eve: [1, 0] },
   );
-  const { replayed } = shown as { replayed: { unknown: number; lost: unknown[] } };
-  assert.deepEqual([replayed.unknown, replayed.lost], [0, []]);
+  const { replayed } = shown as { replayed: { unknown: number; lost: Record<string, unknown>[] } };
+  assert.equal(replayed.unknown, 0);
+  const subjects = [(await shownUser('fay')).sub, (await shownUser('gus')).sub];
+  assert.deepEqual(
+    replayed.lost.map(({ type, target, subject }) => [type, target, subject]),
+    subjects.map((subject) => ['consent_given', 'demo-web', subject]),
+  );
+  for (const subject of subjects) assert.ok(stderr.includes(`consent_given demo-web (user ${subject})`));
 
-  // As the admin API lists them.
+  // As the admin API of earlier versions listed them.
   const withoutUsers = events.map((event) => ({ ...event, subject: undefined }));
   writeFileSync(join(folder, 'events.json'), JSON.stringify(withoutUsers));
-  const { stderr } = await restored(workbench, home, 'b.age', ['--replay-events', 'events.json']);
-  assert.match(stderr, /consent_withdrawn demo-web: the consent is valid again, because the file/);
+  const { stderr: unnamed } = await restored(workbench, home, 'b.age', replayEvents);
+  assert.match(
+    unnamed,
+    /Repeat them:\n.*consent_withdrawn demo-web: these consents .* does not name their users\n.*consent_given demo-web\n/,
+  );
 });
 
 /** An access token and its refresh token. */

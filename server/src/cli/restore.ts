@@ -173,17 +173,30 @@ function warningsOf({
       `${replayed.unknown} revoked tokens, codes or clients are not in the backup, because they are from later. ` +
         'If such a token came from a refresh token of the backup, that one is active again.',
     );
-  const lost = replayed?.lost ?? [];
+  const lost = urgentFirst(replayed?.lost ?? []);
   if (lost.length > 0) {
     lines.push('These changes are lost. Repeat them:');
-    for (const { type, target, atMs } of lost.slice(0, MAX_LISTED))
-      lines.push(`  ${timeOf(atMs)}  ${type} ${target}${ADVICE[type] ?? ''}`);
+    for (const event of lost.slice(0, MAX_LISTED))
+      lines.push(
+        `  ${timeOf(event.atMs)}  ${event.type} ${event.target}${userOf(event)}${ADVICE[event.type] ?? ''}`,
+      );
     if (lost.length > MAX_LISTED) lines.push(`  and ${lost.length - MAX_LISTED} more (--json prints all)`);
   }
   return lines;
 }
 
 const MAX_LISTED = 50;
+
+/** A change per user, such as a consent, must not push the others off the list. */
+function urgentFirst(events: readonly EventRecord[]): readonly EventRecord[] {
+  const urgent = events.filter(({ type }) => type in ADVICE);
+  return [...urgent, ...events.filter(({ type }) => !(type in ADVICE))];
+}
+
+/** The user of a consent, whose target is the client. */
+function userOf({ type, subject }: EventRecord): string {
+  return type === 'consent_given' && subject !== undefined ? ` (user ${subject})` : '';
+}
 
 /** What the lost change leaves open. */
 const ADVICE: Readonly<Partial<Record<EventRecord['type'], string>>> = {
@@ -193,7 +206,7 @@ const ADVICE: Readonly<Partial<Record<EventRecord['type'], string>>> = {
   person_recovery_codes_made: ': the earlier recovery codes are accepted again (grantd user reset-factors)',
   person_recovery_code_used: ': the code is accepted again',
   key_rotated: ': this key signs again (grantd keys rotate)',
-  consent_withdrawn: ': the consent is valid again, because the file does not name the user',
+  consent_withdrawn: ': these consents are valid again, because the file does not name their users',
   server_secret_dropped: ': the secret of the backup may contain it (grantd secrets status)',
 };
 

@@ -12,7 +12,7 @@ export interface ReplayOutcome {
   readonly applied: number;
   /** Number of revoked tokens and codes that the backup does not contain, because they were issued later. */
   readonly unknown: number;
-  /** Other changes after the backup, the last one of each target. They are lost. */
+  /** Other changes after the backup, the last one of each type, target and user. They are lost. */
   readonly lost: readonly EventRecord[];
 }
 
@@ -30,11 +30,16 @@ export async function replay(database: Replayed, events: readonly EventRecord[])
     const step = steps[event.type];
     if (PASSING.has(event.type)) continue;
     const outcome = step === undefined ? 'lost' : await step(event.target, event);
-    if (outcome === 'lost') lost.set(`${event.type} ${event.target}`, event);
+    if (outcome === 'lost') lost.set(lostKey(event), event);
     else if (outcome === 'unknown') unknown += 1;
     else applied += 1;
   }
   return { applied, unknown, lost: [...lost.values()] };
+}
+
+/** Users of one import share its identifier, and users who consented to one client share the client’s. */
+function lostKey({ type, target, subject = '' }: EventRecord): string {
+  return type === 'people_imported' ? `${type} ${target}` : `${type} ${target} ${subject}`;
 }
 
 /** Events whose effect is over, or was a token, session or link that the backup does not contain. */
@@ -96,7 +101,7 @@ function stepsOn({
       return undefined;
     },
     async consent_withdrawn(clientId, { subject }) {
-      // The admin API lists events without it.
+      // The admin API of earlier versions listed events without it.
       if (subject === undefined) return 'lost';
       await withdrawal.withdraw({ subject, clientId });
       return undefined;
