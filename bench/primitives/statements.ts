@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { openSqliteConnection } from '@grantd/core/sqlite';
-import { ISSUING_SQL, lookUpList, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';
+import type { RowList } from '../../core/src/storage/columns.ts';
+import { returningLists } from '../../core/src/storage/sqlite/queues.ts';
+import { ISSUING_SQL, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';
 import { newTimedIdentifier } from '../../core/src/tokens/opaque_token.ts';
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';
@@ -36,7 +38,7 @@ export async function measureStatements(
       .map(({ id }) => String(id));
     const begin = database.prepare('BEGIN');
     const end = database.prepare('COMMIT');
-    const lookUp = lookUpList(database.prepare(TOKENS_SQL.getAccessToken));
+    const lookUp = returningLists<RowList>(database.prepare(TOKENS_SQL.getAccessToken));
     const insert = database.prepare(ISSUING_SQL.insert);
     const change = database.prepare('UPDATE tokens SET revoked_at_ms = ? WHERE issuer_id = ? AND id = ?');
     let next = 0;
@@ -47,7 +49,7 @@ export async function measureStatements(
         const turns = inTurn(TURNS_AT_ONCE, () => {
           begin.run();
           for (let count = 0; count < LOOK_UPS_OF_A_TURN; count++)
-            if (lookUp(issuerId, anotherId()) === undefined) throw new Error('a token was not found');
+            if (lookUp.get(issuerId, anotherId()) === undefined) throw new Error('a token was not found');
           end.run();
         });
         return { ...turns, operations: turns.operations * LOOK_UPS_OF_A_TURN };

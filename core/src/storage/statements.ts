@@ -159,9 +159,7 @@ type WithStanding = Writable<Pick<TokenRecord, 'standing' | 'notBeforeMs'>>;
 
 /** Adds to a record what `STANDING_COLUMNS` read, whose first value is at `at`. */
 function addStanding(record: WithStanding, row: RowList, at: number): void {
-  const standing: Writable<NonNullable<TokenRecord['standing']>> = {
-    client: standingAt(row, at, at + 3),
-  };
+  const standing: Writable<NonNullable<TokenRecord['standing']>> = { client: standingAt(row, at, at + 3) };
   if (row[at + 4] !== null) standing.subject = standingAt(row, at + 4, at + 7);
   if (row[at + 8] !== null) standing.session = standingAt(row, at + 8);
   if (row[at + 11] !== null) standing.grant = standingAt(row, at + 11);
@@ -169,6 +167,12 @@ function addStanding(record: WithStanding, row: RowList, at: number): void {
   const notBeforeMs = row[at + 14];
   if (typeof notBeforeMs === 'number') record.notBeforeMs = notBeforeMs;
 }
+
+/**
+ * Gives all standings V8's hidden class for large numbers. If the first numbers were small, V8 would replace the class
+ * later, but not that of frozen objects in the cache, and compile functions that read both again and again.
+ */
+const LARGE_NUMBERS: Standing = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
 
 /**
  * A principal without a row is ahead of every copy of its generation: its row was swept after its last token ended.
@@ -179,11 +183,8 @@ function standingAt(row: RowList, at: number, disabledAt?: number): Standing {
   const copied = row[at] as number;
   const raisedAtMs = row[at + 2];
   const disabledAtMs = disabledAt === undefined ? null : row[disabledAt];
-  // All standings get V8's hidden class for large numbers. If the first numbers were small, V8 would replace the class
-  // later, but not that of frozen objects in the cache, and compile functions that read both again and again.
-  const standing: Writable<Standing> = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
-  standing.copied = copied;
-  standing.current = (row[at + 1] as number | null) ?? copied + 1;
+  const current = (row[at + 1] as number | null) ?? copied + 1;
+  const standing: Writable<Standing> = { ...LARGE_NUMBERS, copied, current };
   if (typeof raisedAtMs === 'number') standing.raisedAtMs = raisedAtMs;
   if (typeof disabledAtMs === 'number') standing.disabledAtMs = disabledAtMs;
   return standing;

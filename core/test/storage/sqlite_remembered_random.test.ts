@@ -5,8 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import { storedLife } from '../../src/protocol/records.ts';
+import type { RowList } from '../../src/storage/columns.ts';
+import { type ListStatement, returningLists } from '../../src/storage/sqlite/queues.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
-import { lookUpList, TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
+import { TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
 import { toTokenRecord } from '../../src/storage/statements.ts';
 import { Chance } from '../harness/chance.ts';
 import { newClient, newCode, newToken } from './samples.ts';
@@ -28,7 +30,7 @@ class Scene {
   readonly chance: Chance;
   readonly #path: string;
   readonly #file: DatabaseSync;
-  readonly #row: ReturnType<typeof lookUpList>;
+  readonly #row: ListStatement<RowList>;
   readonly #handles: SqliteStorage[];
 
   constructor(t: TestContext, seed: number) {
@@ -36,7 +38,7 @@ class Scene {
     this.#path = join(folder, `${seed}.db`);
     this.#handles = [this.#open(), this.#open()];
     this.#file = new DatabaseSync(this.#path);
-    this.#row = lookUpList(this.#file.prepare(TOKENS_SQL.getAccessToken));
+    this.#row = returningLists<RowList>(this.#file.prepare(TOKENS_SQL.getAccessToken));
     t.after(async () => {
       this.#file.close();
       for (const handle of this.#handles) await handle.close();
@@ -64,7 +66,7 @@ class Scene {
 
   /** The current state of an access token in the file. */
   record(id: string): TokenRecord | undefined {
-    const row = this.#row(1, id);
+    const row = this.#row.get(1, id);
     return row && toTokenRecord(row);
   }
 

@@ -13,7 +13,7 @@ import {
   ReadQueue,
   readSqlite,
   readStoredIssuer,
-  rowsOf,
+  rowMaker,
   SQLITE_STORE_TABLES,
   type SqliteEventWriter,
   SqliteInUse,
@@ -253,8 +253,8 @@ export function sqliteProgramTables(
     if (known !== undefined) return known;
     // In SQLite, a table prefix names another file.
     const statement = database.prepare(sql.replaceAll('grantd.', ''));
-    const toRow = rowsOf(statement);
-    const call: PreparedCall = (named) => statement.all(named).map(toRow);
+    const toRow = rowMaker(statement);
+    const call: PreparedCall = (named) => statement.all(named).map(toRow) as TableRow[];
     prepared.set(sql, call);
     return call;
   };

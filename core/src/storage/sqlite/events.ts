@@ -1,9 +1,9 @@
 // Events and sweeping in SQLite.
-import type { DatabaseSync, SQLInputValue, StatementResultingChanges, StatementSync } from 'node:sqlite';
+import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite';
 import type { EventFacts, EventOrigin, EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { EVENT_COLUMNS, type EventList, type EventRow, eventOfList } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
-import { prepareAll } from './queues.ts';
+import { prepareAll, returningLists } from './queues.ts';
 import { ISSUER_SQL } from './schema.ts';
 
 /**
@@ -109,15 +109,6 @@ export interface Events {
   keepLastNumber(last: number): void;
 }
 
-/** Rows as lists, which are read in half the time of objects. The statement returns lists from now on. */
-function listOf(statement: StatementSync): (...parameters: SQLInputValue[]) => EventList[] {
-  statement.setReturnArrays(true);
-  return (...parameters) => {
-    const rows: unknown = statement.all(...parameters);
-    return rows as EventList[];
-  };
-}
-
 /** Writes an event as part of the caller's transaction. */
 export type SqliteEventWriter = Events['add'];
 
@@ -144,7 +135,7 @@ export function sqliteEvents({
   const { add, after, ...others } = EVENTS_SQL;
   const sql = prepareAll(database, others);
   const insertion = database.prepare(add);
-  const page = listOf(database.prepare(after));
+  const page = returningLists<EventList>(database.prepare(after));
   const lastNumber = (): number => Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
   /** The number of the last event that this handle has written in the current transaction. */
   let last = 0;
@@ -174,7 +165,7 @@ export function sqliteEvents({
     keepLastNumber(last) {
       sql.keepLastNumber.run({ issuerId, last });
     },
-    after: (sequence, limit) => page(issuerId, sequence, limit).map(eventOfList),
+    after: (sequence, limit) => page.all(issuerId, sequence, limit).map(eventOfList),
   };
 }
 

@@ -41,30 +41,43 @@ type SqliteParameters = Readonly<Record<string, SQLInputValue>>;
 function prepare(database: DatabaseSync, sql: string): SqliteStatement {
   const names = Array.from(sql.matchAll(NAMED_PARAMETER), ([, name = '']) => name);
   const statement = database.prepare(sql.replaceAll(NAMED_PARAMETER, '?'));
-  const toRow = rowsOf(statement);
+  const toRow = rowMaker(statement);
   // Node rejects `undefined`, so no parameter can be forgotten.
   const values = (parameters: SqliteParameters) => names.map((name) => parameters[name] as SQLInputValue);
   return {
     run: (parameters = {}) => statement.run(...values(parameters)),
-    get(parameters = {}) {
-      const list: unknown = statement.get(...values(parameters));
-      return list === undefined ? undefined : toRow(list);
-    },
-    all: (parameters = {}) => statement.all(...values(parameters)).map(toRow),
+    get: (parameters = {}) => toRow(statement.get(...values(parameters))),
+    all: (parameters = {}) => statement.all(...values(parameters)).map(toRow) as SqliteRow[],
   };
 }
 
+/** A statement whose rows are lists. */
+export interface ListStatement<List> {
+  get(...parameters: SQLInputValue[]): List | undefined;
+  all(...parameters: SQLInputValue[]): List[];
+}
+
 /**
- * Makes objects of a statement's rows, which are lists from now on. V8 gives each row that Node itself returns as an
- * object a hidden class of its own, so it compiles functions that read such rows again and again.
+ * Makes a statement return each row as a list. If Node returns it as an object, V8 gives the object a hidden class of its
+ * own, and compiles functions that read such rows again and again. Besides, lists are read in half the time.
  */
-export function rowsOf(statement: StatementSync): (list: unknown) => SqliteRow {
+export function returningLists<List>(statement: StatementSync): ListStatement<List> {
   statement.setReturnArrays(true);
+  const lists: unknown = statement;
+  return lists as ListStatement<List>;
+}
+
+/**
+ * Makes a statement return lists.
+ * @returns a function that makes an object of a list, with the names of the columns
+ */
+export function rowMaker(statement: StatementSync): (list: unknown) => SqliteRow | undefined {
+  returningLists(statement);
   const names = statement.columns().map(({ name }) => name);
   return (list) => {
+    if (!Array.isArray(list)) return undefined;
     const row: SqliteRow = {};
-    for (let at = 0; at < names.length; at++)
-      row[names[at] as string] = (list as readonly SQLOutputValue[])[at] as SQLOutputValue;
+    for (const [at, name] of names.entries()) row[name] = list[at];
     return row;
   };
 }
@@ -98,7 +111,7 @@ export class ReadQueue implements Reads {
   readonly #writes: Pick<WriteQueue, 'commits'>;
   readonly #corruption: Corruption;
   readonly #requireUsable: () => void;
-  #waiting: QueuedRead[] = [];
+  readonly #waiting: QueuedRead[] = [];
   #version = '';
   #stateNumber = 0;
 
@@ -135,8 +148,7 @@ export class ReadQueue implements Reads {
   }
 
   readonly #answerAll = (): void => {
-    const reads = this.#waiting;
-    this.#waiting = [];
+    const reads = this.#waiting.splice(0);
     try {
       this.#corruption.requireNone();
       this.#sql.begin.run();

@@ -66,7 +66,14 @@ export {
   skipEventNumbers,
 } from './files.ts';
 export { importSqlite, type SqliteImportOptions } from './import.ts';
-export { Corruption, inTransaction, ReadQueue, requireUsableTables, rowsOf, WriteQueue } from './queues.ts';
+export {
+  Corruption,
+  inTransaction,
+  ReadQueue,
+  requireUsableTables,
+  rowMaker,
+  WriteQueue,
+} from './queues.ts';
 export {
   migrateTables,
   SQLITE_STORE_TABLES,

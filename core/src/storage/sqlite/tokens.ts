@@ -1,5 +1,4 @@
 // Tokens, grants and codes in SQLite.
-import type { SQLInputValue, StatementSync } from 'node:sqlite';
 import type {
   AuthorizationCodeRecord,
   EventOrigin,
@@ -50,7 +49,7 @@ import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Take } from './keys.ts';
 import type { Principals } from './principals.ts';
-import { prepareAll } from './queues.ts';
+import { prepareAll, returningLists } from './queues.ts';
 
 const JOINS = forSqlite(STANDING_JOINS);
 
@@ -103,17 +102,17 @@ export function sqliteTokens(
   const { getAccessToken, getRefreshToken, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);
 
-  const accessTokenRow = lookUpList(database.prepare(getAccessToken));
-  const refreshTokenRow = lookUpList(database.prepare(getRefreshToken));
+  const accessTokenRow = returningLists<RowList>(database.prepare(getAccessToken));
+  const refreshTokenRow = returningLists<RowList>(database.prepare(getRefreshToken));
   const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
-    const row = accessTokenRow(issuerId, id);
+    const row = accessTokenRow.get(issuerId, id);
     if (row === undefined) return undefined;
     const record = toTokenRecord(row);
     cache.add(id, record, extentOf(row));
     return record;
   };
-  const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
+  const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
 
   /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
@@ -198,17 +197,6 @@ export function sqliteTokens(
         return outcome;
       });
     },
-  };
-}
-
-/** A lookup whose row is a list. The statement returns lists from now on. */
-export function lookUpList(
-  statement: StatementSync,
-): (...parameters: SQLInputValue[]) => RowList | undefined {
-  statement.setReturnArrays(true);
-  return (...parameters) => {
-    const row: unknown = statement.get(...parameters);
-    return row as RowList | undefined;
   };
 }
 
@@ -421,9 +409,9 @@ export function sqliteAuthorizationCodes(
   const { get, ...others } = AUTHORIZATION_CODES_SQL;
   const sql = prepareAll(database, others);
 
-  const codeRow = lookUpList(database.prepare(get));
+  const codeRow = returningLists<RowList>(database.prepare(get));
   const find = (id: string): AuthorizationCodeRecord | undefined => {
-    const row = codeRow(issuerId, id);
+    const row = codeRow.get(issuerId, id);
     return row && toCodeRecord(row);
   };
 
