@@ -666,7 +666,7 @@ export const STATE_ORDER = named(
       additionalProperties: { ...newSecret, description: 'The secret of the client.' },
     },
     'prune?': flag(
-      'Whether to also remove stored groups, clients and texts that are missing from the section of the state. If the state has no section for them, they stay. The tokens of removed clients are revoked.',
+      'Whether to also remove stored groups, group members, clients and scope texts that are missing from their list in the state. If the state lacks a whole list, such as the section groups or the members of a group, everything stored of this kind stays. Clients that registered themselves stay too. The tokens of removed clients are revoked.',
     ),
   }),
 );
@@ -694,7 +694,7 @@ const plan = {
       },
     }),
   },
-  unchanged: count('Number of groups, clients and texts that need no change.'),
+  unchanged: count('Number of groups, clients and scope texts that need no change.'),
 };
 export const STATE_PLAN = named('StatePlan', object(plan));
 export const APPLIED_STATE = named('AppliedState', object({ ...plan, warnings: WARNINGS }));
