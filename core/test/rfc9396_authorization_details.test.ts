@@ -447,6 +447,9 @@ specification('Authorization details of a grant (RFC 9396)', ON_EVERY_STORE, (sp
     async (world) => {
       await addParties(world);
       const { refresh_token } = await grant(world, requesting(ACCOUNTS, PAYMENT, REPORT));
+      const { refresh_token: forMail } = await grant(world, requesting(PAYMENT));
+      const alsoForServer = { scope: 'read', authorization_details: json(PAYMENT) };
+      const { refresh_token: forServer } = await grant(world, { request: alsoForServer });
       const code = await approvedCode(world, 'app', requesting(PAYMENT));
       const change = async (metadata: ClientRecord['metadata']) => {
         // The first use of a secret is noted after the response, which changes the client too.
@@ -457,10 +460,11 @@ specification('Authorization details of a grant (RFC 9396)', ON_EVERY_STORE, (sp
       };
       const types = { authorization_details_types: Object.keys(TYPES) };
       await change({ ...types, apis: [API] });
-      assert.deepEqual(
-        await redeemed(world, 'app', { redemption: { code } }),
-        refused('invalid_target', 'no resource of the grant is left'),
-      );
+      const noResource = refused('invalid_target', 'no resource of the grant is left');
+      assert.deepEqual(await redeemed(world, 'app', { redemption: { code } }), noResource);
+      assert.deepEqual(await refresh(world, forMail), noResource);
+      assert.equal(world.lastReason, 'resource_withdrawn');
+      assert.deepEqual(await refresh(world, forServer), WITHDRAWN, 'the server itself is left');
       const withoutMail = issued(await refresh(world, refresh_token)) as Tokens;
       assert.deepEqual(withoutMail.authorization_details, [ACCOUNTS, REPORT]);
 
