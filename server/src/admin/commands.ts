@@ -58,7 +58,7 @@ export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
 export const OPERATIONS_WITHOUT_COMMAND: Readonly<Record<string, string>> = {
   showConfiguration: 'grantd config show reads the variables and files of its own machine',
   showHealth: 'grantd health asks the port of its own machine',
-  listAudit: 'grantd audit reads the trail in the database, and checks it with the server’s secret',
+  listAudit: 'grantd audit list reads the audit trail directly in the database',
 };
 
 /** Of commands that run on any machine. */
@@ -76,7 +76,9 @@ export const NEEDS_MACHINE: Readonly<Record<string, string>> = {
   'config check': 'reads the environment variables and files of the machine on which it runs',
   gc: 'deletes rows directly in the database. A running server deletes them without a command',
   copy: 'reads the database file',
-  audit: 'reads the audit trail directly in the database, and checks it with the server’s secret',
+  audit: 'reads the audit trail directly in the database',
+  'audit verify': 'checks the audit trail directly in the database, with the server’s secret',
+  'audit restart': 'signs the audit trail directly in the database, with the server’s secret',
   backup: 'reads the whole database directly',
   'backup verify': NEEDS_NO_SERVER,
   'backup new-key': NEEDS_NO_SERVER,

@@ -72,7 +72,11 @@ export function auditCommands(): Command {
     });
   filterFlags(
     databaseFlags(
-      group.command('export').description('print events, the oldest first, with one JSON object per line'),
+      group
+        .command('export')
+        .description(
+          'print events, the oldest first, with one JSON object per line. To check that none was changed or removed, run grantd audit verify',
+        ),
     ),
   )
     .option('--after <NUMBER>', 'only events with larger numbers than this one', '0')
