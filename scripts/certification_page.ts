@@ -95,10 +95,10 @@ In the suite, create a plan with this configuration. Its clients register themse
 ${jsonText(planConfiguration())}
 \`\`\`
 
-With the member \`browser\`, the suite fills in grantd's pages by itself. The ids of fields and buttons do not change between versions. Note the following:
+With the member \`browser\`, the suite opens grantd's pages itself and fills them in, so you need no browser. The ids of fields and buttons do not change between versions. Note the following:
 
 - At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the username is read-only. The selector \`:not([readonly])\` and \`optional\` make the suite skip this field.
-- grantd does not redirect to self-registered clients after an error or a sign-out, but shows a page with a link ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The task with \`leave\` follows this link.
+- After an error or a sign-out, grantd does not redirect to a self-registered client, but shows a page with a link ([ADR 38](adr/0038-browsers-return-to-unchecked-clients-by-a-link.md)). The task with \`leave\` follows this link. grantd redirects errors only in frames, which the suite does not use.
 - The pages do not show the logos of self-registered clients, so the screenshot for \`oidcc-registration-logo-uri\` shows no logo.
 - If a module requests a screenshot, upload one. To automate this, add an entry for the module to the member \`override\` of the configuration.
 
@@ -131,7 +131,7 @@ ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 While the modules run:
 
 - The module \`oidcc-server-rotate-keys\` waits until you rotate the keys with \`npx grantd keys rotate --algorithm RS256\`. If the command says that clients may not know the next keys yet, add \`--now\`. Without \`--algorithm\`, the command may create an Ed25519 key, which the module does not support.
-- Open each module in a browser without cookies or in a new private window.
+- If you omit the member \`browser\`, the suite shows the URLs of each module, and you open them in your own browser. Use a new private window for each module, and the same window for all URLs of the module. In a window with the session cookie of an earlier module, grantd shows no sign-in page, so \`oidcc-prompt-none-not-logged-in\` fails, for example.
 
 ## Run the FAPI 2.0 plans
 
