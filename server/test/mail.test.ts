@@ -131,6 +131,8 @@ for (const database of DATABASES) {
       const identity = { provider: 'p', upstreamIssuer: 'https://p.example', upstreamSub: 's', label: 'bob' };
       const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>
         (await upstreamIdentities.ofSubject(subject))[0]?.id ?? 'none';
+      // He has a password.
+      const withLink = { hasPasskeys: true, hasDirectory: true, links: ['some link'] };
       const password = await queue.notice(bob, {
         ...{ template: 'password_changed', language: 'de', parameters: {} },
       });
@@ -155,7 +157,8 @@ for (const database of DATABASES) {
         [
           /sign in/,
           /The passkey “Key” was removed\./,
-          async ({ factors }) => factors.removePasskey(subject, 'k1', await noticeOf('passkey_removed')),
+          async ({ factors }) =>
+            factors.removePasskey(subject, 'k1', withLink, await noticeOf('passkey_removed')),
         ],
         [
           /sign in/,
@@ -175,7 +178,7 @@ for (const database of DATABASES) {
             of.upstreamIdentities.unlink(
               await linkOf(of),
               subject,
-              false,
+              withLink,
               await noticeOf('provider_unlinked'),
             ),
         ],

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
-import type { Person } from '../src/data/people.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import { type NewPerson, NO_PASSWORD, type Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
+import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 
@@ -30,6 +32,25 @@ function agreed(
   clientRevision = 0,
 ): Asked {
   return { scopes, resources, claims: [], details: [], clientGeneration, clientRevision };
+}
+
+/** Adds a user with one link and one passkey. @param has what else the user has */
+async function addLinkedPerson(
+  { people, upstreamIdentities, factors }: OpenDatabase,
+  name: string,
+  has: Partial<Pick<NewPerson, 'passwordHash' | 'directoryId'>> = {},
+): Promise<{ readonly subject: string; readonly link: string; readonly passkey: string }> {
+  const person = await people.add({ name, passwordHash: NO_PASSWORD, claims: {}, ...has });
+  const { subject } = person ?? assert.fail();
+  const passkey = `key of ${name}`;
+  const identity = { provider: 'up', upstreamIssuer: 'https://up.example', upstreamSub: name, label: name };
+  const linked = await upstreamIdentities.link(identity, subject, 1000);
+  const isAdded = await factors.addPasskey({
+    ...{ id: passkey, subject, publicKey: 'key', counter: 0, transports: [], isBackedUp: false },
+    ...{ name: 'Key', createdAtMs: 1000, lastUsedAtMs: undefined },
+  });
+  assert.equal(isAdded, true);
+  return { subject, link: linked?.id ?? assert.fail(), passkey };
 }
 
 for (const database of DATABASES) {
@@ -406,6 +427,46 @@ for (const database of DATABASES) {
       assert.deepEqual(await take({ sessionId: 'b', exceptClients: ['web'] }), []);
       assert.deepEqual(await take({}), ['b web']);
       assert.deepEqual(await take({}), []);
+    });
+
+    test('a user can remove a link or a passkey only if another way to sign in is left', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { upstreamIdentities, factors } = opened;
+      const none: WaysToSignIn = { hasPasskeys: false, hasDirectory: false, links: [] };
+      const all: WaysToSignIn = { hasPasskeys: true, hasDirectory: true, links: [] };
+
+      const carol = await addLinkedPerson(opened, 'carol', { directoryId: 'entry of carol' });
+      const dave = await addLinkedPerson(opened, 'dave', { passwordHash: 'hash' });
+      assert.equal(await upstreamIdentities.unlink(carol.link, carol.subject, none), undefined);
+      assert.equal(await factors.removePasskey(carol.subject, carol.passkey, none), false);
+      const directory = { ...none, hasDirectory: true };
+      assert.ok(await upstreamIdentities.unlink(carol.link, carol.subject, directory));
+      assert.equal(await factors.removePasskey(carol.subject, carol.passkey, directory), true);
+      assert.ok(await upstreamIdentities.unlink(dave.link, dave.subject, none));
+      assert.equal(await factors.removePasskey(dave.subject, dave.passkey, none), true);
+
+      const { subject, link, passkey } = await addLinkedPerson(opened, 'erin');
+      assert.equal(await factors.removePasskey(subject, passkey, all), false, 'the link does not count');
+      const withoutPasskeys = { ...all, hasPasskeys: false, links: [link, dave.link] };
+      assert.equal(await upstreamIdentities.unlink(link, subject, withoutPasskeys), undefined);
+      assert.ok(await upstreamIdentities.unlink(link, subject, all));
+      assert.equal(await factors.removePasskey(subject, passkey, { ...all, links: [link] }), false);
+      const frank = await addLinkedPerson(opened, 'frank');
+      assert.ok(await upstreamIdentities.unlink(frank.link, frank.subject, 'any_link'));
+    });
+
+    test('of concurrent removals of the last link and the last passkey, one succeeds', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      for (const name of ['carol', 'dave', 'erin', 'frank']) {
+        const { subject, link, passkey } = await addLinkedPerson(one, name);
+        const ways = { hasPasskeys: true, hasDirectory: true, links: [link] };
+        const [unlinked, isRemoved] = await Promise.all([
+          one.upstreamIdentities.unlink(link, subject, ways),
+          other.factors.removePasskey(subject, passkey, ways),
+        ]);
+        assert.notEqual(unlinked !== undefined, isRemoved);
+      }
     });
 
     test('sweeping deletes what is over and leaves the rest, in bounded steps', async (t) => {

@@ -14,6 +14,8 @@ const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
 const START_MS = Date.UTC(2026, 0, 1);
 const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
+/** The user has a local password. */
+const ONLY_PASSWORD = { hasPasskeys: false, hasDirectory: false, links: [] };
 
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {
@@ -37,8 +39,8 @@ for (const database of DATABASES) {
       const used = { ...passkey, isBackedUp: false, lastUsedAtMs: 2000 };
       assert.deepEqual(await factors.passkeysOf(subject), [used]);
       assert.deepEqual(await factors.of(subject), { passkeys: 1, hasTotp: false, recoveryCodes: 0 });
-      assert.equal(await factors.removePasskey('another', 'k1'), false);
-      assert.equal(await factors.removePasskey(subject, 'k1'), true);
+      assert.equal(await factors.removePasskey('another', 'k1', ONLY_PASSWORD), false);
+      assert.equal(await factors.removePasskey(subject, 'k1', ONLY_PASSWORD), true);
       assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 3000 }), false);
     });
 
@@ -97,7 +99,7 @@ for (const database of DATABASES) {
       await factors.setRecoveryCodes(subject, ['a'], 1000);
       await factors.removeTotp(subject);
       assert.equal((await factors.of(subject)).recoveryCodes, 1);
-      await factors.removePasskey(subject, 'k1');
+      await factors.removePasskey(subject, 'k1', ONLY_PASSWORD);
       assert.deepEqual(await factors.of(subject), { passkeys: 0, hasTotp: false, recoveryCodes: 0 });
     });
 

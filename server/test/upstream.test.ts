@@ -521,7 +521,8 @@ for (const database of ANY_DATABASE) {
         const { subject } = found[0] ?? assert.fail();
         const second = await upstreamIdentities.link({ ...identity, upstreamSub: 'ron-2' }, subject, 2);
         const ids = [added[0]?.identity.id ?? '', second?.id ?? ''];
-        const removed = await Promise.all(ids.map((id) => upstreamIdentities.unlink(id, subject)));
+        const ways = { hasPasskeys: true, hasDirectory: true, links: ids };
+        const removed = await Promise.all(ids.map((id) => upstreamIdentities.unlink(id, subject, ways)));
         assert.equal(removed.filter((one) => one !== undefined).length, 1);
         assert.equal((await upstreamIdentities.ofSubject(subject)).length, 1);
         assert.equal(
@@ -529,6 +530,37 @@ for (const database of ANY_DATABASE) {
           undefined,
         );
       });
+    });
+
+    test('a user with a passkey can remove the last link, but then not the passkey', async () => {
+      const browser = new Browser(server.url);
+      const security = () => browser.get(`${server.url}/account/security`);
+      await signIn({ sub: 'tea-1', preferred_username: 'tea' }, { browser });
+      const [link] = (await linksOf('tea')) ?? assert.fail();
+      // Links of a provider that was removed from the configuration, or now has another issuer.
+      await withDatabaseOf(server, async ({ people, upstreamIdentities }) => {
+        const { subject } = (await people.byName('tea')) ?? assert.fail();
+        const identity = { upstreamIssuer: 'https://earlier.example', upstreamSub: 'tea-2', label: 'tea' };
+        for (const provider of ['earlier', 'other'])
+          assert.ok(await upstreamIdentities.link({ provider, ...identity }, subject, Date.now()));
+      });
+      const refused = await press(browser, await security(), `unlink-${link?.id}`);
+      assert.match(refused.html, /id="provider-problem"/);
+
+      const authenticator = new Authenticator(server.url);
+      const form = passkeyFormOf(await security());
+      const passkey = authenticator.create(form.options);
+      await browser.post(form.action, { ...form.fields, passkey, passkey_name: '' });
+      isAt(await press(browser, await security(), `unlink-${link?.id}`), '/account/security');
+      const left = (await linksOf('tea'))?.map(({ provider }) => provider).toSorted();
+      assert.deepEqual(left, ['earlier', 'other']);
+
+      const kept = await press(browser, await security(), `remove-passkey-${authenticator.id}`);
+      assert.match(kept.html, /You have no other way to sign in/);
+      await server.logged(
+        ({ event, reason }) => event === 'refused' && reason === 'passkey_needed',
+        'the refused removal',
+      );
     });
 
     test('an operator sees and removes a link, which ends the sessions that came through it', async () => {
@@ -730,20 +762,28 @@ for (const database of ANY_DATABASE) {
         const browser = new Browser(here.url);
         const who = { username: 'zac', password: passwordOf('zac') };
         isAt(await browser.submit(await browser.get(account), who), '/account');
+        const linkWithCompany = () =>
+          withDatabaseOf(here, async ({ people, upstreamIdentities }) => {
+            const person = await people.byName('zac');
+            const of = {
+              provider: 'company',
+              upstreamIssuer: company.url,
+              upstreamSub: 'zac-1',
+              label: 'zac',
+            };
+            const link = await upstreamIdentities.link(of, person?.subject ?? '', Date.now());
+            return link?.id ?? assert.fail();
+          });
+        const only = await linkWithCompany();
+        isAt(
+          await press(browser, await browser.get(`${account}/security`), `unlink-${only}`),
+          '/account/security',
+        );
         const authenticator = new Authenticator(here.url);
         const form = passkeyFormOf(await browser.get(`${account}/security`));
         const passkey = authenticator.create(form.options);
         await browser.post(form.action, { ...form.fields, passkey, passkey_name: '' });
-        await withDatabaseOf(here, async ({ people, upstreamIdentities }) => {
-          const person = await people.byName('zac');
-          const identity = {
-            provider: 'company',
-            upstreamIssuer: company.url,
-            upstreamSub: 'zac-1',
-            label: 'zac',
-          };
-          assert.ok(await upstreamIdentities.link(identity, person?.subject ?? '', Date.now()));
-        });
+        await linkWithCompany();
         const byProvider = async () => {
           const other = new Browser(here.url);
           const request = await press(other, await other.get(account), 'provider-company');

@@ -2,6 +2,7 @@ import { type Notice, noticeCalls } from './mails.ts';
 import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
 import { type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user. */
 export interface Passkey {
@@ -66,8 +67,12 @@ export interface Factors {
     id: string,
     use: { readonly counter: number; readonly isBackedUp: boolean; readonly nowMs: number },
   ): Promise<boolean>;
-  /** Recovery codes end with the last other factor. @returns `false` if the user has no such passkey */
-  removePasskey(subject: string, id: string, notice?: Notice): Promise<boolean>;
+  /**
+   * Removes a passkey, if the user has another way to sign in. Recovery codes end with the last other factor.
+   * @param ways which ways count
+   * @returns `false` if it was not removed
+   */
+  removePasskey(subject: string, id: string, ways: WaysToSignIn, notice?: Notice): Promise<boolean>;
 
   totpOf(subject: string): Promise<StoredTotp | undefined>;
   /**
@@ -135,7 +140,9 @@ const SQL = {
   usePasskey: `
     UPDATE grantd.passkeys SET counter = $3, is_backed_up = $4, last_used_at_ms = $5
     WHERE issuer = $1 AND id = $2 AND (counter < $3 OR (counter = 0 AND $3 = 0)) RETURNING id`,
-  removePasskey: 'DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND id = $3 RETURNING id',
+  removePasskey: (condition: string) => `
+    DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND id = $3
+      AND ${condition} RETURNING id`,
 
   totpOf: 'SELECT sealed, created_at_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2',
   addTotp: `
@@ -213,11 +220,20 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [used] = await tables.write([SQL.usePasskey, issuer, id, counter, isBackedUp ? 1 : 0, nowMs]);
       return isOne(used);
     },
-    async removePasskey(subject, id, notice) {
+    async removePasskey(subject, id, ways, notice) {
+      const condition = (user: string, removed: string, firstLink: number) =>
+        hasAnotherWay(ways, { subject: user, removed, firstLink });
+      const { links } = ways;
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
-        ...noticeCalls(issuer, notice, `${HAS_PASSKEY} AND id = $10)`, id),
-        recorded([SQL.removePasskey, issuer, subject, id], {
+        ...noticeCalls(
+          issuer,
+          notice,
+          `${HAS_PASSKEY} AND id = $10) AND ${condition('$3', '$10', 11)}`,
+          id,
+          ...links,
+        ),
+        recorded([SQL.removePasskey(condition('$2', '$3', 4)), issuer, subject, id, ...links], {
           ...personAct('person_factor_removed', subject),
           reason: 'passkey',
         }),

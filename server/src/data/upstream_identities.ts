@@ -1,14 +1,8 @@
 import { type Notice, noticeCalls } from './mails.ts';
-import {
-  type NewPerson,
-  NO_PASSWORD,
-  newPersonCall,
-  type Person,
-  personAct,
-  personToKeep,
-} from './people.ts';
+import { type NewPerson, newPersonCall, type Person, personAct, personToKeep } from './people.ts';
 import type { EndedSession } from './sessions.ts';
 import { type ActOfChange, newIdentifier, type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A user as an identity provider names them. */
 export interface UpstreamName {
@@ -63,15 +57,15 @@ export interface UpstreamIdentities {
     nowMs: number,
   ): Promise<{ readonly person: Person; readonly identity: UpstreamIdentity } | undefined>;
   /**
-   * Removes a link, unless it is the user’s only way to sign in.
-   * @param evenLast whether it may be the only way
+   * Removes a link, if the user has another way to sign in.
+   * @param ways which ways count; `any_link` removes the link even if the user has no other way
    * @param notice queued in the same transaction, if the link is removed
    * @returns `undefined` if it was not removed
    */
   unlink(
     id: string,
     subject: string,
-    evenLast?: boolean,
+    ways: WaysToSignIn | 'any_link',
     notice?: Notice,
   ): Promise<UpstreamIdentity | undefined>;
   /** Records that a session depends on an identity. @param upstreamSid the session at the provider, if known */
@@ -94,11 +88,6 @@ const OPEN_SESSIONS = `
     JOIN grantd.sessions AS s ON s.issuer = n.issuer AND s.id = n.session_id AND s.ended_at_ms IS NULL
     WHERE i.issuer = $1`;
 
-/** Whether a link of the user `$3` may go: by force, or if the user has another way to sign in. */
-const isUnlinkable = (id: string, isForced: string) => `(CAST(${isForced} AS bigint) = 1
-        OR EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $3 AND password_hash <> '${NO_PASSWORD}')
-        OR EXISTS (SELECT 1 FROM grantd.upstream_identities AS o WHERE o.issuer = $1 AND o.subject = $3 AND o.id <> ${id}))`;
-
 const SQL = {
   find: `
     SELECT ${COLUMNS} FROM grantd.upstream_identities
@@ -115,11 +104,11 @@ const SQL = {
   dropUnlinked: `
     DELETE FROM grantd.people WHERE issuer = $1 AND subject = $2
       AND NOT EXISTS (SELECT 1 FROM grantd.upstream_identities WHERE issuer = $1 AND subject = $2)`,
-  // Concurrent removals of two links must not leave the user without any.
+  // Concurrent removals of two links, or of a link and a passkey, must not leave the user without any.
   holdPerson: 'UPDATE grantd.people SET revision = revision WHERE issuer = $1 AND subject = $2',
-  unlink: `
+  unlink: (condition: string) => `
     DELETE FROM grantd.upstream_identities WHERE issuer = $1 AND id = $2 AND subject = $3
-      AND ${isUnlinkable('$2', '$4')}
+      AND ${condition}
     RETURNING ${COLUMNS}, provider || '/' || subject AS link`,
   noteSession: `
     INSERT INTO grantd.upstream_sessions (issuer, session_id, identity_id, upstream_sid)
@@ -179,12 +168,14 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       );
       return added?.length === 1 && row !== undefined ? { person, identity: identityOf(row) } : undefined;
     },
-    async unlink(id, subject, evenLast = false, notice = undefined) {
-      const isForced = evenLast ? 1 : 0;
+    async unlink(id, subject, ways, notice) {
+      const condition = (removed: string, firstLink: number) =>
+        ways === 'any_link' ? '1 = 1' : hasAnotherWay(ways, { subject: '$3', removed, firstLink });
+      const links = ways === 'any_link' ? [] : ways.links;
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
-        ...noticeCalls(issuer, notice, `${HAS_LINK}) AND ${isUnlinkable('$10', '$11')}`, id, isForced),
-        recorded([SQL.unlink, issuer, id, subject, isForced], {
+        ...noticeCalls(issuer, notice, `${HAS_LINK}) AND ${condition('$10', 11)}`, id, ...links),
+        recorded([SQL.unlink(condition('$2', 4)), issuer, id, subject, ...links], {
           type: 'person_unlinked',
           target: { column: 'link' },
           subject,

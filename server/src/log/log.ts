@@ -345,6 +345,7 @@ export const PAGE_REASONS = {
   passkey_counter_wrong:
     'The signature counter of the passkey is not higher than at its last use, so the passkey may be a copy.',
   passkeys_too_many: 'The user tried to add a passkey, but already has the maximum number.',
+  passkey_needed: 'The user tried to remove a passkey, but they have no other way to sign in.',
   code_wrong: 'The code of the authenticator app is wrong.',
   code_used: 'The code of the authenticator app was already used.',
   totp_exists: 'The user tried to add an authenticator app, but already has one.',
@@ -391,7 +392,7 @@ export const PAGE_REASONS = {
   provider_linked_elsewhere:
     'The user tried to link their account at an identity provider, but it is already linked with another user.',
   provider_needed:
-    'The user tried to remove the link to an identity provider, but the link is their only way to sign in.',
+    'The user tried to remove the link to an identity provider, but they have no other way to sign in.',
   not_administrator: 'The user is not in the group of administrators, who may use the console.',
   session_over:
     'While the server handled the authorization request, the user’s session ended. The server has revoked the new grant.',

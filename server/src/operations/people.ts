@@ -342,7 +342,7 @@ export async function unlinkPerson(
   const linked = (await upstreamIdentities.ofSubject(subject)).find((one) => one.id === id);
   const change = linked && ({ change: 'provider_unlinked', name: linked.provider } as const);
   const notice = change && (await noticeTo(parts, person, 'factor_changed', change));
-  const unlinked = await upstreamIdentities.unlink(id, subject, true, notice);
+  const unlinked = await upstreamIdentities.unlink(id, subject, 'any_link', notice);
   if (unlinked === undefined)
     throw new OperationRefused(
       'not_found',

@@ -5,6 +5,7 @@ import type { Passkey } from '../data/factors.ts';
 import { MAX_PASSKEYS } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
+import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import type { PageReason } from '../log/log.ts';
 import { afterStep, levelOf, METHODS } from '../people/acr.ts';
 import type { MailParameters } from '../people/mailing.ts';
@@ -118,11 +119,7 @@ export function submitFactors(parts: PageParts) {
     }
     if (passkeyAnswer(form) !== undefined) return addPasskey(c, parts, session, form);
     const passkeyId = buttonValue(form, 'remove_passkey');
-    if (passkeyId !== null) {
-      const notice = await removalNotice(c, parts, session, passkeyId);
-      const isRemoved = await parts.factors.removePasskey(session.person.subject, passkeyId, notice);
-      return removed(c, parts, session, isRemoved && 'passkey_removed');
-    }
+    if (passkeyId !== null) return removePasskey(c, parts, session, passkeyId);
     const act = ACTS[form.get('act') ?? ''];
     return act === undefined ? back(c, parts, session) : act(c, parts, session, form);
   };
@@ -182,6 +179,36 @@ const addPasskey: ChangeFactors = async (c, parts, session, form) => {
   }
   return added(c, parts, session, METHODS.passkey, 'passkey_added');
 };
+
+async function removePasskey(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  id: string,
+): Promise<Response> {
+  const { subject } = session.person;
+  const ways = await waysToSignIn(parts, session.person);
+  const notice = await removalNotice(c, parts, session, id);
+  if (await parts.factors.removePasskey(subject, id, ways, notice))
+    return removed(c, parts, session, 'passkey_removed');
+  const isThere = (await parts.factors.passkeysOf(subject)).some((one) => one.id === id);
+  if (!isThere) return removed(c, parts, session, false);
+  refuse(c, parts, session, 'passkey_needed');
+  return back(c, parts, session, 'passkey_needed');
+}
+
+/** Which ways to sign in count for a user. */
+export async function waysToSignIn(
+  { passkeys, signInParts, upstream }: PageParts,
+  person: Person,
+): Promise<WaysToSignIn> {
+  const links = (await upstream?.upstream.usableLinks(person)) ?? [];
+  return {
+    hasPasskeys: passkeys !== undefined,
+    hasDirectory: signInParts.directory !== undefined,
+    links: links.map(({ id }) => id),
+  };
+}
 
 /** @returns `undefined` if the user has no such passkey, or gets no emails */
 async function removalNotice(
@@ -349,6 +376,7 @@ const FACTOR_NOTICES = [
   'passkey_refused',
   'passkey_too_late',
   'passkeys_too_many',
+  'passkey_needed',
   'totp_exists',
   'totp_offer_wrong',
 ] as const;

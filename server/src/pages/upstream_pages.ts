@@ -8,7 +8,7 @@ import type { NewIdentity, UpstreamIdentity } from '../data/upstream_identities.
 import type { PageReason } from '../log/log.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
-import { factorNotice } from './account_factors.ts';
+import { factorNotice, waysToSignIn } from './account_factors.ts';
 import { openAccount, toAccount, toAccountPage, type Wanted } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
@@ -476,7 +476,8 @@ export function submitUnlink(parts: PageParts, of: UpstreamParts) {
     const connected = of.upstream.byId(provider);
     const name = connected ? providerName(connected.provider, pageSetting(c, parts).language) : provider;
     const notice = await factorNotice(c, parts, person, { change: 'provider_unlinked', name });
-    const ends = isOwn ? await of.upstream.unlink(id, person, session.id, notice) : undefined;
+    const ways = await waysToSignIn(parts, person);
+    const ends = isOwn ? await of.upstream.unlink(id, person, session.id, ways, notice) : undefined;
     if (ends === undefined) {
       const isThere = (await of.upstream.identities.ofSubject(subject)).some((one) => one.id === id);
       if (!isThere) return toAccount(c, parts, session, 'security', { done: 'nothing_to_end' });

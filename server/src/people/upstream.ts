@@ -11,6 +11,7 @@ import type {
   UpstreamIdentity,
   UpstreamName,
 } from '../data/upstream_identities.ts';
+import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { FEDERATED } from './acr.ts';
 import type { DirectorySignIn } from './directory.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
@@ -89,6 +90,16 @@ export class Upstream {
   toSignOutOf(identities: readonly UpstreamIdentity[]): ConnectedProvider | undefined {
     const linked = identities.map(({ provider }) => this.byId(provider));
     return linked.find((one) => one?.provider.signsOut && one.provider.protocol === 'openid');
+  }
+
+  /** The links with which a user can sign in. A link outlives the configuration of its provider. */
+  async usableLinks({ subject }: Pick<Person, 'subject'>): Promise<readonly UpstreamIdentity[]> {
+    const links = await this.#parts.identities.ofSubject(subject);
+    return links.filter(({ provider, upstreamIssuer }) => {
+      const issuer = this.byId(provider)?.provider.issuer;
+      // Discovery compares URLs, so one of the two may have a slash after the host.
+      return issuer !== undefined && new URL(issuer).href === new URL(upstreamIssuer).href;
+    });
   }
 
   /** Uses a value up, until it would have expired. @returns `false` if it was used before */
@@ -188,17 +199,18 @@ export class Upstream {
   /**
    * Removes a link, and ends the other sessions that came through it.
    * @param sessionId the session of the user who removes it
-   * @returns `undefined` if the link does not exist, or is the user’s only way to sign in
+   * @returns `undefined` if the link does not exist, or the user has no other way to sign in
    */
   async unlink(
     id: string,
     { subject }: Person,
     sessionId: string,
+    ways: WaysToSignIn,
     notice?: Notice,
   ): Promise<readonly SessionEnd[] | undefined> {
     const { identities, ending } = this.#parts;
     const sessions = await identities.sessionsOf({ id });
-    if ((await identities.unlink(id, subject, false, notice)) === undefined) return undefined;
+    if ((await identities.unlink(id, subject, ways, notice)) === undefined) return undefined;
     const ends: SessionEnd[] = [];
     for (const session of sessions) if (session.id !== sessionId) ends.push(...(await ending.end(session)));
     return ends;

@@ -114,7 +114,7 @@ export const DE: Texts = {
       yes: 'Verbinden',
       no: 'Nicht verbinden',
       needed:
-        'Dies ist Ihr einziger Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, oder verbinden Sie ein anderes Konto.',
+        'Sie haben keinen anderen Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, fügen Sie einen Passkey hinzu, oder verbinden Sie ein anderes Konto.',
     },
   },
 
@@ -191,6 +191,8 @@ export const DE: Texts = {
       passkey_refused: 'Der Passkey konnte nicht hinzugefügt werden.',
       passkey_too_late: 'Das hat zu lange gedauert. Versuchen Sie es noch einmal.',
       passkeys_too_many: 'Sie haben die höchste Zahl von Passkeys. Entfernen Sie zuerst einen.',
+      passkey_needed:
+        'Sie haben keinen anderen Weg zur Anmeldung. Legen Sie zuerst ein Passwort fest, oder fügen Sie einen weiteren Passkey hinzu.',
       totp_exists: 'Sie haben schon eine Authenticator-App. Entfernen Sie sie zuerst.',
       totp_offer_wrong: 'Das hat zu lange gedauert. Fügen Sie die Authenticator-App noch einmal hinzu.',
     },

@@ -121,7 +121,7 @@ export const EN = {
       yes: 'Connect',
       no: 'Do not connect',
       needed:
-        'This is the only way in which you can sign in. Set a password or connect another account first.',
+        'You have no other way to sign in. Set a password, add a passkey or connect another account first.',
     },
   },
 
@@ -198,6 +198,7 @@ export const EN = {
       passkey_refused: 'The passkey could not be added.',
       passkey_too_late: 'That took too long. Try again.',
       passkeys_too_many: 'You have the maximum number of passkeys. Remove one first.',
+      passkey_needed: 'You have no other way to sign in. Set a password or add another passkey first.',
       totp_exists: 'You already have an authenticator app. Remove it first.',
       totp_offer_wrong: 'That took too long. Add the authenticator app again.',
     },

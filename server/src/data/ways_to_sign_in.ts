@@ -1,0 +1,35 @@
+import { NO_PASSWORD } from './people.ts';
+
+/** Which ways to sign in count for a user, by the configuration of the server. A local password always counts. */
+export interface WaysToSignIn {
+  /** Whether browsers can use passkeys at this server. */
+  readonly hasPasskeys: boolean;
+  /** Whether a directory checks passwords. */
+  readonly hasDirectory: boolean;
+  /** The user’s links to identities at configured providers, by ID. */
+  readonly links: readonly string[];
+}
+
+/**
+ * SQL that tells whether a user can still sign in after the removal of a link or passkey. It belongs into the statement
+ * that removes, which `holdPerson` must precede. Otherwise two concurrent removals could each rely on what the other
+ * removes.
+ * @param subject the parameter with the user, such as `$3`. `$1` is the issuer
+ * @param removed the parameter with the ID of what is removed
+ * @param firstLink number of the first parameter with `ways.links`
+ */
+export function hasAnotherWay(
+  { hasPasskeys, hasDirectory, links }: WaysToSignIn,
+  { subject, removed, firstLink }: Readonly<{ subject: string; removed: string; firstLink: number }>,
+): string {
+  const has = (table: string, condition: string) =>
+    `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = ${subject} AND ${condition})`;
+  const ids = links.map((_, index) => `$${firstLink + index}`).join(', ');
+  const ways = [
+    has('people', `password_hash <> '${NO_PASSWORD}'`),
+    ...(hasDirectory ? [has('people', 'directory_id IS NOT NULL')] : []),
+    ...(hasPasskeys ? [has('passkeys', `id <> ${removed}`)] : []),
+    ...(links.length > 0 ? [has('upstream_identities', `id <> ${removed} AND id IN (${ids})`)] : []),
+  ];
+  return `(${ways.join('\n        OR ')})`;
+}
