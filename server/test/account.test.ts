@@ -62,7 +62,7 @@ for (const database of ANY_DATABASE) {
       const page = await browser.get(account());
       assert.match(page.html, /Demo web application/);
       const after = await press(browser, page, 'end-access-demo-web');
-      assert.match(after.html, /id="notice"[\s\S]*Demo web application no longer has access/);
+      assert.match(after.html, /id="notice"[\s\S]*Demo web application<\/bdi> no longer has access/);
       assert.match(after.html, /No application has access/);
 
       for (const token of [tokens.access_token, tokens.refresh_token])
@@ -228,7 +228,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(await isActive(tokens.access_token), true, 'nothing has happened yet');
       assert.match(question.html, /id="end-access-yes"/);
       const done = await browser.submit(question, { end_access: 'demo-web' });
-      assert.match(done.html, /id="notice"[\s\S]*Demo web application no longer has access/);
+      assert.match(done.html, /id="notice"[\s\S]*Demo web application<\/bdi> no longer has access/);
       assert.match(done.html, /No application has access/);
       assert.equal(done.url.split('?')[0], `${account()}/applications`);
       assert.equal(await isActive(tokens.access_token), false);

@@ -40,6 +40,7 @@ describe('a notice of the account page', () => {
   test('is shown in the session that it was made for, as it was', async () => {
     for (const notice of [
       { done: 'access_ended', application: 'Mail' },
+      { done: 'access_ended', application: 'Mail', isUnchecked: true },
       { done: 'session_ended' },
       { done: 'other_sessions_ended', count: 2 },
       { done: 'nothing_to_end' },

@@ -149,6 +149,15 @@ describe('a client that registered itself', () => {
     assert.match(question.html, /id="logout-yes"/);
     assertUnchecked(question);
     assertUnchecked(await browser.submit(await browser.get(logoutUrl({})), { decision: 'yes' }));
+
+    const { browser: again, consent: asked } = await signedIn();
+    await again.submit(asked, { decision: 'allow' });
+    const ending = await again.get(`${server.url}/account/applications?end=stranger`);
+    assert.match(ending.html, /id="end-access-yes"/);
+    assertUnchecked(ending);
+    const ended = await again.submit(ending, { end_access: 'stranger' });
+    assert.match(ended.html, /id="notice"[\s\S]* no longer has access/);
+    assertUnchecked(ended);
   });
 
   test('its logo is not served', async () => {

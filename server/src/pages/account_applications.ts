@@ -24,6 +24,7 @@ import {
   ScopeGlossary,
   scopeList,
   sortScopes,
+  uncheckedNote,
 } from './application_shown.ts';
 import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -82,10 +83,9 @@ export async function endAccess(
   const requestId = requestIdOf(c);
   parts.requestLog.pageEvent({ type: 'consent_withdrawn', page: 'account', requestId, clientId, subject });
   const client = (await parts.clients.get(clientId)) ?? { id: clientId };
-  return {
-    done: 'access_ended',
-    application: applicationShown(client, pageSetting(c, parts).language, parts.basePath).name,
-  };
+  const { language } = pageSetting(c, parts);
+  const { name, isUnchecked } = applicationShown(client, language, parts.basePath);
+  return { done: 'access_ended', application: name, ...(isUnchecked === true && { isUnchecked }) };
 }
 
 export /** Applications with consents or active grants. A grant may exist without consent on this server. */
@@ -211,7 +211,8 @@ export function endAccessPage(view: EndAccessView, setting: PageSetting): Page {
   return accountFrame(view, setting, {
     title: account.endAccessTitle(application.name),
     heading: account.endAccessTitle(named(application.name)),
-    body: html`<p>${account.endAccessText}</p>
+    body: html`${uncheckedNote(application, setting, texts)}
+<p>${account.endAccessText}</p>
 <form method="post" action="${view.base}/applications">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <div class="choices">

@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { personLine, personShown } from './application_shown.ts';
+import { applicationName, personLine, personShown } from './application_shown.ts';
 import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import {
@@ -119,16 +119,17 @@ const PLAIN_NOTICES = [
 /** The result of the user’s last action. */
 export type AccountNotice =
   | { readonly done: (typeof PLAIN_NOTICES)[number] }
-  | { readonly done: 'access_ended'; readonly application: string }
+  | { readonly done: 'access_ended'; readonly application: string; readonly isUnchecked?: boolean }
   | { readonly done: 'other_sessions_ended'; readonly count: number };
 
 /** @returns `undefined` for a notice of another version of the program */
 function noticeOf(value: unknown): AccountNotice | undefined {
   if (!isJsonObject(value)) return undefined;
-  const { done, application, count } = value;
+  const { done, application, isUnchecked, count } = value;
   const plain = PLAIN_NOTICES.find((one) => one === done);
   if (plain !== undefined) return { done: plain };
-  if (done === 'access_ended' && typeof application === 'string') return { done, application };
+  if (done === 'access_ended' && typeof application === 'string')
+    return { done, application, ...(isUnchecked === true && { isUnchecked }) };
   if (done === 'other_sessions_ended' && typeof count === 'number') return { done, count };
   return undefined;
 }
@@ -183,8 +184,10 @@ ${ACCOUNT_PAGES.map((page) => html`<li><a href="${base}${pathOfAccountPage(page)
 </nav>`;
 }
 
-function noticeText(notice: AccountNotice, { account: { notices } }: Texts): string {
-  if (notice.done === 'access_ended') return notices.access_ended(notice.application);
+function noticeText(notice: AccountNotice, texts: Texts): string | Html {
+  const { notices } = texts.account;
+  if (notice.done === 'access_ended')
+    return notices.access_ended(applicationName({ ...notice, name: notice.application }, texts));
   if (notice.done === 'other_sessions_ended') return notices.other_sessions_ended(notice.count);
   return notices[notice.done];
 }

@@ -10,7 +10,7 @@ import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { toAccountPage } from './account_frame.ts';
-import { applicationShown, named, personLine, personShown } from './application_shown.ts';
+import { applicationShown, named, personLine, personShown, uncheckedNote } from './application_shown.ts';
 import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -265,6 +265,7 @@ export function secondPage(view: SecondView, setting: PageSetting): Page {
 <h1>${words.title}</h1>
 <p class="lead">${application === undefined ? texts.signIn.toAccount : texts.signIn.toContinueTo(named(application.name))}</p>
 </header>
+${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${personLine(words.signingInAs, view.person, html`<a id="change-person" href="${view.changePerson}">${texts.signIn.notYou}</a>`)}
 ${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.usePasskey, isPrimary: true } }, texts)}

@@ -173,6 +173,7 @@ form > .note + button { margin-top: .75rem; }
 .developers h2 { font-size: inherit; }
 .developers summary { padding: 0; }
 .badge.unchecked, .badge.ended { color: var(--muted); }
+.notice .badge { color: inherit; }
 .badge.failed { color: var(--danger); }
 .developers p { margin-top: .25rem; }
 .developers dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin-top: .5rem; }

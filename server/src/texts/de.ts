@@ -470,7 +470,7 @@ export const DE: Texts = {
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
     notices: {
-      access_ended: (application) => `${application} hat keinen Zugriff mehr.`,
+      access_ended: (application) => html`${application} hat keinen Zugriff mehr.`,
       session_ended: 'Der andere Browser ist abgemeldet.',
       other_sessions_ended: counted(
         (count) =>

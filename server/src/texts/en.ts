@@ -479,7 +479,7 @@ export const EN = {
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
     notices: {
-      access_ended: (application: string) => `${application} no longer has access.`,
+      access_ended: (application: Name) => html`${application} no longer has access.`,
       session_ended: 'That browser is signed out.',
       other_sessions_ended: counted(
         (count: number) =>

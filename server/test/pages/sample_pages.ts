@@ -40,15 +40,22 @@ import type { Language } from '../../src/texts/texts.ts';
 /** One page in one state. */
 interface Sample {
   readonly name: string;
-  draw(language: Language, write: Write): Page;
+  draw(language: Language, write: Write, photos: ApplicationShown): Page;
 }
 
 /** Applied to every external text. */
 type Write = (text: string) => string;
 
-/** Every page in each of its states, by name. */
-export function samplePages(language: Language, write: Write = (text) => text): ReadonlyMap<string, Page> {
-  return new Map(SAMPLES.map(({ name, draw }) => [name, draw(language, write)]));
+/**
+ * Every page in each of its states, by name.
+ * @param photos the application that most of the pages name
+ */
+export function samplePages(
+  language: Language,
+  write: Write = (text) => text,
+  photos: ApplicationShown = PHOTOS,
+): ReadonlyMap<string, Page> {
+  return new Map(SAMPLES.map(({ name, draw }) => [name, draw(language, write, photos)]));
 }
 
 function sample<V>(
@@ -59,8 +66,8 @@ function sample<V>(
 ): Sample {
   return {
     name,
-    draw: (language, write) =>
-      page(written(view, write), {
+    draw: (language, write, photos) =>
+      page(written(view, write, photos), {
         language,
         operator: written(operator, write),
         languages: LANGUAGES_SHOWN.filter(({ tag }) => tag !== language),
@@ -94,13 +101,14 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'badges',
 ]);
 
-function written<V>(value: V, write: Write): V {
+function written<V>(value: V, write: Write, photos = PHOTOS): V {
   const change = (one: unknown, member = ''): unknown => {
     if (typeof one === 'string') return OWN_MEMBERS.has(member) ? one : write(one);
     if (member === 'look') return one; // the server has checked it
     if (Array.isArray(one)) return one.map((element) => change(element, member));
     if (typeof one !== 'object' || one === null) return one;
-    return Object.fromEntries(Object.entries(one).map(([name, of]) => [name, change(of, name)]));
+    const shown = one === PHOTOS ? photos : one;
+    return Object.fromEntries(Object.entries(shown).map(([name, of]) => [name, change(of, name)]));
   };
   return change(value) as V;
 }
@@ -251,7 +259,7 @@ const DETAIL = {
 const WAYS = { home: '/', account: '/account' };
 
 /** Anyone can register it like this. */
-const STRANGER: ApplicationShown = { name: 'Example Inc. Security', isUnchecked: true };
+export const STRANGER: ApplicationShown = { name: 'Example Inc. Security', isUnchecked: true };
 
 const LEAVING = {
   redirectTo: 'https://stranger.example/callback?error=login_required&iss=https%3A%2F%2Flogin.example.com',
@@ -599,6 +607,10 @@ const SAMPLES: readonly Sample[] = [
     { ...ACCOUNT, notice: { done: 'access_ended', application: 'Mail' } },
     OPERATOR,
   ),
+  sample('account_ended_unchecked', overviewPage, {
+    ...ACCOUNT,
+    notice: { done: 'access_ended', application: STRANGER.name, isUnchecked: true },
+  }),
   sample('account_empty', overviewPage, {
     ...ACCOUNT,
     profile: { username: 'alice' },
@@ -671,6 +683,7 @@ const SAMPLES: readonly Sample[] = [
     ...{ ...SECOND, challenge: CHALLENGE },
     has: { passkeys: 2, hasTotp: true, recoveryCodes: 1 },
   }),
+  sample('second_unchecked', secondPage, { ...SECOND, application: STRANGER }),
   sample('second_passkey', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE, needsPasskey: true },
     has: { passkeys: 1, hasTotp: true, recoveryCodes: 9 },

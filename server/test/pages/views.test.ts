@@ -9,7 +9,7 @@ import type { Page } from '../../src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
 import { PASSKEY_SCRIPT } from '../../src/pages/passkey_form.ts';
 import { type Language, languages } from '../../src/texts/texts.ts';
-import { samplePages } from './sample_pages.ts';
+import { STRANGER, samplePages } from './sample_pages.ts';
 
 const HOSTILE = `"'><b id=hostile onclick=x>&`;
 const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
@@ -92,6 +92,25 @@ for (const language of languages()) {
     });
   });
 }
+
+test('an unchecked application is called unchecked on every page that names it', async () => {
+  const name = `<bdi class="name">${STRANGER.name}</bdi>`;
+  const note = `<strong>Unchecked application.</strong> ${name} registered itself here.`;
+  const badge = `${name} <span class="badge unchecked">unchecked</span>`;
+  const found = new Set<string>();
+  for (const [page, shown] of samplePages('en', undefined, STRANGER)) {
+    const html = await draw(shown);
+    if (!html.includes(STRANGER.name)) continue;
+    assert.ok(html.includes(note) || html.includes(badge), page);
+    found.add(page);
+  }
+  for (const page of [
+    ...['sign_in', 'sign_in_again', 'second_code', 'choose_account', 'consent', 'denied', 'logout'],
+    ...['signed_out_pending', 'account', 'account_applications', 'account_end_access'],
+    'account_ended_unchecked',
+  ])
+    assert.ok(found.has(page), page);
+});
 
 describe('a page', () => {
   test('allows its own style sheet by hash, and pictures of its own', async () => {
