@@ -132,7 +132,7 @@ for (const database of DATABASES) {
       const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>
         (await upstreamIdentities.ofSubject(subject))[0]?.id ?? 'none';
       // He has a password.
-      const withLink = { hasPasskeys: true, hasDirectory: true, links: ['some link'] };
+      const withLink = { hasPasswords: true, hasPasskeys: true, hasDirectory: true, links: ['some link'] };
       const password = await queue.notice(bob, {
         ...{ template: 'password_changed', language: 'de', parameters: {} },
       });

@@ -432,14 +432,17 @@ for (const database of DATABASES) {
     test('a user can remove a link or a passkey only if another way to sign in is left', async (t) => {
       const opened = await openDatabase(t, database);
       const { upstreamIdentities, factors } = opened;
-      const none: WaysToSignIn = { hasPasskeys: false, hasDirectory: false, links: [] };
-      const all: WaysToSignIn = { hasPasskeys: true, hasDirectory: true, links: [] };
+      const none: WaysToSignIn = { hasPasswords: true, hasPasskeys: false, hasDirectory: false, links: [] };
+      const all: WaysToSignIn = { hasPasswords: true, hasPasskeys: true, hasDirectory: true, links: [] };
 
       const carol = await addLinkedPerson(opened, 'carol', { directoryId: 'entry of carol' });
       const dave = await addLinkedPerson(opened, 'dave', { passwordHash: 'hash' });
       assert.equal(await upstreamIdentities.unlink(carol.link, carol.subject, none), undefined);
       assert.equal(await factors.removePasskey(carol.subject, carol.passkey, none), false);
       const directory = { ...none, hasDirectory: true };
+      const noPasswords = { ...directory, hasPasswords: false };
+      for (const { subject, link } of [carol, dave])
+        assert.equal(await upstreamIdentities.unlink(link, subject, noPasswords), undefined);
       assert.ok(await upstreamIdentities.unlink(carol.link, carol.subject, directory));
       assert.equal(await factors.removePasskey(carol.subject, carol.passkey, directory), true);
       assert.ok(await upstreamIdentities.unlink(dave.link, dave.subject, none));
@@ -460,7 +463,7 @@ for (const database of DATABASES) {
       assert.ok(one && other);
       for (const name of ['carol', 'dave', 'erin', 'frank']) {
         const { subject, link, passkey } = await addLinkedPerson(one, name);
-        const ways = { hasPasskeys: true, hasDirectory: true, links: [link] };
+        const ways = { hasPasswords: true, hasPasskeys: true, hasDirectory: true, links: [link] };
         const [unlinked, isRemoved] = await Promise.all([
           one.upstreamIdentities.unlink(link, subject, ways),
           other.factors.removePasskey(subject, passkey, ways),

@@ -15,7 +15,7 @@ const START_MS = Date.UTC(2026, 0, 1);
 const STEP_MS = 30_000;
 const MINUTE_MS = 60_000;
 /** The user has a local password. */
-const ONLY_PASSWORD = { hasPasskeys: false, hasDirectory: false, links: [] };
+const ONLY_PASSWORD = { hasPasswords: true, hasPasskeys: false, hasDirectory: false, links: [] };
 
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {

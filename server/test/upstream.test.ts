@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { canBeIssuer } from '../src/people/upstream.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantdPrints, grantd as grantdRuns } from './harness/commands.ts';
@@ -21,6 +22,20 @@ const withoutStyle = (html: string) => html.replace(/<style>[\s\S]*<\/style>/, '
 const SECRET = 'the secret of the client at the provider';
 
 for (const database of ANY_DATABASE) {
+  test('a link counts if discovery at the configured URL accepts its issuer', () => {
+    const accepts = (configured: string, issuer: string) => canBeIssuer(new URL(issuer), new URL(configured));
+    const guid = 'https://login.microsoftonline.com/72f988bf-86f1-41af-91ab-2d7cd011db47/v2.0';
+    assert.equal(accepts('https://login.microsoftonline.com/contoso.onmicrosoft.com/v2.0', guid), true);
+    assert.equal(accepts('https://contoso.b2clogin.com/a/v2.0', 'https://contoso.b2clogin.com/b/v2.0'), true);
+    assert.equal(
+      accepts('https://idp.example/.well-known/openid-configuration', 'https://idp.example'),
+      true,
+    );
+    assert.equal(accepts('https://idp.example', 'https://idp.example/'), true);
+    assert.equal(accepts('https://idp.example', 'https://earlier.example'), false);
+    assert.equal(accepts('https://idp.example/a', 'https://idp.example/b'), false);
+  });
+
   describe(`sign-in through other providers on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     let company: IdentityProvider;
@@ -521,7 +536,7 @@ for (const database of ANY_DATABASE) {
         const { subject } = found[0] ?? assert.fail();
         const second = await upstreamIdentities.link({ ...identity, upstreamSub: 'ron-2' }, subject, 2);
         const ids = [added[0]?.identity.id ?? '', second?.id ?? ''];
-        const ways = { hasPasskeys: true, hasDirectory: true, links: ids };
+        const ways = { hasPasswords: true, hasPasskeys: true, hasDirectory: true, links: ids };
         const removed = await Promise.all(ids.map((id) => upstreamIdentities.unlink(id, subject, ways)));
         assert.equal(removed.filter((one) => one !== undefined).length, 1);
         assert.equal((await upstreamIdentities.ofSubject(subject)).length, 1);

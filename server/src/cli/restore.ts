@@ -173,7 +173,7 @@ function warningsOf({
       `${replayed.unknown} revoked tokens, codes or clients are not in the backup, because they are from later. ` +
         'If such a token came from a refresh token of the backup, that one is active again.',
     );
-  const lost = urgentFirst(replayed?.lost ?? []);
+  const lost = consentsLast(replayed?.lost ?? []);
   if (lost.length > 0) {
     lines.push('These changes are lost. Repeat them:');
     for (const event of lost.slice(0, MAX_LISTED))
@@ -187,10 +187,10 @@ function warningsOf({
 
 const MAX_LISTED = 50;
 
-/** A change per user, such as a consent, must not push the others off the list. */
-function urgentFirst(events: readonly EventRecord[]): readonly EventRecord[] {
-  const urgent = events.filter(({ type }) => type in ADVICE);
-  return [...urgent, ...events.filter(({ type }) => !(type in ADVICE))];
+/** Consents of many users must not push other changes off the list. Without its consent, a client is less trusted. */
+function consentsLast(events: readonly EventRecord[]): readonly EventRecord[] {
+  const others = events.filter(({ type }) => type !== 'consent_given');
+  return [...others, ...events.filter(({ type }) => type === 'consent_given')];
 }
 
 /** The user of a consent, whose target is the client. */

@@ -1,7 +1,9 @@
 import { NO_PASSWORD } from './people.ts';
 
-/** Which ways to sign in count for a user, by the configuration of the server. A local password always counts. */
+/** Which ways to sign in count for a user, by the configuration of the server. */
 export interface WaysToSignIn {
+  /** Whether the sign-in page asks this user for a password. It does not if the username leads to a provider. */
+  readonly hasPasswords: boolean;
   /** Whether browsers can use passkeys at this server. */
   readonly hasPasskeys: boolean;
   /** Whether a directory checks passwords. */
@@ -19,17 +21,17 @@ export interface WaysToSignIn {
  * @param firstLink number of the first parameter with `ways.links`
  */
 export function hasAnotherWay(
-  { hasPasskeys, hasDirectory, links }: WaysToSignIn,
+  { hasPasswords, hasPasskeys, hasDirectory, links }: WaysToSignIn,
   { subject, removed, firstLink }: Readonly<{ subject: string; removed: string; firstLink: number }>,
 ): string {
   const has = (table: string, condition: string) =>
     `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = ${subject} AND ${condition})`;
   const ids = links.map((_, index) => `$${firstLink + index}`).join(', ');
   const ways = [
-    has('people', `password_hash <> '${NO_PASSWORD}'`),
-    ...(hasDirectory ? [has('people', 'directory_id IS NOT NULL')] : []),
+    ...(hasPasswords ? [has('people', `password_hash <> '${NO_PASSWORD}'`)] : []),
+    ...(hasPasswords && hasDirectory ? [has('people', 'directory_id IS NOT NULL')] : []),
     ...(hasPasskeys ? [has('passkeys', `id <> ${removed}`)] : []),
     ...(links.length > 0 ? [has('upstream_identities', `id <> ${removed} AND id IN (${ids})`)] : []),
   ];
-  return `(${ways.join('\n        OR ')})`;
+  return ways.length === 0 ? '1 = 0' : `(${ways.join('\n        OR ')})`;
 }

@@ -204,6 +204,7 @@ export async function waysToSignIn(
 ): Promise<WaysToSignIn> {
   const links = (await upstream?.upstream.usableLinks(person)) ?? [];
   return {
+    hasPasswords: upstream?.upstream.ofAddress(person.name) === undefined,
     hasPasskeys: passkeys !== undefined,
     hasDirectory: signInParts.directory !== undefined,
     links: links.map(({ id }) => id),

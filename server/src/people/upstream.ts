@@ -97,8 +97,7 @@ export class Upstream {
     const links = await this.#parts.identities.ofSubject(subject);
     return links.filter(({ provider, upstreamIssuer }) => {
       const issuer = this.byId(provider)?.provider.issuer;
-      // Discovery compares URLs, so one of the two may have a slash after the host.
-      return issuer !== undefined && new URL(issuer).href === new URL(upstreamIssuer).href;
+      return issuer !== undefined && canBeIssuer(new URL(upstreamIssuer), new URL(issuer));
     });
   }
 
@@ -317,3 +316,17 @@ function namesFor(
 const METHODS: ReadonlySet<string> = new Set(
   'face fpt geo hwk iris kba mca mfa otp pin pop pwd rba retina sc sms swk tel user vbm wia'.split(' '),
 );
+
+/**
+ * Whether metadata that are found at a configured URL can name an issuer. Discovery compares them as URLs, so one of the
+ * two may have a slash after the host. With URLs of metadata documents and of Microsoft, it accepts every issuer.
+ */
+export function canBeIssuer(issuer: URL, configured: URL): boolean {
+  const { href, origin, hostname } = configured;
+  return (
+    issuer.href === href ||
+    href.includes('/.well-known/') ||
+    origin === 'https://login.microsoftonline.com' ||
+    hostname.endsWith('.b2clogin.com')
+  );
+}
