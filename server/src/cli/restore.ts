@@ -187,7 +187,7 @@ function warningsOf({
 
 const MAX_LISTED = 50;
 
-/** Consents of many users must not push other changes off the list. Without its consent, a client is less trusted. */
+/** Consents of many users must not push other changes off the list. If a consent is lost, the user is asked again. */
 function consentsLast(events: readonly EventRecord[]): readonly EventRecord[] {
   const others = events.filter(({ type }) => type !== 'consent_given');
   return [...others, ...events.filter(({ type }) => type === 'consent_given')];
