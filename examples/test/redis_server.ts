@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { freePort } from '../../core/test/harness/postgres_ports.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 
 /** Why tests that need a Redis server are skipped, or `false`. */
 export const REDIS_ABSENCE: string | false =

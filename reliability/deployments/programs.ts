@@ -1,4 +1,4 @@
-import { freePort } from '../../core/test/harness/postgres_ports.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import type { Workbench } from '../../server/test/harness/program.ts';
 import { type ServerOrder, type ServerProcess, serverProcess } from './server_process.ts';
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { freePort } from './harness/free_port.ts';
 import { Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 

@@ -8,13 +8,13 @@ import type { AdministrableStorage } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { scriptOf } from '../../core/src/storage/migrations.ts';
 import { SQLITE_STORE_TABLES } from '../../core/src/storage/sqlite/schema.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PostgresStores } from '../../core/test/harness/postgres_store.ts';
 import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { freePort } from './harness/free_port.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
 

@@ -3,10 +3,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
-import { freePort } from './harness/free_port.ts';
 import { type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, test } from 'node:test';
 import { type MadeCertificate, newCertificate } from '../../core/test/harness/certificates.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { type GivenFlags, readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused } from '../src/config/refused.ts';
 import type { Directory } from '../src/directory/contract.ts';
 import { dnKey, openDirectory } from '../src/directory/directory.ts';
 import { ACCOUNT, DirectoryServer, passwordOf, SUFFIX } from './harness/directory_server.ts';
-import { freePort } from './harness/free_port.ts';
 import { serverCertificate } from './harness/tls.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-directory-'));

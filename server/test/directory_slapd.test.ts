@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client } from 'ldapts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { type GivenFlags, readConfiguration } from '../src/config/configuration.ts';
 import type { Directory } from '../src/directory/contract.ts';
 import { openDirectory } from '../src/directory/directory.ts';
 import { SUFFIX } from './harness/directory_server.ts';
-import { freePort } from './harness/free_port.ts';
 import { listens } from './harness/listening.ts';
 import { serverCertificate } from './harness/tls.ts';
 

@@ -9,10 +9,10 @@ import { after, test } from 'node:test';
 import { embed, type HostUser, type HostUsers } from 'grantd';
 import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
 import { hashCheaply } from './harness/cheap_hasher.ts';
-import { freePort } from './harness/free_port.ts';
 import { codeFlow, discovered } from './harness/relying_party.ts';
 
 const REDIRECT_URI = 'https://web.example/callback';

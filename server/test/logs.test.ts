@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
-import { freePort } from './harness/free_port.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
 

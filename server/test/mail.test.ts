@@ -4,6 +4,7 @@ import { after, describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { newCertificate } from '../../core/test/harness/certificates.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { Passkey } from '../src/data/factors.ts';
 import { NO_PASSWORD } from '../src/data/people.ts';
@@ -15,7 +16,6 @@ import { type FactorChange, LinkBook, MailQueue } from '../src/people/mailing.ts
 import { languages, textsIn } from '../src/texts/texts.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { freePort } from './harness/free_port.ts';
 import { Workbench } from './harness/program.ts';
 import { ISSUER, openDatabases } from './harness/program_data.ts';
 

@@ -3,12 +3,12 @@ import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { Meter, merged, WorkerSnapshots } from '../src/monitoring/meter.ts';
 import { labelsOf, METRIC_NAMES, METRICS } from '../src/monitoring/metrics.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { freePort } from './harness/free_port.ts';
 import { Line } from './harness/line.ts';
 import { type RunningServer, SOURCES, until, Workbench } from './harness/program.ts';
 import {

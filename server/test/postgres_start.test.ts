@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { pgBouncerAbsence, startPgBouncer } from '../../core/test/harness/postgres_pgbouncer.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
-import { freePort } from './harness/free_port.ts';
 import {
   type Environment,
   environmentOf,

@@ -10,8 +10,8 @@ import type { NodeRequest } from '@grantd/core/node';
 import { decodeJwt } from 'jose';
 import { type MadeCertificate, newCertificate, thumbprintOf } from '../../core/test/harness/certificates.ts';
 import { Chance } from '../../core/test/harness/chance.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { type HeaderFault, proxiedCertificateReader } from '../src/serve/proxied_certificate.ts';
-import { freePort } from './harness/free_port.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { addMachine, askOverTls, serverCertificate } from './harness/tls.ts';
 

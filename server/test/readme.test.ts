@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { grantdPrints } from './harness/commands.ts';
-import { freePort } from './harness/free_port.ts';
 import { Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
 

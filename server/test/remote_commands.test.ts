@@ -5,6 +5,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Command } from 'commander';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { API_OPERATIONS, API_STREAMS } from '../src/admin/api_operations.ts';
 import { COMMAND_OPERATIONS, NEEDS_MACHINE, OPERATIONS_WITHOUT_COMMAND } from '../src/admin/commands.ts';
 import { createProgram } from '../src/cli/program.ts';
@@ -15,7 +16,6 @@ import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { readDesiredState } from '../src/operations/desired_state.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { freePort } from './harness/free_port.ts';
 import { type Environment, type RunningServer, Workbench } from './harness/program.ts';
 
 test('the table has every command and every operation of the API', async () => {

@@ -3,7 +3,7 @@ import { Agent, createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from './harness/free_port.ts';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 

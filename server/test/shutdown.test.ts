@@ -4,10 +4,10 @@ import { Agent, createServer, get, type IncomingMessage, request } from 'node:ht
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { HandedConnections } from '../src/serve/handed_connections.ts';
 import { createHttpServer } from '../src/serve/http_server.ts';
 import { finish } from '../src/serve/shutdown.ts';
-import { freePort } from './harness/free_port.ts';
 import { listenOnLoopback } from './harness/listening.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { answerTo, begin } from './harness/wire.ts';

@@ -2,13 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { freePort } from './free_port.ts';
 import { serverFolder } from './postgres_folders.ts';
 import {
   type PostgresInstallation,
   postgresInstallation,
   unprivilegedAccount,
 } from './postgres_installation.ts';
-import { freePort } from './postgres_ports.ts';
 import { familyOf, signal, until, untilGone } from './postgres_processes.ts';
 import { ENVIRONMENT, runProgram } from './postgres_programs.ts';
 import { removeWithServers } from './postgres_remains.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { freePort } from './free_port.ts';
 import { PostgresCluster } from './postgres_cluster.ts';
 import { serverFolder } from './postgres_folders.ts';
-import { freePort } from './postgres_ports.ts';
 import { until } from './postgres_processes.ts';
 import { runProgram } from './postgres_programs.ts';
 import { ask, type PostgresServer } from './postgres_server.ts';
