@@ -13,15 +13,29 @@ export function cpuSeconds(pid: number): number | undefined {
   return sum([...times, ...childrenOf(pid).map((child) => cpuSeconds(child) ?? 0)]);
 }
 
+/** The name of the threads in which Node runs work such as password hashes. */
+const POOL_THREAD = 'libuv-worker';
+
 /**
  * CPU seconds of a process as the scheduler counts them, in nanoseconds: for intervals in which a hundredth of a second is
  * too coarse. Without threads that have ended, and without children.
+ * @param options `pool`: whether the threads of Node's thread pool count. Default: true
  * @returns `undefined` if the system does not report it
  */
-export function exactCpuSeconds(pid: number): number | undefined {
-  const threads = readdirSync(`/proc/${pid}/task`).map((thread) => read(pid, `task/${thread}/schedstat`));
-  const seconds = sum(threads.map((times) => Number(times?.split(' ')[0]) / 1e9));
-  return Number.isFinite(seconds) ? seconds : undefined;
+export function exactCpuSeconds(pid: number, { pool = true } = {}): number | undefined {
+  const isCounted = (thread: string) => pool || read(pid, `task/${thread}/comm`)?.trim() !== POOL_THREAD;
+  const threads = threadsOf(pid).filter(isCounted);
+  const times = threads.map((thread) => read(pid, `task/${thread}/schedstat`));
+  const seconds = sum(times.map((time) => Number(time?.split(' ')[0]) / 1e9));
+  return threads.length > 0 && Number.isFinite(seconds) ? seconds : undefined;
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return []; // another system, or the process has exited
+  }
 }
 
 /** CPU seconds of this process, without its running children. */

@@ -112,12 +112,9 @@ function memoryTable({ memory, memoryOfMany }: RunResults): string | undefined {
 
 function signInTable({ signIn }: RunResults): string | undefined {
   if (signIn === undefined) return undefined;
-  const { cpuMs, hashMs, flows } = signIn;
+  const { cpuMs, flows } = signIn;
   const [median, min, max] = [cpuMs.median, cpuMs.min, cpuMs.max].map((ms) => ms.toFixed(2));
-  return table(
-    ['sign-ins', 'CPU ms', 'min', 'max', 'hash, subtracted'],
-    [[String(flows), ...[median, min, max, hashMs.toFixed(3)].map(String)]],
-  );
+  return table(['sign-ins', 'CPU ms', 'min', 'max'], [[flows, median, min, max].map(String)]);
 }
 
 function mebibytes(bytes: number): string {

@@ -6,11 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PasswordHasher } from '../../server/src/people/password_hasher.ts';
 import type { TokenKind } from '../population/order.ts';
 import { populate } from '../population/populate.ts';
 import { databaseIn } from '../population/population.ts';
-import { leastHash, measureSignIn, signInOnce } from '../works/sign_in.ts';
+import { measureSignIn, signInOnce } from '../works/sign_in.ts';
 import { Stage } from '../works/stage.ts';
 
 test('users whom the server has not seen sign in through the pages, and its CPU time is measured', {
@@ -32,16 +31,9 @@ test('users whom the server has not seen sign in through the pages, and its CPU 
   });
   const { signIn } = await measureSignIn(stage, { warmUp: 2, batches: 2, flows: 10 });
   assert.equal(signIn?.flows, 20);
-  const { cpuMs, hashMs } = signIn;
-  assert.ok(hashMs > 0 && hashMs < 5, `a hash took ${hashMs} ms`);
-  assert.ok(cpuMs.median > 0 && cpuMs.median < 500, `a sign-in took ${cpuMs.median} ms`);
-});
-
-test('a stored hash of the least cost fits its password, and no other', async () => {
-  const hasher = new PasswordHasher();
-  const hash = leastHash('wonderland');
-  assert.equal(await hasher.fits('wonderland', hash), true);
-  assert.equal(await hasher.fits('Wonderland', hash), false);
+  const { median } = signIn.cpuMs;
+  // A password hash alone would take longer.
+  assert.ok(median > 0 && median < 100, `a sign-in took ${median} ms`);
 });
 
 for (const [page, html, expected] of [

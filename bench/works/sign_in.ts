@@ -1,4 +1,4 @@
-import { argon2Sync, createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
 import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { openInstance } from '../../server/src/instance/instance.ts';
@@ -13,6 +13,7 @@ import {
 import { BENCH_CLIENTS, CALLBACK, CODE_VERIFIER, ISSUER } from '../population/clients.ts';
 import { watch } from '../processes/cpu_watch.ts';
 import { startMeasured } from '../processes/measured_process.ts';
+import { exactCpuSeconds } from '../processes/process_usage.ts';
 import { type Spread, spread } from '../statistics.ts';
 import { grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
@@ -21,25 +22,15 @@ import { type Stage, tokensOf } from './stage.ts';
 
 const name = 'sign-in';
 
-/** Sign-ins per batch. CPU time is counted in hundredths of a second. */
-const FLOWS = 200;
+const FLOWS = 100;
 const BATCHES = 5;
 const WARM_UP_FLOWS = 600;
-/** Hashes whose CPU time is measured. */
-const HASHES = 2000;
 
 const PASSWORD = 'correct horse battery staple';
-/**
- * The least that argon2id accepts, in KiB, passes and lanes. The program's own cost is a hundred times that of the
- * rest of a sign-in, so the difference of two measurements would be noise.
- */
-const LEAST_COST = { memory: 8, passes: 1, parallelism: 1 } as const;
 
 export interface SignInResult {
-  /** CPU milliseconds of the program per sign-in, in each batch, without the password's hash. */
+  /** CPU milliseconds of the program per sign-in, in each batch, without the thread pool, which hashes passwords. */
   readonly cpuMs: Spread;
-  /** CPU milliseconds of one hash, measured separately, that were subtracted. */
-  readonly hashMs: number;
   /** Sign-ins that were measured. */
   readonly flows: number;
 }
@@ -75,9 +66,8 @@ export async function measureSignIn(
   } = grantd(stage, population, asked, { name, changes: true });
   beforeStart?.();
   const names = Array.from({ length: warmUp + batches * flows }, (_, index) => `${name}-${index}`);
-  const passwordHash = leastHash(PASSWORD);
-  await addPeople(database, names, passwordHash);
-  const hashMs = await hashCpuMs(passwordHash);
+  // The cost of the program's own hashes, because it replaces cheaper ones.
+  await addPeople(database, names, await new PasswordHasher().hash(PASSWORD));
 
   const running = await startMeasured(order);
   try {
@@ -89,14 +79,13 @@ export async function measureSignIn(
     const cpuMs: number[] = [];
     const whole = watch({ server: pid });
     for (let from = warmUp; from < names.length; from += flows) {
-      const watched = watch({ server: pid });
+      const before = exactCpuSeconds(pid, { pool: false });
       await signInAll(names.slice(from, from + flows));
-      const { serverSeconds } = watched();
-      if (serverSeconds !== undefined) cpuMs.push((serverSeconds * 1000) / flows - hashMs);
+      const after = exactCpuSeconds(pid, { pool: false });
+      if (before !== undefined && after !== undefined) cpuMs.push(((after - before) * 1000) / flows);
     }
     const { othersCpu } = whole();
-    const signIn =
-      cpuMs.length < batches ? undefined : { cpuMs: spread(cpuMs), hashMs, flows: batches * flows };
+    const signIn = cpuMs.length < batches ? undefined : { cpuMs: spread(cpuMs), flows: batches * flows };
     return { signIn, othersCpu };
   } finally {
     await running.end();
@@ -133,15 +122,6 @@ function unexpected(what: string, { status, url }: Page): Error {
   return new Error(`${name}: expected ${what}, got ${status} from ${new URL(url).pathname}`);
 }
 
-/** As the program stores it. */
-export function leastHash(password: string): string {
-  const nonce = randomBytes(16);
-  const tag = argon2Sync('argon2id', { message: password, nonce, tagLength: 32, ...LEAST_COST });
-  const { memory, passes, parallelism } = LEAST_COST;
-  const text = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
-  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${text(nonce)}$${text(tag)}`;
-}
-
 async function addPeople(path: string, names: readonly string[], passwordHash: string): Promise<void> {
   const database = sqliteDatabase(path);
   try {
@@ -152,18 +132,4 @@ async function addPeople(path: string, names: readonly string[], passwordHash: s
   } finally {
     await database.close();
   }
-}
-
-/** With the program's own code, one after another as in the sign-ins. */
-async function hashCpuMs(stored: string): Promise<number> {
-  const hasher = new PasswordHasher();
-  const check = async (count: number) => {
-    for (let made = 0; made < count; made++)
-      if (!(await hasher.fits(PASSWORD, stored))) throw new Error('the password does not fit its hash');
-  };
-  await check(HASHES / 2);
-  const before = process.cpuUsage();
-  await check(HASHES);
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000 / HASHES;
 }
