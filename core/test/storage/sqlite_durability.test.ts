@@ -98,6 +98,20 @@ test('a write that has to wait too long is rejected and has not happened, while 
   storage.close();
 });
 
+test('a handle copies its log into the file after as many pages as it is told', async () => {
+  const sizeWith = async (checkpointPages: number) => {
+    const path = join(folder, `after-${checkpointPages}.db`);
+    const storage = openSqliteStorage({ path, issuer, checkpointPages });
+    await storage.clients.add(newClient('app'));
+    const { size } = statSync(path);
+    storage.close();
+    return size;
+  };
+  assert.ok((await sizeWith(1)) > (await sizeWith(1_000_000)));
+  const path = join(folder, 'never.db');
+  assert.throws(() => openSqliteStorage({ path, issuer, checkpointPages: 0 }), /checkpointPages/);
+});
+
 test('a transaction has the write lock before it reads anything', () => {
   const path = join(folder, 'immediate.db');
   const one = openDatabase(path, 0);

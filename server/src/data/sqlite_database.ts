@@ -57,12 +57,14 @@ type PreparedCall = (named: Record<string, SQLInputValue>) => readonly TableRow[
 interface SqliteDatabaseOptions {
   /** Whether each issuance of tokens is recorded. Default: true. */
   readonly recordsIssuance?: boolean;
+  /** As in `SqliteStorageOptions`. */
+  readonly checkpointPages?: number;
 }
 
 /** An SQLite database file, with the server’s secret in a second file next to it. */
 export function sqliteDatabase(
   path: string,
-  { recordsIssuance = true }: SqliteDatabaseOptions = {},
+  { recordsIssuance = true, checkpointPages }: SqliteDatabaseOptions = {},
 ): Database {
   const opened: { close(): unknown }[] = [];
   const assumptions: MigrationAssumption[] = [];
@@ -122,6 +124,7 @@ export function sqliteDatabase(
             ...{ path, issuer, corruption, onAssumption },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
+            ...(checkpointPages !== undefined && { checkpointPages }),
           }),
         );
         opened.push(storage);

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type AdministrableStorage, sweep } from '@grantd/core';
+import { type AdministrableStorage, type SweepOptions, sweep } from '@grantd/core';
 import { causeOf } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
@@ -37,10 +37,15 @@ export async function sweepPeriodically(
 }
 
 /** Sweeps until no expired rows are left, or until the signal. */
-export async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
+export async function sweepOnce(
+  storage: Sweepable,
+  log: SweepLog,
+  signal: AbortSignal,
+  steps: Pick<SweepOptions, 'limit' | 'pauseMs'> = {},
+): Promise<void> {
   const startedAtMs = performance.now();
   try {
-    const rows = await sweep(storage, { signal });
+    const rows = await sweep(storage, { ...steps, signal });
     log.swept?.({ rows, durationMs: performance.now() - startedAtMs });
     if (rows > 0) log.info({ event: 'swept', rows });
   } catch (error) {

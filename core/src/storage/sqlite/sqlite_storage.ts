@@ -97,6 +97,11 @@ export interface SqliteStorageOptions {
    * record only what ended tokens.
    */
   readonly audit?: AuditOptions;
+  /**
+   * After how many pages a commit of this handle copies SQLite's log into the database file, which takes some
+   * milliseconds. Default: 1000, as in SQLite.
+   */
+  readonly checkpointPages?: number;
   /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
   readonly corruption?: Corruption;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
@@ -109,6 +114,7 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   clock: anyFunction,
   busyTimeoutMs: milliseconds(0),
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  checkpointPages: wholeNumber(1, 1_000_000),
   onAssumption: anyFunction,
   corruption: anyValue,
   audit: anyValue,
@@ -139,6 +145,8 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
         return addIssuer(database, issuer);
       });
     for (const assumption of assumptions) options.onAssumption?.(assumption);
+    if (options.checkpointPages !== undefined)
+      database.exec(`PRAGMA wal_autocheckpoint = ${options.checkpointPages}`);
     return storageOn(database, issuerId, options);
   } catch (error) {
     database.close();
