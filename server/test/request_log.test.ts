@@ -61,6 +61,24 @@ describe('the log of requests', () => {
     assert.deepEqual(known(), [['request', '/slow', undefined, 200, 'web']]);
   });
 
+  test('does not name what becomes known of an earlier request that has ended', async () => {
+    let earlier: string | undefined;
+    listener = (request, response) => {
+      const requestId = requestLog.begin(request, response);
+      if (earlier !== undefined) requestLog.about({ requestId: earlier, clientId: 'late' });
+      earlier = requestId;
+      response.end();
+    };
+    send(1);
+    await until(() => lines.length === 1, 'the first request is logged');
+    send(1);
+    await until(() => lines.length === 2, 'the second request is logged');
+    assert.deepEqual(
+      known().map(([, , , , clientId]) => clientId),
+      [undefined, undefined],
+    );
+  });
+
   test('names the client of a request that is open while thousands of others come and go', async () => {
     const OTHERS = 3000;
     let slow: (() => void) | undefined;

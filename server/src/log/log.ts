@@ -539,11 +539,11 @@ export class RequestLog {
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
   /**
-   * What is known of the open requests, by request number. The values are small and do not refer to their request,
-   * because a `Map` keeps deleted objects until a full garbage collection. The keys are numbers, because the engine
-   * interns every string that is a key.
+   * Open requests, each in a place that its ID ends with. They are not in a `Map`, because the engine creates a new table
+   * for every few deleted entries, as an old object that waits for a full garbage collection.
    */
-  readonly #known = new Map<number, Known>();
+  readonly #open: (OpenRequest | undefined)[] = [];
+  readonly #freePlaces: number[] = [];
   #count = 0;
 
   constructor(log: Log) {
@@ -554,26 +554,26 @@ export class RequestLog {
   /** Starts to log a request. @returns the request ID */
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
-    const number = this.#count;
-    const id = `${this.#idPrefix}${number.toString(36)}`;
+    const place = this.#freePlaces.pop() ?? this.#open.length;
+    const id = `${this.#idPrefix}${this.#count.toString(36)}.${place.toString(36)}`;
     if (!this.#isOn) return id;
     const known: Known = { operation: undefined, clientId: undefined, reason: undefined };
     const open: OpenRequest = { id, request, response, atMs: performance.now(), known };
-    this.#known.set(number, known);
-    response.on('close', () => this.#log.info(this.#reportOf(number, open)));
+    this.#open[place] = open;
+    response.on('close', () => this.#log.info(this.#reportOf(place, open)));
     return id;
   }
 
   /** Forgets the request. */
-  #reportOf(number: number, { id, request, response, atMs, known }: OpenRequest): RequestReport {
-    this.#known.delete(number);
-    const { method, url = '' } = request;
+  #reportOf(place: number, { id, request, response, atMs, known }: OpenRequest): RequestReport {
+    this.#open[place] = undefined;
+    this.#freePlaces.push(place);
     const isComplete = response.writableFinished;
     return {
       event: 'request',
       requestId: id,
-      method,
-      path: pathAsLogged(url),
+      method: request.method,
+      path: pathAsLogged(request.url ?? ''),
       status: isComplete ? response.statusCode : undefined,
       aborted: isComplete ? undefined : true,
       durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
@@ -613,11 +613,11 @@ export class RequestLog {
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
   #remember({ requestId, clientId, operation, page, reason }: Remembered): void {
     if (requestId === undefined) return;
-    const known = this.#known.get(Number.parseInt(requestId.slice(this.#idPrefix.length), 36));
-    if (known === undefined) return;
-    known.clientId = clientId ?? known.clientId;
-    known.operation = operation ?? page ?? known.operation;
-    known.reason = reason ?? known.reason;
+    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('.') + 1), 36)];
+    if (open?.id !== requestId) return;
+    open.known.clientId = clientId ?? open.known.clientId;
+    open.known.operation = operation ?? page ?? open.known.operation;
+    open.known.reason = reason ?? open.known.reason;
   }
 }
 
