@@ -555,7 +555,7 @@ export class RequestLog {
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
     const place = this.#freePlaces.pop() ?? this.#open.length;
-    const id = `${this.#idPrefix}${this.#count.toString(36)}.${place.toString(36)}`;
+    const id = `${this.#idPrefix}${this.#count.toString(36)}-${place.toString(36)}`;
     if (!this.#isOn) return id;
     const known: Known = { operation: undefined, clientId: undefined, reason: undefined };
     const open: OpenRequest = { id, request, response, atMs: performance.now(), known };
@@ -613,7 +613,7 @@ export class RequestLog {
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
   #remember({ requestId, clientId, operation, page, reason }: Remembered): void {
     if (requestId === undefined) return;
-    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('.') + 1), 36)];
+    const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
     if (open?.id !== requestId) return;
     open.known.clientId = clientId ?? open.known.clientId;
     open.known.operation = operation ?? page ?? open.known.operation;
