@@ -98,7 +98,7 @@ test('a write that has to wait too long is rejected and has not happened, while 
   storage.close();
 });
 
-test('a handle copies its log into the file after as many pages as it is told', async () => {
+test('checkpointPages sets after how many pages the log is copied into the file', async () => {
   const sizeWith = async (checkpointPages: number) => {
     const path = join(folder, `after-${checkpointPages}.db`);
     const storage = openSqliteStorage({ path, issuer, checkpointPages });
