@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { pinned, SERVER_CORE } from './pinning.ts';
 
 const LONGEST_START_MS = 120_000;
@@ -84,14 +84,4 @@ async function isReady(order: ProcessOrder, address: string): Promise<boolean> {
     if (error instanceof TypeError && error.message === 'fetch failed') return false;
     throw error;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port was given');
-  return address.port;
 }
