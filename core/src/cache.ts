@@ -1,5 +1,5 @@
 // Bounded caches with text keys.
-/** The part of `Map` that `RecentlyUsed` needs. `TextTable` is faster for random keys. */
+/** The part of `Map` that `RecentlyUsed` needs. `PackedTable` takes less memory. */
 interface Table<T> {
   readonly size: number;
   get(key: string): T | undefined;
@@ -75,68 +75,130 @@ export class RecentlyUsed<T> {
 /** A table that stays empty. */
 const NOTHING: Table<never> = { size: 0, get: () => undefined, set() {}, delete() {} };
 
-/** Initial size; a power of two. */
+/** Converts the values of a `PackedTable` to texts and back. No text is empty, and none contains a line feed. */
+export interface Packing<T> {
+  /** @returns `undefined` if the table must not keep the value */
+  pack(value: T): string | undefined;
+  unpack(text: string, key: string): T;
+}
+
+/** Initial number of slots; a power of two. */
 const INITIAL_SLOTS = 64;
 
-/** The last characters of a text decide its slot. */
+/** The operating system provides memory only for the part of a block that is used. */
+const BLOCK_BYTES = 1024 * 1024;
+
+/** Entries begin at multiples of this many bytes, so that 32 bits can address 16 GiB. */
+const ALIGNMENT = 4;
+
+/** Maximum characters of an entry. Each takes at most three bytes in UTF-8. */
+const MAX_CHARACTERS = 10_000;
+
+const LINE_FEED = 10;
+
+/** The last characters of a key decide its slot. */
 const HASHED_CHARACTERS = 8;
 
+const NO_BYTES = new Uint8Array();
+
+const ENCODER = new TextEncoder();
+const DECODER = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /**
- * A hash table for texts that end in random characters, such as digests and identifiers of tokens. A `Map` first looks
- * each text up in the engine's table of all strings, which dominates the cost once there are many. Texts with the same
- * ending would all fall into one chain.
+ * A hash table that keeps its entries as bytes outside of the engine's heap. They take less memory than objects, and
+ * garbage collections do not visit them. Each lookup creates the value anew.
+ *
+ * Keys are ASCII and end in random characters, such as digests and identifiers of tokens. Keys with the same ending
+ * would all fall into one chain.
  */
-export class TextTable<T> implements Table<T> {
-  #names: (string | undefined)[] = emptySlots(INITIAL_SLOTS);
-  #values: (T | undefined)[] = emptySlots(INITIAL_SLOTS);
+export class PackedTable<T> implements Table<T> {
+  readonly #packing: Packing<T>;
+  /** For each slot the number of its entry. 0 means that the slot is free. */
+  #slots = new Uint32Array(INITIAL_SLOTS);
+  /** An entry is its key, a line feed, its text and a line feed. */
+  readonly #blocks: Uint8Array[] = [];
+  /** Bytes of the last block that are in use. */
+  #used = BLOCK_BYTES;
   #size = 0;
+
+  constructor(packing: Packing<T>) {
+    this.#packing = packing;
+  }
 
   get size(): number {
     return this.#size;
   }
 
-  get(name: string): T | undefined {
-    return this.#values[this.#slotOf(name)];
+  get(key: string): T | undefined {
+    const entry = this.#slots[this.#slotOf(key)];
+    const text = entry ? this.#lineAt(entry * ALIGNMENT + key.length + 1) : '';
+    return text === '' ? undefined : this.#packing.unpack(text, key);
   }
 
-  set(name: string, value: T): void {
-    const slot = this.#slotOf(name);
-    this.#values[slot] = value;
-    if (this.#names[slot] !== undefined) return;
-    this.#names[slot] = name;
+  set(key: string, value: T): void {
+    const text = this.#packing.pack(value);
+    if (text === undefined || key.length + text.length > MAX_CHARACTERS || !isAscii(key)) {
+      this.delete(key);
+      return;
+    }
+    const slot = this.#slotOf(key);
+    const isNew = this.#slots[slot] === 0;
+    this.#slots[slot] = this.#append(`${key}\n${text}\n`);
+    if (!isNew) return;
     this.#size += 1;
-    if (this.#size * 2 > this.#names.length) this.#grow();
+    if (this.#size * 2 > this.#slots.length) this.#grow();
   }
 
-  /** Clears the value, but keeps the slot taken, so that lookups of later texts still pass through it. */
-  delete(name: string): void {
-    this.#values[this.#slotOf(name)] = undefined;
+  /** Empties the text, but keeps the slot taken, so that lookups of later keys still pass through it. */
+  delete(key: string): void {
+    const entry = this.#slots[this.#slotOf(key)];
+    if (!entry) return;
+    const at = entry * ALIGNMENT + key.length + 1;
+    const block = this.#blocks[Math.floor(at / BLOCK_BYTES)];
+    if (block !== undefined) block[at % BLOCK_BYTES] = LINE_FEED;
   }
 
-  /** Returns the slot that holds the text, or the first free one. At least half of all slots are free. */
-  #slotOf(name: string): number {
-    const last = this.#names.length - 1;
-    let slot = hashOf(name) & last;
-    for (let taken = this.#names[slot]; taken !== undefined && taken !== name; taken = this.#names[slot])
-      slot = (slot + 1) & last;
-    return slot;
+  /** @returns the number of the entry: the place at which it begins, divided by `ALIGNMENT` */
+  #append(lines: string): number {
+    if (this.#used + 3 * lines.length > BLOCK_BYTES) {
+      this.#blocks.push(new Uint8Array(BLOCK_BYTES));
+      // No entry has the number 0.
+      this.#used = ALIGNMENT;
+    }
+    const block = this.#blocks.length - 1;
+    const entry = (block * BLOCK_BYTES + this.#used) / ALIGNMENT;
+    const { written = 0 } = ENCODER.encodeInto(lines, this.#blocks[block]?.subarray(this.#used) ?? NO_BYTES);
+    this.#used += Math.ceil(written / ALIGNMENT) * ALIGNMENT;
+    return entry;
+  }
+
+  /** Returns the slot that holds the key, or the first free one. At least half of all slots are free. */
+  #slotOf(key: string): number {
+    const last = this.#slots.length - 1;
+    for (let slot = hashOf(key) & last; ; slot = (slot + 1) & last) {
+      const entry = this.#slots[slot];
+      if (!entry || this.#lineAt(entry * ALIGNMENT) === key) return slot;
+    }
+  }
+
+  /** @param place a byte, counted through all blocks */
+  #lineAt(place: number): string {
+    const block = this.#blocks[Math.floor(place / BLOCK_BYTES)] ?? NO_BYTES;
+    const begin = place % BLOCK_BYTES;
+    return DECODER.decode(block.subarray(begin, block.indexOf(LINE_FEED, begin)));
   }
 
   #grow(): void {
-    const [names, values] = [this.#names, this.#values];
-    this.#names = emptySlots(names.length * 2);
-    this.#values = emptySlots(names.length * 2);
-    names.forEach((name, from) => {
-      if (name === undefined) return;
-      const slot = this.#slotOf(name);
-      this.#names[slot] = name;
-      this.#values[slot] = values[from];
-    });
+    const entries = this.#slots;
+    this.#slots = new Uint32Array(entries.length * 2);
+    for (const entry of entries)
+      if (entry > 0) this.#slots[this.#slotOf(this.#lineAt(entry * ALIGNMENT))] = entry;
   }
 }
 
-function emptySlots(count: number): undefined[] {
-  return new Array<undefined>(count).fill(undefined);
+/** Whether a key has as many bytes as characters, and no line feed. */
+function isAscii(key: string): boolean {
+  return /^[\x20-\x7e]*$/.test(key);
 }
 
 /** FNV-1a of the last characters. Folds the upper bits in, which are mixed better. */
@@ -145,25 +207,6 @@ function hashOf(text: string): number {
   for (let at = Math.max(0, text.length - HASHED_CHARACTERS); at < text.length; at += 1)
     hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash ^ (hash >>> 15);
-}
-
-/** Tokens have few different values: their clients, scopes and audiences. */
-const MAX_VALUES = 2000;
-
-/** Shares equal values, such as clients and scopes that many tokens have in common, to save memory. */
-export class InternedValues {
-  readonly #values = new RecentlyUsed<unknown>(MAX_VALUES);
-
-  /** @returns an equal, frozen value */
-  of<T>(value: T): T {
-    if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value;
-    const key = typeof value === 'string' ? value : JSON.stringify(value);
-    const known = this.#values.get(key);
-    // Compare types, because a string can be the JSON text of an object.
-    if (typeof known === typeof value) return known as T;
-    this.#values.set(key, frozen(value));
-    return value;
-  }
 }
 
 /** How a cache was used since it was made, and how many values it holds now. */

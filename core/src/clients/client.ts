@@ -1,6 +1,6 @@
 // Looks up clients, and checks and stores their secrets.
 import { hmacSha256, sha256 } from '#crypto';
-import { RecentlyUsed, TextTable } from '../cache.ts';
+import { RecentlyUsed } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
@@ -153,7 +153,7 @@ export class ClientSecrets {
   /** Fingerprint of the newest server secret. */
   #fingerprint: string | undefined;
   /** Matched hashes by digest of the secret. Whether the secret is still live has to be checked each time. */
-  readonly #matched = new RecentlyUsed<string>(MAX_MATCHED, () => new TextTable());
+  readonly #matched = new RecentlyUsed<string>(MAX_MATCHED);
 
   constructor(secret: ServerSecret, clock: Clock) {
     this.#secret = secret;

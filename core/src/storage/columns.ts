@@ -34,8 +34,6 @@ interface ColumnUse {
   readonly setLater?: true;
   /** Not part of the record that a lookup returns. */
   readonly unread?: true;
-  /** A host or a request determines its length. The cache counts it. */
-  readonly unbounded?: true;
   /** Many rows have the same value. The cache keeps one copy of it. */
   readonly repeated?: true;
 }
@@ -57,14 +55,14 @@ export const TOKENS: Columns<StoredToken> = {
   kind: { name: 'kind', type: 'text', repeated: true },
   digest: { name: 'digest', type: 'text' },
   clientId: { name: 'client_id', type: 'text', repeated: true },
-  scopes: { name: 'scopes', type: 'json', unbounded: true, repeated: true },
+  scopes: { name: 'scopes', type: 'json', repeated: true },
   tokenType: { name: 'token_type', type: 'text', optional: true, repeated: true },
   confirmation: { name: 'cnf', type: 'json', optional: true },
-  subject: { name: 'subject', type: 'text', optional: true, unbounded: true },
-  claims: { name: 'claims', type: 'json', optional: true, unbounded: true },
-  claimsRequest: { name: 'claims_request', type: 'json', optional: true, unbounded: true },
-  resources: { name: 'resources', type: 'json', optional: true, unbounded: true },
-  authorizationDetails: { name: 'authorization_details', type: 'json', optional: true, unbounded: true },
+  subject: { name: 'subject', type: 'text', optional: true },
+  claims: { name: 'claims', type: 'json', optional: true },
+  claimsRequest: { name: 'claims_request', type: 'json', optional: true },
+  resources: { name: 'resources', type: 'json', optional: true },
+  authorizationDetails: { name: 'authorization_details', type: 'json', optional: true },
   issuedAtMs: { name: 'issued_at_ms', type: 'integer' },
   expiresAt: { name: 'expires_at', type: 'integer' },
   keepUntil: { name: 'keep_until', type: 'integer', unread: true },
@@ -72,7 +70,7 @@ export const TOKENS: Columns<StoredToken> = {
   pairId: { name: 'pair_id', type: 'text', optional: true },
   familyId: { name: 'family_id', type: 'text', optional: true },
   grantId: { name: 'grant_id', type: 'text', optional: true },
-  sessionId: { name: 'session_id', type: 'text', optional: true, unbounded: true },
+  sessionId: { name: 'session_id', type: 'text', optional: true },
   supersededAtMs: { name: 'superseded_at_ms', type: 'integer', optional: true, setLater: true },
   successorId: { name: 'successor_id', type: 'text', optional: true, setLater: true },
   revokedAtMs: { name: 'revoked_at_ms', type: 'integer', optional: true, setLater: true },

@@ -170,9 +170,9 @@ function addStanding(record: WithStanding, row: RowList, at: number): void {
 
 /**
  * Gives all standings V8's hidden class for large numbers. If the first numbers were small, V8 would replace the class
- * later, but not that of frozen objects in the cache, and compile functions that read both again and again.
+ * later, and compile functions that read standings again.
  */
-const LARGE_NUMBERS: Standing = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
+export const LARGE_NUMBERS: Standing = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
 
 /**
  * A principal without a row is ahead of every copy of its generation: its row was swept after its last token ended.
@@ -203,30 +203,6 @@ export function toTokenRecord(row: RowList): TokenRecord {
   const record: Writable<TokenRecord> = readToken(row);
   addStanding(record, row, TOKEN_WIDTH);
   return record;
-}
-
-/** The size of those values of a row that a host or a request can make as long as it likes. */
-export interface TokenExtent {
-  /** Characters. */
-  readonly length: number;
-  /** Objects, lists, and their elements after the first: each takes more memory than its text. */
-  readonly parts: number;
-}
-
-const UNBOUNDED = Object.values(TOKENS)
-  .filter(({ unbounded }) => unbounded)
-  .map(({ name, type }) => ({ at: readNames(TOKENS).indexOf(name), isJson: type === 'json' }));
-
-/** @param row in the order of `TOKEN_COLUMNS` */
-export function extentOf(row: RowList): TokenExtent {
-  let [length, parts] = [0, 0];
-  for (const { at, isJson } of UNBOUNDED) {
-    const text = row[at];
-    if (typeof text !== 'string') continue;
-    length += text.length;
-    if (isJson) parts += text.match(/[[{,]/g)?.length ?? 0;
-  }
-  return { length, parts };
 }
 
 /** What a lookup of an authorization code reads; `t` is its row. */

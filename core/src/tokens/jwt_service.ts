@@ -1,7 +1,7 @@
 // Signs and verifies the server's JWTs, and keeps its signing keys.
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import { sha256, signerOf, verifierOf } from '#crypto';
-import { RecentlyUsed, TextTable } from '../cache.ts';
+import { PackedTable, type Packing, RecentlyUsed } from '../cache.ts';
 import type { Signs, Verifies } from '../crypto/port.ts';
 import type { Clock } from '../environment.ts';
 import type { InactiveReason } from '../http/errors.ts';
@@ -131,39 +131,41 @@ interface VerifiedHeader {
   readonly type: string | undefined;
 }
 
-/** A server has few keys and types. */
-const MAX_HEADERS = 200;
-
 /**
- * Caches which tokens have a valid signature, by digest, at about 120 bytes each. It caches neither claims nor whether a
+ * Caches which tokens have a valid signature, by digest, at about 65 bytes each. It caches neither claims nor whether a
  * token is active.
  */
 class VerifiedTokens {
   readonly #tokens: RecentlyUsed<VerifiedHeader>;
-  /** Shares equal headers, to save memory. */
-  readonly #headers = new RecentlyUsed<VerifiedHeader>(MAX_HEADERS);
+  /** The few headers that tokens have. A token is kept with the number of its header. */
+  readonly #headers: VerifiedHeader[] = [];
   /** Keys that have verified a token. When a new one joins, the keys have changed, and the cache is cleared. */
   readonly #keyIds = new Set<string>();
 
   constructor(most: number) {
-    this.#tokens = new RecentlyUsed(most, () => new TextTable());
+    const packing: Packing<VerifiedHeader> = {
+      pack: (header) => `${this.#numberOf(header)}`,
+      unpack: (number) => this.#headers[Number(number)] as VerifiedHeader,
+    };
+    this.#tokens = new RecentlyUsed(most, () => new PackedTable(packing));
   }
 
   get(digest: string): VerifiedHeader | undefined {
     return this.#tokens.get(digest);
   }
 
-  /** @returns an equal header */
   add(digest: string, header: VerifiedHeader): VerifiedHeader {
     if (!this.#keyIds.has(header.keyId)) {
       this.#keyIds.add(header.keyId);
       this.#tokens.clear();
     }
-    const name = `${header.keyId} ${header.type}`;
-    const common = this.#headers.get(name) ?? header;
-    if (common === header) this.#headers.set(name, header);
-    this.#tokens.set(digest, common);
-    return common;
+    this.#tokens.set(digest, header);
+    return header;
+  }
+
+  #numberOf({ keyId, type }: VerifiedHeader): number {
+    const known = this.#headers.findIndex((header) => header.keyId === keyId && header.type === type);
+    return known === -1 ? this.#headers.push({ keyId, type }) - 1 : known;
   }
 }
 

@@ -3,24 +3,22 @@ import {
   type CacheUse,
   DEFAULT_CACHED_TOKENS,
   frozen,
-  InternedValues,
+  PackedTable,
+  type Packing,
   RecentlyUsed,
-  TextTable,
 } from '../../cache.ts';
-import type { Principal, TokenRecord } from '../../protocol/records.ts';
+import { PRINCIPALS, type Principal, type TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
-import type { TokenExtent } from '../statements.ts';
+import { LARGE_NUMBERS } from '../statements.ts';
 import type { Reads } from './connection.ts';
 import type { Events, Position } from './events.ts';
-
-type Standings = NonNullable<TokenRecord['standing']>;
 
 /** A token that was not looked up for this many milliseconds leaves the cache, at the latest after twice as long. */
 const UNUSED_MS = 5 * 60 * 1000;
 
-/** Tokens with more characters or parts are read each time: so many would not fit into memory. */
-const MAX_TEXT_LENGTH = 512;
-const MAX_PARTS = 24;
+/** Tokens with more characters of their own, or in common with others, are read each time: they need too much memory. */
+const MAX_OWN_CHARACTERS = 1000;
+const MAX_COMMON_CHARACTERS = 2000;
 
 /** The maximum number of events to search at once. If there are more, the cache is cleared. */
 const MAX_EVENTS = 1000;
@@ -30,9 +28,6 @@ const MAX_EVENTS = 1000;
  * tokens again then costs less than the memory.
  */
 const TOKENS_PER_ENDED = 40;
-
-/** Members of which tokens with the same value share one copy. */
-const REPEATED = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
 
 interface RememberedToken {
   readonly token: TokenRecord;
@@ -54,7 +49,6 @@ export class CachedTokens {
   readonly #lookups = { hits: 0, misses: 0 };
   #limit = DEFAULT_CACHED_TOKENS;
   #tokens = newTable(DEFAULT_CACHED_TOKENS);
-  #values = new InternedValues();
   readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
   #position: Position = { lastEvent: 0, sweptUntil: 0 };
@@ -81,7 +75,6 @@ export class CachedTokens {
 
   clear(): void {
     this.#tokens = newTable(this.#limit);
-    this.#values = new InternedValues();
     this.#ended.clear();
     this.#lastExpiry = 0;
   }
@@ -91,48 +84,25 @@ export class CachedTokens {
   }
 
   get(id: string): TokenRecord | undefined {
-    const token = this.#find(id);
+    this.#followState();
+    const token = this.#current(id, this.#tokens.get(id));
     this.#lookups[token === undefined ? 'misses' : 'hits'] += 1;
     return token;
   }
 
-  #find(id: string): TokenRecord | undefined {
-    this.#followState();
-    const remembered = this.#tokens.get(id);
-    if (remembered === undefined) return undefined;
-    const { token, lastEvent } = remembered;
-    if (token.expiresAt <= this.#position.sweptUntil) {
-      this.#tokens.delete(id);
-      return undefined;
-    }
-    return this.#ended.hasEndedSince(lastEvent, token) ? undefined : token;
+  #current(id: string, remembered: RememberedToken | undefined): TokenRecord | undefined {
+    if (remembered === undefined || this.#ended.hasEndedSince(remembered)) return undefined;
+    if (remembered.token.expiresAt > this.#position.sweptUntil) return remembered.token;
+    this.#tokens.delete(id);
+    return undefined;
   }
 
-  /**
-   * @param id of the token, which is kept instead of its equal in the record
-   * @param extent of the row that it was read from
-   */
-  add(id: string, token: TokenRecord, extent: TokenExtent): void {
-    if (this.#limit === 0 || extent.length > MAX_TEXT_LENGTH || extent.parts > MAX_PARTS) return;
+  add(token: TokenRecord): void {
+    if (this.#limit === 0) return;
     const { lastEvent } = this.#followState();
     this.#forgetUnused();
     this.#lastExpiry = Math.max(this.#lastExpiry, token.expiresAt);
-    const { standing } = token;
-    const kept = { ...token, id, ...(standing !== undefined && { standing: this.#kept(standing) }) };
-    for (const member of REPEATED) this.#share(kept, member);
-    this.#tokens.set(id, { token: frozen(kept), lastEvent });
-  }
-
-  #share<M extends keyof TokenRecord>(token: { -readonly [N in M]?: TokenRecord[N] }, member: M): void {
-    const value = token[member];
-    if (value !== undefined) token[member] = this.#values.of(value);
-  }
-
-  /** Shares what the tokens of a client have in common. Standings to a user, session and grant are rarely equal. */
-  #kept(standing: Standings): Standings {
-    const { client, ...others } = standing;
-    if (client === undefined || Object.keys(others).length === 0) return this.#values.of(standing);
-    return { ...others, client: this.#values.of(client) };
+    this.#tokens.set(token.id, { token, lastEvent });
   }
 
   /** @returns the position of the state that is read */
@@ -172,7 +142,104 @@ export class CachedTokens {
 }
 
 const newTable = (most: number): RecentlyUsed<RememberedToken> =>
-  new RecentlyUsed(most, () => new TextTable());
+  new RecentlyUsed(most, () => new PackedTable(new TokenPacking()));
+
+/** Maximum number of templates with values that tokens have in common. Each takes a few kB. */
+const MAX_TEMPLATES = 2000;
+
+type Member = keyof TokenRecord;
+
+/** Members of which tokens often have the same value. */
+const COMMON: readonly Member[] = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
+
+/** Claims that differ between the tokens that a client got without a user. */
+const OWN_CLAIMS = ['iat', 'exp', 'jti'];
+
+/** What tokens have in common: their members, and the values of some of them. */
+interface Template {
+  /** With `null` for what a token has for itself, so that members keep their order. */
+  readonly record: TokenRecord;
+  /** The token's own members, except `id` and a digest that equals it, as that of opaque tokens. */
+  readonly members: readonly string[];
+  /** The token's own claims, if it has the others in common. */
+  readonly claims: readonly string[];
+  /** The members of each standing. Their values are the token's own. */
+  readonly standings: readonly (readonly [Principal, readonly string[]])[];
+}
+
+/**
+ * Packs records of tokens. The tokens of a client differ in few values, so a record is kept as the number of a template
+ * and a list of its own values.
+ */
+export class TokenPacking implements Packing<RememberedToken> {
+  readonly #templates: Template[] = [];
+  /** The number of each template, by its JSON text. */
+  readonly #numbers = new Map<string, number>();
+
+  pack({ token, lastEvent }: RememberedToken): string | undefined {
+    const common = divided(token, COMMON);
+    const hasRoom = this.#templates.length < MAX_TEMPLATES || this.#numbers.has(common.template);
+    const { template, values } = hasRoom ? common : divided(token, []);
+    const own = JSON.stringify([lastEvent, ...values]);
+    if (own.length > MAX_OWN_CHARACTERS || template.length > MAX_COMMON_CHARACTERS) return undefined;
+    return `[${this.#numberOf(template)},${own.slice(1)}`;
+  }
+
+  unpack(text: string, id: string): RememberedToken {
+    const values = JSON.parse(text);
+    const { record, members, claims, standings } = this.#templates[values[0]] as Template;
+    let next = 2;
+    const filled = (object: Record<string, unknown>, names: readonly string[]) => {
+      for (const name of names) object[name] = values[next++];
+      return object;
+    };
+    const token = filled({ ...record, id, digest: id }, members);
+    if (claims.length > 0) token.claims = filled({ ...record.claims }, claims);
+    const standing: Record<string, unknown> = {};
+    for (const [principal, names] of standings) standing[principal] = filled({ ...LARGE_NUMBERS }, names);
+    token.standing = standing;
+    return { token: token as unknown as TokenRecord, lastEvent: values[1] };
+  }
+
+  #numberOf(template: string): number {
+    const known = this.#numbers.get(template);
+    if (known !== undefined) return known;
+    const number = this.#templates.push(frozen(JSON.parse(template))) - 1;
+    this.#numbers.set(template, number);
+    return number;
+  }
+}
+
+/**
+ * Divides a record into the JSON text of a template, and the values that are the token's own.
+ * @param common members whose values the template keeps. If there are any, it also keeps claims without a user.
+ */
+function divided(token: TokenRecord, common: readonly Member[]) {
+  const { id, digest, claims: allClaims = {}, standing = {}, subject } = token;
+  const keepsClaims = common.length > 0 && subject === undefined;
+  const kept = ['id', 'standing', ...common, ...(keepsClaims ? ['claims'] : [])];
+  if (digest === id) kept.push('digest');
+  const members = Object.keys(token).filter((name) => !kept.includes(name));
+  const claims = keepsClaims ? OWN_CLAIMS.filter((name) => Object.hasOwn(allClaims, name)) : [];
+  const standings = Object.entries(standing).map(
+    ([principal, one]) => [principal, Object.keys(one)] as const,
+  );
+  const record = {
+    ...token,
+    ...(claims.length > 0 && { claims: { ...allClaims, ...nullsFor(claims) } }),
+    ...nullsFor([...members, 'id', 'digest', 'standing']),
+  };
+  const values = [
+    ...members.map((name) => token[name as Member]),
+    ...claims.map((name) => allClaims[name]),
+    ...Object.values(standing).flatMap((one) => Object.values(one)),
+  ];
+  return { template: JSON.stringify({ record, members, claims, standings }), values };
+}
+
+function nullsFor(names: readonly string[]): Readonly<Record<string, null>> {
+  return Object.fromEntries(names.map((name) => [name, null]));
+}
 
 /** Principals whose tokens were revoked or whose state changed, and the last event about each. */
 class EndedPrincipals {
@@ -198,13 +265,8 @@ class EndedPrincipals {
   }
 
   /** Whether a token depends on a principal with a later event. */
-  hasEndedSince(event: number, { clientId, subject, sessionId, grantId }: TokenRecord): boolean {
-    return (
-      this.#lastOf('client', clientId) > event ||
-      this.#lastOf('subject', subject) > event ||
-      this.#lastOf('session', sessionId) > event ||
-      this.#lastOf('grant', grantId) > event
-    );
+  hasEndedSince({ token, lastEvent }: RememberedToken): boolean {
+    return PRINCIPALS.some((principal) => this.#lastOf(principal, token[MEMBER_OF[principal]]) > lastEvent);
   }
 
   /** @returns 0 if there was none */
@@ -215,3 +277,11 @@ class EndedPrincipals {
     return ended.get(id) ?? 0;
   }
 }
+
+/** The member of a token that names a principal. */
+const MEMBER_OF = {
+  client: 'clientId',
+  subject: 'subject',
+  session: 'sessionId',
+  grant: 'grantId',
+} as const satisfies Record<Principal, keyof TokenRecord>;

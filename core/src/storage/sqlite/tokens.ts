@@ -33,7 +33,6 @@ import {
 } from '../issuing.ts';
 import {
   CODE_COLUMNS,
-  extentOf,
   forSqlite,
   GENERATIONS,
   GRANTS_OF_SUBJECT,
@@ -109,7 +108,7 @@ export function sqliteTokens(
     const row = accessTokenRow.get(issuerId, id);
     if (row === undefined) return undefined;
     const record = toTokenRecord(row);
-    cache.add(id, record, extentOf(row));
+    cache.add(record);
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow.get(issuerId, id));
