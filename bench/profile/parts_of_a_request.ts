@@ -2,7 +2,7 @@
 const PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
   ['garbage collection', /^\(garbage collector\)/],
   ['Node outside JavaScript: event loop, system calls, parser', /^\(program\)/],
-  ['log line', /\/pino\/|server\/src\/log\//],
+  ['log line', /server\/src\/log\//],
   ['sending the response', /sendResponse|_http_outgoing|internal\/streams\/writable|resOnFinish|afterWrite/],
   ['client authentication', /core\/src\/clients\/|sqlite\/clients\.ts/],
   ['token digest', /^sha256 .*\/core\/src\/crypto\//],

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, type Claims, type GetUserClaims, pathOf } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
-import type { Logger } from 'pino';
 import { type Configuration, embeddedConfiguration } from './config/configuration.ts';
 import { OPTION_NAMES, OPTIONS } from './config/options.ts';
 import { type Provider, readProviders } from './config/providers.ts';
@@ -10,7 +9,7 @@ import { ConfigurationRefused } from './config/refused.ts';
 import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
-import { openLog } from './log/log.ts';
+import { type Log, LogOutput, logTo } from './log/log.ts';
 import { endSessionsOf, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './operations/people.ts';
 import {
   refuseContradictoryDirectory,
@@ -75,7 +74,7 @@ export interface EmbedOptions {
   /** The application’s own users. Default: the users in grantd’s database, which its commands manage. */
   readonly users?: HostUsers;
   /** Receives the request log and faults. Default: faults and warnings, as JSON lines on standard output. */
-  readonly logger?: Logger;
+  readonly logger?: Log;
   readonly [option: string]: unknown;
 }
 
@@ -133,7 +132,7 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
       'signUp: expected off with users, because a stranger could take the username of a user of the application',
     );
   if (users !== undefined) refuseNewUsersOfProviders(configuration);
-  const log = logger ?? (await ownLog());
+  const log = logger ?? ownLog();
   const service = await openService(configuration, process.env, {
     log,
     sweeps: true,
@@ -197,11 +196,11 @@ function refuseNewUsersOfProviders(configuration: Configuration): void {
     );
 }
 
-let openedLog: Promise<Logger> | undefined;
+let openedLog: Log | undefined;
 
 /** Faults and warnings on standard output, through one writer in a process. */
-function ownLog(): Promise<Logger> {
-  openedLog ??= openLog('json').then((opened) => Object.assign(opened, { level: 'warn' }));
+function ownLog(): Log {
+  openedLog ??= logTo(new LogOutput(), { least: 'warn' });
   return openedLog;
 }
 

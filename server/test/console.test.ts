@@ -10,7 +10,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Secret, TOTP } from 'otpauth';
-import { pino } from 'pino';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { localAdministration } from '../src/cli/administration.ts';
@@ -21,7 +20,7 @@ import type { Database } from '../src/data/database.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
-import { RequestLog } from '../src/log/log.ts';
+import { logTo, RequestLog } from '../src/log/log.ts';
 import { History } from '../src/monitoring/history.ts';
 import { auditBefore } from '../src/operations/audit.ts';
 import { addClient, registrationFrom } from '../src/operations/clients.ts';
@@ -64,7 +63,7 @@ async function startConsole(
   );
   await instance.groups.add({ name: 'admins', description: '' }, Date.now());
   const lines: string[] = [];
-  const requestLog = new RequestLog(pino({}, { write: (line: string) => void lines.push(line) }));
+  const requestLog = new RequestLog(logTo({ write: (line: string) => void lines.push(line) }));
   const pages = openPages(instance, {
     ...{ settings: configuration.settings, server, requestLog, operator: {} },
     notifyClients: async () => new Map(),

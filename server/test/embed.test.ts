@@ -6,6 +6,7 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import Fastify, { type FastifyServerOptions } from 'fastify';
 import { embed, type HostUser, type HostUsers } from 'grantd';
 import * as client from 'openid-client';
 import { Secret, TOTP } from 'otpauth';
@@ -103,6 +104,38 @@ test('the application’s users sign in on grantd’s pages with claims as they 
   users.set({ claims: { name: 'Ada Lovelace' } });
   const { name: current, email } = await userInfo();
   assert.deepEqual([current, email], ['Ada Lovelace', undefined]);
+});
+
+test('a logger of Fastify receives the line of a request and faults, at its level', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-embed-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const port = await freePort();
+  for (const [level, expected] of [
+    ['info', ['request', 'failure', 'request']],
+    ['error', ['failure']],
+  ] as const) {
+    const lines: { readonly event?: string; readonly path?: string }[] = [];
+    const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const options: FastifyServerOptions = { logger: { level, stream } };
+    const users = new Users();
+    const issuer = `http://localhost:${port}/auth`;
+    const database = `sqlite:${join(folder, `${level}.db`)}`;
+    const grantd = await embed({ issuer, database, users, logger: Fastify(options).log, ...ES256 });
+    const server = createServer((request, response) => grantd.handle(request, response));
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    const browser = new Browser(issuer);
+    const login = await browser.get(`${issuer}/account`);
+    lines.length = 0;
+    await browser.get(`${issuer}/keys?secret=1`);
+    users.fault = new Error('the application has lost its users');
+    await browser.submit(login, WHO);
+    server.closeAllConnections();
+    server.close();
+    await grantd.close();
+    const events = lines.map(({ event }) => event).filter((event) => expected.some((one) => one === event));
+    assert.deepEqual(events, expected, JSON.stringify(lines));
+    assert.ok(!JSON.stringify(lines).includes('secret=1'));
+  }
 });
 
 test('a browser is signed in at several issuers of one host, each with cookies of its own', async () => {

@@ -6,7 +6,6 @@ import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
 import { Workbench } from './harness/program.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
@@ -85,6 +84,7 @@ const { memoryStorage } = await import('@grantd/core/memory');
 const { openSqliteStorage } = await import('@grantd/core/sqlite');
 const { readConfiguration } = await import('../src/config/configuration.ts');
 const { flagOf, OPTIONS } = await import('../src/config/options.ts');
+const { logTo } = await import('../src/log/log.ts');
 const { Monitor } = await import('../src/monitoring/monitor.ts');
 const { prometheusText } = await import('../src/monitoring/prometheus.ts');
 
@@ -159,7 +159,7 @@ test('a column is written and read', async () => {
 
 test('a metric is counted, and is in a scrape with its label', () => {
   const monitor = new Monitor();
-  const log = monitor.log(pino({ base: null }, { write: () => {} }));
+  const log = monitor.log(logTo({ write: () => {} }));
   log.info({ event: 'consent_given', page: 'consent', clientId: 'web' });
   log.info({ event: 'consent_given', page: 'consent', clientId: 'other' });
   const lines = prometheusText(monitor.counts()).split('\n');

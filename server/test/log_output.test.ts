@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { openLog } from '../src/log/log.ts';
+import { logTo, openLog } from '../src/log/log.ts';
 import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -88,6 +88,39 @@ for (const [end, [last, code]] of Object.entries(ENDS))
     assert.match(String(lines[0]), /^\[[\d:.]+\] INFO: counted worker=7 count=0$/);
     assert.match(String(lines.at(-2)), /^\[[\d:.]+\] FATAL: last worker=7$/);
   });
+
+test('a line has its level, time and worker first, then its members without those that are undefined', () => {
+  const lines: string[] = [];
+  const log = logTo({ write: (line) => void lines.push(line) }, { worker: 3 });
+  log.warn({ event: 'one', left: undefined, none: null, list: [1, undefined], text: '\ud800\n"' });
+  const [first = ''] = lines.map((line) => line.replace(/"time":"[\d:.TZ-]{24}"/, '"time":T'));
+  const members = '"event":"one","none":null,"list":[1,null],"text":"\\ud800\\n\\""';
+  assert.equal(first, `{"level":"warn","time":T,"worker":3,${members}}\n`);
+});
+
+test('a line that cannot be JSON says so, instead of failing the request', () => {
+  const lines: string[] = [];
+  const log = logTo({ write: (line) => void lines.push(line) });
+  const ring: Record<string, unknown> = { event: 'ring' };
+  ring.self = ring;
+  for (const line of [{ event: 'big', count: 1n }, ring]) log.info(line);
+  const read = lines.map((line) => JSON.parse(line));
+  for (const { level, event, cause } of read)
+    assert.deepEqual([level, event, cause.name], ['info', 'log_line_failed', 'TypeError']);
+});
+
+test('lines below the lowest level are not written', () => {
+  const written = (least: 'info' | 'warn' | 'off') => {
+    const lines: string[] = [];
+    const log = logTo({ write: (line) => void lines.push(JSON.parse(line).level) }, { least });
+    for (const level of ['info', 'warn', 'error', 'fatal'] as const) log[level]({ event: 'x' });
+    assert.equal(log.isLevelEnabled?.('info'), least === 'info');
+    return lines;
+  };
+  assert.deepEqual(written('info'), ['info', 'warn', 'error', 'fatal']);
+  assert.deepEqual(written('warn'), ['warn', 'error', 'fatal']);
+  assert.deepEqual(written('off'), []);
+});
 
 test('lines that come together are written together', async (t) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program('')], {

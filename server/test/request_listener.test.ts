@@ -5,8 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { AuthorizationServer } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { pino } from 'pino';
-import { RequestLog } from '../src/log/log.ts';
+import { logTo, RequestLog } from '../src/log/log.ts';
 import { requestListener } from '../src/serve/http_server.ts';
 
 const issuer = 'http://localhost';
@@ -20,7 +19,7 @@ class Unspeakable extends AuthorizationServer {
 
 test('what cannot be sent by an endpoint is answered 500, and the log says why', async (t) => {
   const lines: Readonly<Record<string, unknown>>[] = [];
-  const log = pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) });
+  const log = logTo({ write: (line: string) => lines.push(JSON.parse(line)) });
   const listener = requestListener({
     server: new Unspeakable({ issuer, secret: 's'.repeat(32), storage: memoryStorage({ issuer }) }),
     requestLog: new RequestLog(log),

@@ -6,8 +6,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { pino } from 'pino';
-import { RequestLog } from '../src/log/log.ts';
+import { logTo, RequestLog } from '../src/log/log.ts';
 import { until } from './harness/program.ts';
 
 setFlagsFromString('--expose-gc');
@@ -27,9 +26,7 @@ describe('the log of requests', () => {
 
   beforeEach(async () => {
     lines = [];
-    requestLog = new RequestLog(
-      pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) }),
-    );
+    requestLog = new RequestLog(logTo({ write: (line: string) => lines.push(JSON.parse(line)) }));
     http.listen(0, '127.0.0.1');
     await once(http, 'listening');
   });

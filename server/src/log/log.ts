@@ -9,10 +9,16 @@ import {
   type ServerEvent,
   withoutBearers,
 } from '@grantd/core';
-import { type Logger, pino } from 'pino';
 import type { Settings } from '../config/options.ts';
 
-export type Log = Logger;
+const LEVELS = ['info', 'warn', 'error', 'fatal'] as const;
+type Level = (typeof LEVELS)[number];
+
+/** Writes lines of a log, of one level each. A line is an object with at least one member. A pino logger is a log too. */
+export interface Log extends Readonly<Record<Level, (line: object) => void>> {
+  /** Whether lines of the level are written. Default: yes. */
+  isLevelEnabled?(level: string): boolean;
+}
 
 /** Settings of a process that does not serve alone. */
 interface LogWriter {
@@ -27,18 +33,49 @@ export async function openLog(
   form: Settings['log'],
   { worker, isShared = false }: LogWriter = {},
 ): Promise<Log> {
-  const options = {
-    base: worker === undefined ? null : { worker },
-    enabled: form !== 'off',
-    timestamp: timeOfLines(),
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
   // A log that is off writes nothing at the exit either.
-  if (form === 'off') return pino(options, { write: () => {} });
+  if (form === 'off') return logTo({ write: () => {} }, { least: 'off' });
   const output = new LogOutput(isShared);
-  if (form === 'json') return pino(options, output);
+  if (form === 'json') return logTo(output, { worker });
   const { readableLines } = await import('./readable_lines.ts');
-  return pino(options, readableLines(output));
+  return logTo(readableLines(output), { worker });
+}
+
+interface LineOptions {
+  /** Added to every line. */
+  readonly worker?: number | undefined;
+  /** The lowest level that is written. Default: all are. */
+  readonly least?: Level | 'off';
+}
+
+/** A log that writes each line as JSON. */
+export function logTo(output: Pick<LogOutput, 'write'>, { worker, least = 'info' }: LineOptions = {}): Log {
+  const time = timeOfLines();
+  const origin = worker === undefined ? '' : `,"worker":${worker}`;
+  const levels = least === 'off' ? [] : LEVELS.slice(LEVELS.indexOf(least));
+  const log = logThrough((level, line) => {
+    if (levels.includes(level)) output.write(`{"level":"${level}"${time()}${origin},${membersOf(line)}\n`);
+  });
+  return { ...log, isLevelEnabled: (level) => levels.some((one) => one === level) };
+}
+
+/** A log that passes each line on. */
+export function logThrough(write: (level: Level, line: object) => void): Log {
+  return {
+    info: (line) => write('info', line),
+    warn: (line) => write('warn', line),
+    error: (line) => write('error', line),
+    fatal: (line) => write('fatal', line),
+  };
+}
+
+/** The end of a JSON object, from its first member on. A line that JSON cannot express must not fail its request. */
+function membersOf(line: object): string {
+  try {
+    return JSON.stringify(line).slice(1);
+  } catch (error) {
+    return JSON.stringify({ event: 'log_line_failed', cause: causeOf(error) }).slice(1);
+  }
 }
 
 /**
@@ -63,7 +100,7 @@ const STDOUT = 1;
 const RETRY_MS = 10;
 
 /** How long a line waits at most, so that one system call writes several lines. */
-const GATHER_MS = 5;
+const GATHER_MS = 20;
 
 /** How long an exiting process waits at most for a slow reader. */
 const MAX_EXIT_WAIT_MS = 1000;
@@ -159,8 +196,8 @@ export class LogOutput {
       this.#isWriting = false;
       if (error === null) this.#advance(piece, written);
       if (isFull(error)) this.#writeLater(piece);
-      else if (error === null && piece.bytes.length > 0) this.#write(piece);
-      else this.#end(piece);
+      else if (error !== null || piece.bytes.length === 0) this.#end(piece);
+      else this.#write(piece);
     });
   }
 
@@ -464,12 +501,11 @@ type FailureReason = Extract<
 >;
 
 /** A request without a complete answer. */
-interface OpenRequest {
+interface OpenRequest extends Known {
   readonly id: string;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly atMs: number;
-  readonly known: Known;
 }
 
 /** What becomes known during a request. */
@@ -480,6 +516,8 @@ interface Known {
   /** Why a token was inactive, a request was refused or a page stopped it. */
   reason: string | undefined;
 }
+
+const NOTHING_KNOWN: Known = { operation: undefined, clientId: undefined, reason: undefined };
 
 /** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
 interface RequestReport extends Readonly<Known> {
@@ -548,34 +586,31 @@ export class RequestLog {
 
   constructor(log: Log) {
     this.#log = log;
-    this.#isOn = log.isLevelEnabled('info');
+    this.#isOn = log.isLevelEnabled?.('info') ?? true;
   }
 
   /** Starts to log a request. @returns the request ID */
   begin(request: IncomingMessage, response: ServerResponse): string {
-    this.#count += 1;
     const place = this.#freePlaces.pop() ?? this.#open.length;
-    const id = `${this.#idPrefix}${this.#count.toString(36)}-${place.toString(36)}`;
+    const id = `${this.#idPrefix}${(this.#count++).toString(36)}-${place.toString(36)}`;
     if (!this.#isOn) return id;
-    const known: Known = { operation: undefined, clientId: undefined, reason: undefined };
-    const open: OpenRequest = { id, request, response, atMs: performance.now(), known };
+    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, atMs: performance.now() };
     this.#open[place] = open;
     response.on('close', () => this.#log.info(this.#reportOf(place, open)));
     return id;
   }
 
   /** Forgets the request. */
-  #reportOf(place: number, { id, request, response, atMs, known }: OpenRequest): RequestReport {
+  #reportOf(place: number, { id, request, response, atMs, ...known }: OpenRequest): RequestReport {
     this.#open[place] = undefined;
     this.#freePlaces.push(place);
-    const isComplete = response.writableFinished;
     return {
       event: 'request',
       requestId: id,
       method: request.method,
       path: pathAsLogged(request.url ?? ''),
-      status: isComplete ? response.statusCode : undefined,
-      aborted: isComplete ? undefined : true,
+      status: response.writableFinished ? response.statusCode : undefined,
+      aborted: response.writableFinished ? undefined : true,
       durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
       ...known,
     };
@@ -611,13 +646,12 @@ export class RequestLog {
   }
 
   /** Ignores events after the end of the request, for example if its caller has disconnected. */
-  #remember({ requestId, clientId, operation, page, reason }: Remembered): void {
-    if (requestId === undefined) return;
+  #remember({ requestId = '', clientId, operation, page, reason }: Remembered): void {
     const open = this.#open[Number.parseInt(requestId.slice(requestId.lastIndexOf('-') + 1), 36)];
     if (open?.id !== requestId) return;
-    open.known.clientId = clientId ?? open.known.clientId;
-    open.known.operation = operation ?? page ?? open.known.operation;
-    open.known.reason = reason ?? open.known.reason;
+    open.clientId = clientId ?? open.clientId;
+    open.operation = operation ?? page ?? open.operation;
+    open.reason = reason ?? open.reason;
   }
 }
 
@@ -626,8 +660,7 @@ export class RequestLog {
  * servers read `%3F` as a question mark.
  */
 function pathAsLogged(url: string): string {
-  const end = url.indexOf('?');
-  return withoutBearers(url.slice(0, end === -1 ? MAX_PATH : Math.min(end, MAX_PATH)));
+  return withoutBearers((url.split('?', 1)[0] ?? '').slice(0, MAX_PATH));
 }
 
 /** Events that hint at an attack or a broken client. They are logged as warnings. */

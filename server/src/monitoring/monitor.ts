@@ -1,7 +1,7 @@
 // Measures one process that serves: counts from its log lines and events, and asks its parts at a scrape.
 import type { AdministrableStorage, ServerEvent } from '@grantd/core';
 import type { Database, OpenDatabase } from '../data/database.ts';
-import type { Log } from '../log/log.ts';
+import { type Log, logThrough } from '../log/log.ts';
 import { measuredDatabase } from './measured_storage.ts';
 import { Meter, merged, type Snapshot } from './meter.ts';
 import type { MetricName } from './metrics.ts';
@@ -50,18 +50,9 @@ export class Monitor {
 
   /** A log that is on for requests, counts every line and writes what the given log writes. */
   log(log: Log): Log {
-    const counted: Log = Object.create(log);
-    const counting = (level: 'debug' | 'info' | 'warn' | 'error' | 'fatal') => (line: object) => {
+    return logThrough((level, line) => {
       this.#count(line, level);
       log[level](line);
-    };
-    return Object.assign(counted, {
-      isLevelEnabled: () => true,
-      debug: counting('debug'),
-      info: counting('info'),
-      warn: counting('warn'),
-      error: counting('error'),
-      fatal: counting('fatal'),
     });
   }
 

@@ -25,7 +25,7 @@ import {
 } from '@opentelemetry/sdk-trace';
 import { networkCheck, type Settings } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import type { Log } from '../log/log.ts';
+import { type Log, logThrough } from '../log/log.ts';
 import { RESOURCE } from './resource.ts';
 
 /** Milliseconds between two log lines about a collector that does not answer. */
@@ -74,19 +74,10 @@ export class Tracing {
 
   /** A log that adds the trace to lines of requests. The line of a request ends its span. */
   log(log: Log): Log {
-    const traced: Log = Object.create(log);
-    const tracing = (level: 'debug' | 'info' | 'warn' | 'error' | 'fatal') => (line: Line) => {
+    return logThrough((level, line: Line) => {
       const span = this.#open.get(line.requestId ?? '') ?? this.#current.getStore();
       log[level](span === undefined ? line : { ...line, traceId: span.spanContext().traceId });
       if (line.event === 'request') this.#end(line);
-    };
-    return Object.assign(traced, {
-      isLevelEnabled: () => true,
-      debug: tracing('debug'),
-      info: tracing('info'),
-      warn: tracing('warn'),
-      error: tracing('error'),
-      fatal: tracing('fatal'),
     });
   }
 

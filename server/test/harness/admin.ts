@@ -2,13 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { openAdminApi } from '../../src/admin/admin_api.ts';
 import { readConfiguration } from '../../src/config/configuration.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { ADMIN_SCOPES, type AdminScope, adminAudience } from '../../src/instance/admin_access.ts';
 import { openInstance } from '../../src/instance/instance.ts';
-import { RequestLog } from '../../src/log/log.ts';
+import { logTo, RequestLog } from '../../src/log/log.ts';
 import { testMail } from '../../src/mail/test_mail.ts';
 import { addClient, registrationFrom } from '../../src/operations/clients.ts';
 import { requestListener } from '../../src/serve/http_server.ts';
@@ -60,7 +59,7 @@ export async function startAdmin(options: Readonly<Record<string, string>> = {})
   await add('ops', { scope: ALL_SCOPES.join(' '), apis: [AUDIENCE] });
   await instance.groups.add({ name: 'admins', description: '' }, Date.now());
   const lines: string[] = [];
-  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  const log = logTo({ write: (line: string) => void lines.push(line) });
   const server = await instance.server();
   const requestLog = new RequestLog(log);
   const admin = await openAdminApi(instance, {
