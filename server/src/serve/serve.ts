@@ -47,6 +47,7 @@ import { sealOnce, sealPeriodically } from './sealer.ts';
 import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { type SweepLog, sweepable, sweepPeriodically } from './sweeper.ts';
+import { lowerV8Threads } from './thread_priorities.ts';
 import type { TlsFiles } from './tls.ts';
 
 /** Delays the first sweep, so that it does not slow down the first answers. */
@@ -100,6 +101,7 @@ export async function serve(
   const hasMetrics = monitor !== undefined && given.settings.metricsPort !== undefined;
   const metrics = hasMetrics ? await serveMetrics(given.settings, () => monitor.alone(), log) : undefined;
   try {
+    lowerV8Threads();
     const server = createHttpServer(tls);
     const configuration = { ...given, settings: await listen(server, given.settings) };
     await serveDatabase(configuration, environment, {

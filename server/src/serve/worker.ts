@@ -7,6 +7,7 @@ import { createHttpServer } from './http_server.ts';
 import type { Reload } from './reload.ts';
 import { observed, serveDatabase, tlsFilesOf } from './serve.ts';
 import type { Ending, Started } from './shutdown.ts';
+import { lowerV8Threads } from './thread_priorities.ts';
 import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
 
 const BEAT_MS = 1000;
@@ -141,6 +142,7 @@ async function work(): Promise<void> {
 
 async function serveAs(order: Order): Promise<void> {
   const { worker, settings, bringsDemo, secretOfStart } = order;
+  lowerV8Threads();
   const configuration = configurationOf(order);
   const tls = await tlsFilesOf(configuration, process.env);
   const server = createHttpServer(tls);
