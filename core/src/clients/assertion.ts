@@ -1,5 +1,5 @@
 // What the methods have in common that authenticate a client by a JWT (RFC 7521 §4.2). § refers to RFC 7523.
-import { base64url } from 'jose';
+import * as base64url from 'jose/base64url';
 import { sha256 } from '#crypto';
 import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
 import type { RefusalReason } from '../http/errors.ts';

@@ -1,5 +1,5 @@
 // Client authentication by secret, key, certificate or identifier. § refers to RFC 6749.
-import { base64url } from 'jose';
+import * as base64url from 'jose/base64url';
 import type { RandomSource } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';

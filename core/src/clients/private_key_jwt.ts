@@ -1,5 +1,6 @@
 // Authenticates clients by a JWT that they sign with their private key. § refers to RFC 7523.
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
+import { importJWK } from 'jose/key/import';
 import type { RefusalReason } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import {

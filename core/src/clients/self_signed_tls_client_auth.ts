@@ -1,5 +1,5 @@
 // Authenticates clients by a certificate that they have registered. § refers to RFC 8705.
-import { base64url } from 'jose';
+import * as base64url from 'jose/base64url';
 import { DocumentError } from '../http/fetch_document.ts';
 import type { ClientAuthenticationMethod } from './credentials.ts';
 

@@ -1,5 +1,7 @@
 // Cryptography of Web Crypto, for runtimes other than Node.
-import { type CryptoKey, importJWK, type JWK, base64url as joseBase64url } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
+import * as joseBase64url from 'jose/base64url';
+import { importJWK } from 'jose/key/import';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { CryptoPort } from './port.ts';
 

@@ -1,6 +1,6 @@
 // JWTs for clients, which may be encrypted: ID tokens, logout tokens, and responses of introspection, UserInfo and
 // authorization.
-import { CompactEncrypt } from 'jose';
+import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import type { Claims } from '../protocol/claims.ts';

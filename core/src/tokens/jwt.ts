@@ -1,5 +1,9 @@
 // Reads, verifies and signs JWTs. § refers to RFC 7515.
-import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import type { CryptoKey } from 'jose';
+import * as base64url from 'jose/base64url';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import * as errors from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
 import { fromBase64url } from '#crypto';
 import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';

@@ -1,5 +1,7 @@
 // Signs and verifies the server's JWTs, and keeps its signing keys.
-import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import type { JWK } from 'jose';
+import { exportJWK } from 'jose/key/export';
+import { generateKeyPair } from 'jose/key/generate/keypair';
 import { sha256, signerOf, verifierOf } from '#crypto';
 import { PackedTable, type Packing, RecentlyUsed } from '../cache.ts';
 import type { Signs, Verifies } from '../crypto/port.ts';

@@ -1,6 +1,6 @@
 // Makes the tokens that the server issues: access and refresh tokens with their records, ID tokens and logout tokens
 // without. It stores nothing.
-import { base64url } from 'jose';
+import * as base64url from 'jose/base64url';
 import { hmacSha256, sha256 } from '#crypto';
 import { defined, secondsOf } from '../environment.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';

@@ -1,5 +1,5 @@
 // Opaque tokens and identifiers.
-import { base64url } from 'jose';
+import * as base64url from 'jose/base64url';
 import type { Clock, RandomSource } from '../environment.ts';
 
 /** Prefixes tell the kind, also to secret scanners. After them come 256 random bits in base64url. */

@@ -1,5 +1,6 @@
 // Reads, selects and fetches public keys.
-import { type CryptoKey, importJWK, type JWK } from 'jose';
+import type { CryptoKey, JWK } from 'jose';
+import { importJWK } from 'jose/key/import';
 import { sha256 } from '#crypto';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';

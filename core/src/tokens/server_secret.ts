@@ -1,5 +1,8 @@
 // Derives keys from the server's secret.
-import { base64url, CompactEncrypt, compactDecrypt, errors } from 'jose';
+import * as base64url from 'jose/base64url';
+import * as errors from 'jose/errors';
+import { compactDecrypt } from 'jose/jwe/compact/decrypt';
+import { CompactEncrypt } from 'jose/jwe/compact/encrypt';
 import { derivedKey } from '#crypto';
 import { ConfigurationError } from '../http/errors.ts';
 import { type ClientRecord, isLiveSecret } from '../protocol/records.ts';

@@ -1,7 +1,9 @@
 // The client of one identity provider: OpenID Connect Core by openid-client, or GitHub.
 import type { KeyObject, webcrypto } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
-import { createRemoteJWKSet, type JWTVerifyGetKey, customFetch as joseFetch, jwtVerify } from 'jose';
+import type { JWTVerifyGetKey } from 'jose';
+import { createRemoteJWKSet, customFetch as joseFetch } from 'jose/jwks/remote';
+import { jwtVerify } from 'jose/jwt/verify';
 import * as openid from 'openid-client';
 import type { Provider } from '../config/providers.ts';
 
