@@ -185,8 +185,8 @@ export interface AuthorizationServerOptions {
   readonly defaultAudience?: string | readonly string[];
   /**
    * Maximum entries in each of two caches per process. One is for verified JWTs (about 60 bytes each). With SQLite, the
-   * other is for records of access tokens (150 to 600 bytes each, at most 1 kB). The value 0 turns both caches off.
-   * Default: `200000`.
+   * other is for records of access tokens (usually 150 to 600 bytes each). The value 0 turns both caches off. Default:
+   * `200000`.
    */
   readonly cachedTokens?: number;
   /** Seconds until an access token expires. Default: `3600`. */

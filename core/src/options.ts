@@ -239,7 +239,7 @@ export const SHARED_OPTIONS = {
   cachedTokens: option(
     'Tokens',
     wholeNumber(0, 10_000_000),
-    'Maximum entries in each of two caches per process. One is for verified JWTs (about 60 bytes each). With SQLite, the other is for records of access tokens (150 to 600 bytes each, at most 1 kB). The value 0 turns both caches off.',
+    'Maximum entries in each of two caches per process. One is for verified JWTs (about 60 bytes each). With SQLite, the other is for records of access tokens (usually 150 to 600 bytes each). The value 0 turns both caches off.',
     DEFAULT_CACHED_TOKENS,
   ),
 

@@ -170,7 +170,7 @@ function addStanding(record: WithStanding, row: RowList, at: number): void {
 
 /**
  * Gives all standings V8's hidden class for large numbers. If the first numbers were small, V8 would replace the class
- * later, and compile functions that read standings again.
+ * later, and compile the functions that read standings anew.
  */
 export const LARGE_NUMBERS: Standing = { copied: Number.MAX_SAFE_INTEGER, current: Number.MAX_SAFE_INTEGER };
 

@@ -134,7 +134,7 @@ interface VerifiedHeader {
 }
 
 /**
- * Caches which tokens have a valid signature, by digest, at about 65 bytes each. It caches neither claims nor whether a
+ * Caches which tokens have a valid signature, by digest, at about 60 bytes each. It caches neither claims nor whether a
  * token is active.
  */
 class VerifiedTokens {
