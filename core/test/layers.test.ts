@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 
 const SOUND: Readonly<Record<string, string>> = {
-  'core/src/http/http.ts': 'export const http = 1;',
+  'core/src/http/http.ts':
+    "import type { JWK } from 'jose';\nimport 'jose/base64url';\nexport const http = 1;",
   'core/src/storage/contract.ts': "import '../http/http.ts';",
   'core/src/storage/host_storage.ts': "import './contract.ts';",
   'core/src/introspection/introspection.ts': "import type { X } from '../storage/contract.ts';",
@@ -41,6 +42,11 @@ const PLANTED: readonly (readonly [
     'a slice that knows more of storage than the contract',
     { 'core/src/revocation/revocation.ts': "import '../storage/host_storage.ts';" },
     /revocation\.ts imports core\/src\/storage\/host_storage\.ts; a slice knows only/,
+  ],
+  [
+    'an import of all of jose',
+    { 'server/src/config/options.ts': "import type { JWK } from 'jose';\nimport { importJWK } from 'jose';" },
+    /server\/src\/config\/options\.ts imports all of jose; import only its parts/,
   ],
   [
     'a circle of files',
