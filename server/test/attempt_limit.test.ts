@@ -7,7 +7,13 @@ import { DirectoryFault } from '../src/directory/contract.ts';
 import { DirectorySignIn } from '../src/people/directory.ts';
 import { AccessEnding } from '../src/people/groups.ts';
 import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
-import { AttemptLimit, FAILURES_OF_ADDRESS, type SignInParts, signIn } from '../src/people/sign_in.ts';
+import {
+  ATTEMPTS_OF_NAME,
+  AttemptLimits,
+  type Count,
+  type SignInParts,
+  signIn,
+} from '../src/people/sign_in.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 import { hashCheaply } from './harness/cheap_hasher.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -19,44 +25,46 @@ const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
 
 for (const database of DATABASES) {
   describe(`the limit on attempts on ${database.name}`, { skip: database.absence }, () => {
-    async function limitAt(t: TestContext, clock: { nowMs: number }): Promise<AttemptLimit> {
+    async function limitAt(t: TestContext, clock: { nowMs: number }): Promise<AttemptLimits> {
       const { attempts } = await openDatabase(t, database);
-      return new AttemptLimit(attempts, SECRET, () => clock.nowMs);
+      return new AttemptLimits(attempts, SECRET, () => clock.nowMs);
     }
 
     test('ten attempts of a window are let through, the next one has to wait for its end', async (t) => {
       const clock = { nowMs: 0 };
       const limit = await limitAt(t, clock);
       for (let attempt = 0; attempt < 10; attempt += 1)
-        assert.equal(await limit.begin('alice', '192.0.2.1'), 0);
+        assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 0);
       clock.nowMs = 60_000;
-      assert.equal(await limit.begin('alice', '192.0.2.1'), 240);
+      assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 240);
       clock.nowMs = 300_000;
-      assert.equal(await limit.begin('alice', '192.0.2.1'), 0);
+      assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 0);
     });
 
     test('a stranger’s attempts do not lock out users at other addresses or with other names', async (t) => {
       const limit = await limitAt(t, { nowMs: 0 });
-      for (let attempt = 0; attempt < 50; attempt += 1) await limit.begin('alice', '203.0.113.9');
-      assert.equal(await limit.begin('alice', '192.0.2.1'), 0);
-      assert.equal(await limit.begin('alice', 'browser b'), 0);
-      assert.equal(await limit.begin('bob', '203.0.113.9'), 0);
+      for (let attempt = 0; attempt < 50; attempt += 1) await waitOf(limit, 'alice', '203.0.113.9');
+      assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 0);
+      assert.equal(await waitOf(limit, 'alice', 'browser b'), 0);
+      assert.equal(await waitOf(limit, 'bob', '203.0.113.9'), 0);
     });
 
     test('signing in ends the count', async (t) => {
       const limit = await limitAt(t, { nowMs: 0 });
-      for (let attempt = 0; attempt < 9; attempt += 1) await limit.begin('alice', '192.0.2.1');
-      await limit.succeeded('alice', '192.0.2.1');
+      for (let attempt = 0; attempt < 9; attempt += 1) await waitOf(limit, 'alice', '192.0.2.1');
+      await limit.end({ forgotten: [countOf('alice', '192.0.2.1')] });
       for (let attempt = 0; attempt < 10; attempt += 1)
-        assert.equal(await limit.begin('alice', '192.0.2.1'), 0);
+        assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 0);
     });
 
     test('several processes count together', async (t) => {
       const limits = (await openDatabases(t, database, 3)).map(
-        ({ attempts }) => new AttemptLimit(attempts, SECRET, () => 0),
+        ({ attempts }) => new AttemptLimits(attempts, SECRET, () => 0),
       );
       const waits = await Promise.all(
-        Array.from({ length: 15 }, (_, index) => limits[index % 3]?.begin('alice', '192.0.2.1')),
+        Array.from({ length: 15 }, (_, index) =>
+          waitOf(limits[index % 3] ?? assert.fail(), 'alice', '192.0.2.1'),
+        ),
       );
       assert.equal(waits.filter((wait) => wait === 0).length, 10);
     });
@@ -150,6 +158,13 @@ for (const database of DATABASES) {
   }
 }
 
+const countOf = (name: string, place: string): Count => ({ name, place, most: ATTEMPTS_OF_NAME });
+
+/** @returns seconds to wait; 0 if the attempt may proceed */
+async function waitOf(limits: AttemptLimits, name: string, place: string): Promise<number> {
+  return (await limits.begin(countOf(name, place)))?.secondsToWait ?? 0;
+}
+
 const PASSWORD = 'correct horse';
 const HERE: Place = { name: '192.0.2.1', isKnown: false };
 
@@ -162,16 +177,16 @@ function processOver(
   const keys = new Set<string>();
   const counted = {
     ...attempts,
-    count: (key: string, nowMs: number, windowMs: number) => {
-      keys.add(key);
-      return attempts.count(key, nowMs, windowMs);
+    async count(...of: Parameters<typeof attempts.count>) {
+      const counts = await attempts.count(...of);
+      for (const { keyDigest } of of[0].slice(0, counts.length)) keys.add(keyDigest);
+      return counts;
     },
   };
   const hasher = new CountingHasher();
   const parts: SignInParts = {
     ...{ people, storage, hasher, directory },
-    limit: new AttemptLimit(counted, SECRET, () => clock.nowMs),
-    addressLimit: new AttemptLimit(counted, SECRET, () => clock.nowMs, FAILURES_OF_ADDRESS),
+    limits: new AttemptLimits(counted, SECRET, () => clock.nowMs),
   };
   return {
     signIn: (name: string, password: string, place: Place) =>

@@ -22,7 +22,7 @@ import { openSqliteTables } from '../src/data/sqlite_tables.ts';
 import { within } from '../src/log/log.ts';
 import { auditBefore, verifyAudit } from '../src/operations/audit.ts';
 import { ocsfOf } from '../src/operations/ocsf.ts';
-import { AttemptLimit, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
+import { AttemptLimits, FAILURES_OF_ADDRESS, failureRecorder } from '../src/people/sign_in.ts';
 import { sealOnce } from '../src/serve/sealer.ts';
 import { DATABASES, type TestDatabase } from './harness/databases.ts';
 import { ISSUER } from './harness/program_data.ts';
@@ -202,7 +202,7 @@ for (const database of DATABASES) {
         ...{
           storage,
           sessions: bare.sessions,
-          limit: new AttemptLimit(bare.attempts, secret),
+          limits: new AttemptLimits(bare.attempts, secret),
           clock: () => nowMs,
         },
       });
@@ -387,8 +387,8 @@ for (const database of DATABASES) {
     test('of the failures that no limit counts, an address fills the trail with a hundred at most', async (t) => {
       let nowMs = 0;
       const { storage, sessions, attempts, ...opened } = await (await placeFor(t, database)).open();
-      const limit = new AttemptLimit(attempts, secret, () => nowMs, FAILURES_OF_ADDRESS);
-      const failed = failureRecorder({ storage, sessions, limit, clock: () => nowMs });
+      const limits = new AttemptLimits(attempts, secret, () => nowMs);
+      const failed = failureRecorder({ storage, sessions, limits, clock: () => nowMs });
       const recorded = async () => (await eventsOf({ ...opened, storage, sessions, attempts })).length;
       const stranger = { userAgent: '', address: '203.0.113.9', isCounted: false };
       const flood = () =>

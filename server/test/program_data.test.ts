@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { type NewPerson, NO_PASSWORD, type Person } from '../src/data/people.ts';
+import { type Attempts, type NewPerson, NO_PASSWORD, type Person } from '../src/data/people.ts';
 import { MAX_SIGN_INS, SIGN_IN_KEPT_MS, type StoredSession } from '../src/data/sessions.ts';
 import type { WaysToSignIn } from '../src/data/ways_to_sign_in.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -363,16 +363,37 @@ for (const database of DATABASES) {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const counts = await Promise.all(
-        Array.from({ length: 20 }, (_, index) => (index % 2 ? one : other).attempts.count('key', 1000, 500)),
+        Array.from({ length: 20 }, (_, index) => countOnce((index % 2 ? one : other).attempts, 1000)),
       );
       assert.deepEqual(
-        counts.map(({ attempts }) => attempts).sort((a, b) => a - b),
+        counts.map((counted) => Number(counted?.attempts)).sort((a, b) => a - b),
         Array.from({ length: 20 }, (_, index) => index + 1),
       );
-      assert.deepEqual(await one.attempts.count('key', 1499, 500), { attempts: 21, endsAtMs: 1500 });
-      assert.deepEqual(await one.attempts.count('key', 1500, 500), { attempts: 1, endsAtMs: 2000 });
-      await one.attempts.forget('key');
-      assert.deepEqual(await other.attempts.count('key', 1600, 500), { attempts: 1, endsAtMs: 2100 });
+      assert.deepEqual(await countOnce(one.attempts, 1499), { attempts: 21, endsAtMs: 1500 });
+      assert.deepEqual(await countOnce(one.attempts, 1500), { attempts: 1, endsAtMs: 2000 });
+      await one.attempts.end({ takenBack: [], forgotten: ['key'] });
+      assert.deepEqual(await countOnce(other.attempts, 1600), { attempts: 1, endsAtMs: 2100 });
+      await one.attempts.end({ takenBack: ['key', 'unknown'], forgotten: [] });
+      assert.deepEqual(await countOnce(other.attempts, 1700), { attempts: 1, endsAtMs: 2100 });
+    });
+
+    test('an attempt counts under several keys up to the first that has reached its limit, and under no later one', async (t) => {
+      const { attempts } = await openDatabase(t, database);
+      const keys = [1, 3, 2].map((most, index) => ({
+        keyDigest: `key-${index}`,
+        attempts: most,
+        windowMs: 500,
+      }));
+      const counted = async (nowMs: number) => (await attempts.count(keys, nowMs)).map((one) => one.attempts);
+      assert.deepEqual(await counted(0), [1, 1, 1]);
+      assert.deepEqual(await counted(0), [2]);
+      await attempts.end({ takenBack: ['key-0', 'key-0'], forgotten: ['key-1'] });
+      assert.deepEqual(await counted(0), [1, 1, 2]);
+      assert.deepEqual(await attempts.count(keys.slice(2), 0), [{ attempts: 3, endsAtMs: 500 }]);
+      assert.deepEqual(await counted(500), [1, 1, 1], 'a new window');
+      const all = await Promise.all(Array.from({ length: 20 }, () => attempts.count(keys.slice(1), 1000)));
+      const ofLast = all.flatMap(([, last]) => last ?? []);
+      assert.equal(ofLast.length, 3, 'as many as the limit of the key before');
     });
 
     test('of several processes that take deliveries at once each is taken by one, until its lease ends', async (t) => {
@@ -485,13 +506,18 @@ for (const database of DATABASES) {
       await sessions.add(sessionOf(alice), 'alive', nowMs + 60_000, alice);
       await sessions.add(sessionOf(alice, 'ending'), 'ending', nowMs - 1000, alice);
       await sessions.beginEnd({ id: 'ending', subject: alice.subject }, nowMs);
-      await attempts.count('over', nowMs - 2000, 1000);
-      await attempts.count('open', nowMs, 60_000);
+      await countOnce(attempts, nowMs - 2000, 'over', 1000);
+      await countOnce(attempts, nowMs, 'open', 60_000);
       assert.deepEqual([await sweepProgram(3), await sweepProgram(3), await sweepProgram(3)], [7, 5, 1]);
       assert.equal(await sweepProgram(3), 0);
       assert.equal(await sessions.isOpen('sid-1'), true);
       assert.equal((await sessions.halfEnded(nowMs + 1, 10)).length, 1);
-      assert.equal((await attempts.count('open', nowMs, 60_000)).attempts, 2);
+      assert.equal((await countOnce(attempts, nowMs, 'open', 60_000))?.attempts, 2);
     });
   });
+}
+
+async function countOnce({ count }: Attempts, nowMs: number, keyDigest = 'key', windowMs = 500) {
+  const [counted] = await count([{ keyDigest, attempts: 10, windowMs }], nowMs);
+  return counted;
 }

@@ -593,13 +593,21 @@ function personOf(row: TableRow): Person {
  */
 export interface Attempts {
   /**
-   * Counts an attempt in the current window or a new one. Atomic: concurrent attempts all count.
-   * @returns the number of attempts in the window, and when the window ends
+   * Counts an attempt under several keys, each in its current window or a new one, up to the first that has reached its
+   * limit. Atomic: concurrent attempts all count.
+   * @returns for each counted key the number of attempts in the window, and when the window ends
    */
-  count(keyDigest: string, nowMs: number, windowMs: number): Promise<AttemptsOfWindow>;
-  /** Subtracts an attempt that was counted. */
-  takeBack(keyDigest: string): Promise<void>;
-  forget(keyDigest: string): Promise<void>;
+  count(keys: readonly CountedKey[], nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /** Subtracts an attempt from some keys, and forgets others, in one write. */
+  end(keys: { readonly takenBack: readonly string[]; readonly forgotten: readonly string[] }): Promise<void>;
+}
+
+/** A key with its limit. */
+export interface CountedKey {
+  readonly keyDigest: string;
+  /** The attempts that a window allows. */
+  readonly attempts: number;
+  readonly windowMs: number;
 }
 
 interface AttemptsOfWindow {
@@ -608,8 +616,14 @@ interface AttemptsOfWindow {
 }
 
 const ATTEMPTS_SQL = {
-  count: `
-    INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, attempts, ends_at_ms) VALUES ($1, $2, 1, $4)
+  /** @param earlier how many keys the same transaction has counted before. Nothing is counted if one has reached its limit */
+  count: (earlier: number) => `
+    INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, attempts, ends_at_ms)
+    SELECT $1, $2, 1, CAST($4 AS bigint) WHERE NOT EXISTS (
+      SELECT 1 FROM grantd.sign_in_attempts AS b WHERE b.issuer = $1 AND (FALSE${Array.from(
+        { length: earlier },
+        (_, index) => ` OR (b.key_digest = $${5 + 2 * index} AND b.attempts > $${6 + 2 * index})`,
+      ).join('')}))
     ON CONFLICT (issuer, key_digest) DO UPDATE SET
       attempts = CASE WHEN a.ends_at_ms <= $3 THEN 1 ELSE a.attempts + 1 END,
       ends_at_ms = CASE WHEN a.ends_at_ms <= $3 THEN excluded.ends_at_ms ELSE a.ends_at_ms END
@@ -623,16 +637,21 @@ const ATTEMPTS_SQL = {
 
 export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
   return {
-    async count(keyDigest, nowMs, windowMs) {
-      const [rows] = await tables.write([ATTEMPTS_SQL.count, issuer, keyDigest, nowMs, nowMs + windowMs]);
-      const [counted] = rows ?? [];
-      return { attempts: Number(counted?.attempts), endsAtMs: Number(counted?.ends_at_ms) };
+    async count(keys, nowMs) {
+      const calls = keys.map(({ keyDigest, windowMs }, index): TableCall => {
+        const earlier = keys.slice(0, index).flatMap((key) => [key.keyDigest, key.attempts]);
+        return [ATTEMPTS_SQL.count(index), issuer, keyDigest, nowMs, nowMs + windowMs, ...earlier];
+      });
+      const counted = await tables.write(...calls);
+      return counted
+        .flat()
+        .map((row) => ({ attempts: Number(row.attempts), endsAtMs: Number(row.ends_at_ms) }));
     },
-    async takeBack(keyDigest) {
-      await tables.write([ATTEMPTS_SQL.takeBack, issuer, keyDigest]);
-    },
-    async forget(keyDigest) {
-      await tables.write([ATTEMPTS_SQL.forget, issuer, keyDigest]);
+    async end({ takenBack, forgotten }) {
+      await tables.write(
+        ...takenBack.map((key): TableCall => [ATTEMPTS_SQL.takeBack, issuer, key]),
+        ...forgotten.map((key): TableCall => [ATTEMPTS_SQL.forget, issuer, key]),
+      );
     },
   };
 }

@@ -81,6 +81,12 @@ function addressProblem(address: string, domains: readonly string[] | undefined)
   return domains === undefined || domains.includes(domain) ? undefined : 'domain_refused';
 }
 
+const HOUR_MS = 60 * 60 * 1000;
+
+/** Maximum emails that visitors at one place may ask for, and that may be asked for with one address. */
+const MAILS_OF_PLACE = { attempts: 30, windowMs: HOUR_MS };
+const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
+
 /**
  * Counts a request for an email, by what was typed and by where it comes from. What was typed counts whether or not it
  * belongs to a user.
@@ -88,9 +94,11 @@ function addressProblem(address: string, domains: readonly string[] | undefined)
  */
 export async function mailsToWait(c: PageContext, parts: PageParts, typed: string): Promise<number> {
   const place = addressUnit(parts.clientAddress(c.env.incoming));
-  const ofPlace = await parts.mailLimits.ofPlace.begin('mail', place);
-  if (ofPlace > 0) return ofPlace;
-  return parts.mailLimits.ofAddress.begin('mail', nameKey(typed));
+  const reached = await parts.signInParts.limits.begin(
+    { name: 'mail', place, most: MAILS_OF_PLACE },
+    { name: 'mail', place: nameKey(typed), most: MAILS_OF_ADDRESS },
+  );
+  return reached?.secondsToWait ?? 0;
 }
 
 function refuseMail(

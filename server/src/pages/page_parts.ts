@@ -32,7 +32,7 @@ import type { PersonRemoval } from '../people/removal.ts';
 import type { SecondFactors } from '../people/second_factors.ts';
 import type { SelfService } from '../people/self_service.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
-import type { AttemptLimit, FailedSignIn, SignInParts } from '../people/sign_in.ts';
+import type { FailedSignIn, SignInParts } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import type { OperatorShown } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
@@ -82,8 +82,6 @@ export interface PageParts {
   readonly passwordRules: PasswordRules;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
-  /** Limits of requests for emails. */
-  readonly mailLimits: { readonly ofPlace: AttemptLimit; readonly ofAddress: AttemptLimit };
   readonly openedLink: OpenedLink;
   readonly isSignUpOpen: boolean;
   /** Domains whose addresses may sign up; `undefined` for all. */

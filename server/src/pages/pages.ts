@@ -21,7 +21,7 @@ import { PersonRemoval } from '../people/removal.ts';
 import { SecondFactors } from '../people/second_factors.ts';
 import { SelfService } from '../people/self_service.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
-import { AttemptLimit, FAILURES_OF_ADDRESS, failureRecorder } from '../people/sign_in.ts';
+import { AttemptLimits, failureRecorder } from '../people/sign_in.ts';
 import type { Upstream } from '../people/upstream.ts';
 import { showApplications, submitApplications } from './account_applications.ts';
 import { showData, submitData } from './account_data.ts';
@@ -105,12 +105,6 @@ type PageData = Pick<
   | 'fetchDocument'
 >;
 
-const HOUR_MS = 60 * 60 * 1000;
-
-/** Maximum emails that visitors at one place may ask for, and that may be asked for with one address. */
-const MAILS_OF_PLACE = { attempts: 30, windowMs: HOUR_MS };
-const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
-
 /** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
@@ -140,8 +134,8 @@ export function openPages(
   const rpId = rpIdOf(settings, issuer);
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
-  const addressLimit = new AttemptLimit(attempts, secret, clock, FAILURES_OF_ADDRESS);
-  const recordFailure = failureRecorder({ sessions, clock, limit: addressLimit, storage: instance.storage });
+  const limits = new AttemptLimits(attempts, secret, clock);
+  const recordFailure = failureRecorder({ sessions, clock, limits, storage: instance.storage });
   const partsOfPages: PageParts = {
     server,
     requestLog,
@@ -175,8 +169,7 @@ export function openPages(
       people,
       storage,
       hasher,
-      limit: new AttemptLimit(attempts, secret, clock),
-      addressLimit,
+      limits,
       directory:
         directory &&
         new DirectorySignIn({
@@ -223,10 +216,6 @@ export function openPages(
           },
     passwordRules: new PasswordRules(settings.passwordMinLength),
     mail,
-    mailLimits: {
-      ofPlace: new AttemptLimit(attempts, secret, clock, MAILS_OF_PLACE),
-      ofAddress: new AttemptLimit(attempts, secret, clock, MAILS_OF_ADDRESS),
-    },
     openedLink: new OpenedLink(cookies),
     isSignUpOpen: mail !== undefined && settings.signUp === 'open',
     signUpDomains: settings.signUpDomains,

@@ -3,7 +3,7 @@ import { type Factors, totpBinding } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Attempts, Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
-import { AttemptLimit } from './sign_in.ts';
+import { AttemptLimits, type Count } from './sign_in.ts';
 
 /** RFC 6238 §4. Authenticator apps support no other values reliably. */
 const PERIOD_SECONDS = 30;
@@ -46,11 +46,11 @@ interface Parts {
 /** Authenticator apps (RFC 6238) and recovery codes. */
 export class SecondFactors {
   readonly #parts: Parts;
-  readonly #limits: readonly AttemptLimit[];
+  readonly #limits: AttemptLimits;
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#limits = LIMITS.map((most) => new AttemptLimit(parts.attempts, parts.secret, parts.clock, most));
+    this.#limits = new AttemptLimits(parts.attempts, parts.secret, parts.clock);
   }
 
   /** A new secret for an app. It counts only after a first code. */
@@ -122,15 +122,11 @@ export class SecondFactors {
 
   /** An attempt that one limit refuses does not count for the next. @returns seconds to wait; 0 to go on */
   async #begin(subject: string): Promise<number> {
-    for (const [index, limit] of this.#limits.entries()) {
-      const secondsToWait = await limit.begin(subject, placeOf(index));
-      if (secondsToWait > 0) return secondsToWait;
-    }
-    return 0;
+    return (await this.#limits.begin(...countsOf(subject)))?.secondsToWait ?? 0;
   }
 
   async #succeeded(subject: string): Promise<void> {
-    await Promise.all(this.#limits.map((limit, index) => limit.succeeded(subject, placeOf(index))));
+    await this.#limits.end({ forgotten: countsOf(subject) });
   }
 
   async #totp(secret: string, label: string) {
@@ -181,9 +177,9 @@ export interface TotpOffer {
   readonly uri: string;
 }
 
-/** Keeps these attempts apart from those of passwords. */
-function placeOf(limit: number): string {
-  return `second factor ${limit}`;
+/** The places keep these attempts apart from those of passwords. */
+function countsOf(subject: string): readonly Count[] {
+  return LIMITS.map((most, index) => ({ name: subject, place: `second factor ${index}`, most }));
 }
 
 function newRecoveryCode(): string {

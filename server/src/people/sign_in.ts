@@ -12,10 +12,7 @@ export interface SignInParts {
   readonly people: People;
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly hasher: PasswordHasher;
-  /** Limits attempts for a name. */
-  readonly limit: AttemptLimit;
-  /** Limits failures for all names together (`FAILURES_OF_ADDRESS`). */
-  readonly addressLimit: AttemptLimit;
+  readonly limits: AttemptLimits;
   /** `undefined` if all users are local. */
   readonly directory: DirectorySignIn | undefined;
 }
@@ -36,12 +33,13 @@ export type SignIn =
 const SECONDS_TO_WAIT = 5;
 
 /**
- * Checks a username and a password. An unknown name costs as much as a wrong password.
+ * Checks a username and a password. An unknown name costs as much as a wrong password. The address counts failures and
+ * pending attempts only: everything else is given back, so that many correct sign-ins at once do not reach its limit.
  * @param placeOf returns where the attempt comes from, for the limits
  * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
-  { people, storage, hasher, limit, addressLimit, directory }: SignInParts,
+  { people, storage, hasher, limits, directory }: SignInParts,
   typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
@@ -51,86 +49,73 @@ export async function signIn(
   const name = isName(typedName) ? nameKey(typedName).replaceAll(/\s+/g, ' ') : '';
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
-  const check = async (): Promise<SignIn> => {
-    const secondsToWait = await limit.begin(name, place.name);
-    if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
+  const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
+  // A known browser does not depend on what others at its address do.
+  const ofAddress: readonly Count[] = place.isKnown
+    ? []
+    : [{ name: ANY_NAME, place: place.name, most: FAILURES_OF_ADDRESS }];
+  const ofEntries: Count[] = [];
 
+  const check = async (): Promise<SignIn> => {
     const checked =
       directory?.decidesAbout(person) === true
-        ? await askDirectory({ directory, hasher, limit }, typedName, password, { name, place })
+        ? await askDirectory({ directory, hasher, limits }, typedName, password, place, ofEntries)
         : await checkPassword({ people, hasher }, person, password, place);
     const tried = person !== undefined && { triedSubject: person.subject };
     if ('refused' in checked) return { ...checked, ...tried };
     const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
-    await limit.succeeded(name, place.name);
+    await limits.end({ takenBack: ofAddress, forgotten: [...ofEntries, ofName] });
     return checked;
   };
-  // The limit of the address comes first, so that a refused attempt adds no row for its name.
-  const checkFromPlace = () => withinAddressLimit(addressLimit, place, check);
+  const attempt = async (): Promise<SignIn> => {
+    // The limit of the address comes first, so that a refused attempt adds no row for its name.
+    const reached = await limits.begin(...ofAddress, ofName);
+    if (reached !== undefined) {
+      await limits.end({ takenBack: ofAddress });
+      const refused = reached.count === ofName ? 'too_many_attempts' : 'too_many_failures';
+      return { refused, secondsToWait: reached.secondsToWait };
+    }
+    try {
+      return await check();
+    } catch (error) {
+      if (error instanceof DirectoryFault)
+        await limits.end({ takenBack: [...ofAddress, ...ofEntries, ofName] });
+      throw error;
+    }
+  };
   // Queues before counting, so that a refused request does not count as an attempt.
-  return (
-    hasher.admit(place, checkFromPlace) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT }
-  );
-}
-
-/**
- * Runs an attempt if its address has not failed too often. The count is of failures and pending attempts: everything
- * else is given back, so that many correct sign-ins at once do not fill it.
- */
-async function withinAddressLimit(
-  limit: AttemptLimit,
-  { name: address, isKnown }: Place,
-  attempt: () => Promise<SignIn>,
-): Promise<SignIn> {
-  // A known browser does not depend on what others at its address do.
-  if (isKnown) return attempt();
-  const secondsToWait = await limit.begin(ANY_NAME, address);
-  try {
-    const outcome =
-      secondsToWait > 0 ? ({ refused: 'too_many_failures', secondsToWait } as const) : await attempt();
-    if ('person' in outcome || 'secondsToWait' in outcome) await limit.giveBack(ANY_NAME, address);
-    return outcome;
-  } catch (error) {
-    if (error instanceof DirectoryFault) await limit.giveBack(ANY_NAME, address);
-    throw error;
-  }
+  return hasher.admit(place, attempt) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
 }
 
 /**
  * The same work as for a local user runs meanwhile, so that a fast answer does not tell who is a user of the directory.
  * Attempts also count by entry, because a filter may find one by many names. Being refused then looks like a wrong
  * password, so that it does not tell which names are of one entry.
+ * @param ofEntries receives the counts by entry
  */
 async function askDirectory(
   {
     directory,
     hasher,
-    limit,
-  }: { readonly directory: DirectorySignIn } & Pick<SignInParts, 'hasher' | 'limit'>,
+    limits,
+  }: { readonly directory: DirectorySignIn } & Pick<SignInParts, 'hasher' | 'limits'>,
   typedName: string,
   password: string,
-  { name, place }: { readonly name: string; readonly place: Place },
+  place: Place,
+  ofEntries: Count[],
 ): Promise<SignIn> {
-  const entries: string[] = [];
   const admits = async (entry: string): Promise<boolean> => {
     // No name has a line break.
-    const counted = `directory\n${entry}`;
-    entries.push(counted);
-    return (await limit.begin(counted, place.name)) === 0;
+    const ofEntry: Count = { name: `directory\n${entry}`, place: place.name, most: ATTEMPTS_OF_NAME };
+    ofEntries.push(ofEntry);
+    return (await limits.begin(ofEntry)) === undefined;
   };
-  try {
-    const [outcome] = await Promise.all([
-      directory.signIn(typedName, password, admits),
-      hasher.fits(password, undefined, place),
-    ]);
-    if ('person' in outcome) for (const entry of entries) await limit.succeeded(entry, place.name);
-    return outcome;
-  } catch (error) {
-    if (error instanceof DirectoryFault)
-      for (const counted of [name, ...entries]) await limit.giveBack(counted, place.name);
-    throw error;
-  }
+  const [outcome] = await Promise.all([
+    directory.signIn(typedName, password, admits),
+    hasher.fits(password, undefined, place),
+  ]);
+  return outcome;
 }
 
 /**
@@ -187,34 +172,53 @@ const UNCHECKED: ReadonlySet<string> = new Set([
 export function failureRecorder({
   storage,
   sessions,
-  limit,
+  limits,
   clock,
 }: {
   readonly storage: Pick<AdministrableStorage, 'recordAct'>;
   readonly sessions: Pick<Sessions, 'addFailedSignIn'>;
-  readonly limit: AttemptLimit;
+  readonly limits: AttemptLimits;
   readonly clock: () => number;
 }): (failure: FailedSignIn) => Promise<void> {
   return async ({ subject, address, isCounted, ...failure }) => {
     const { reason, clientId } = failure;
     if (UNCHECKED.has(reason)) return;
     // A count of its own: failures with passkeys keep no one from signing in with a password.
-    if (!isCounted && (await limit.begin(RECORDED, address)) > 0) return;
+    const ofAddress = { name: RECORDED, place: address, most: FAILURES_OF_ADDRESS };
+    if (!isCounted && (await limits.begin(ofAddress)) !== undefined) return;
     if (subject !== undefined && (await sessions.addFailedSignIn({ ...failure, subject }, clock()))) return;
     const facts = { target: subject ?? '', subject, clientId, reason };
     await askStorage(() => storage.recordAct({ type: 'sign_in_failed', actor: 'anonymous', ...facts }));
   };
 }
 
-const MAX_ATTEMPTS = 10;
-const WINDOW_MS = 5 * 60 * 1000;
+/** How many attempts count together in a window. */
+export interface AttemptLimit {
+  readonly attempts: number;
+  readonly windowMs: number;
+}
+
+export const ATTEMPTS_OF_NAME: AttemptLimit = { attempts: 10, windowMs: 5 * 60 * 1000 };
 
 /** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
-export const FAILURES_OF_ADDRESS = { attempts: 100, windowMs: 15 * 60 * 1000 };
+export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 * 60 * 1000 };
 
 /** Stand for all names. No name has a line break. */
 const ANY_NAME = 'any name\n';
 const RECORDED = 'recorded\n';
+
+/** Attempts that count together: for a name at a place. */
+export interface Count {
+  readonly name: string;
+  readonly place: string;
+  readonly most: AttemptLimit;
+}
+
+/** A count that has reached its limit. */
+interface ReachedLimit {
+  readonly count: Count;
+  readonly secondsToWait: number;
+}
 
 /**
  * Limits sign-in attempts by name and place, across all processes. A place is an IPv4 address, an IPv6 /64, or a
@@ -223,49 +227,58 @@ const RECORDED = 'recorded\n';
  * block the name in every new browser at that address until the window ends. Strangers at other addresses only use up
  * their own attempts; an attacker with many addresses has ten for each.
  */
-export class AttemptLimit {
+export class AttemptLimits {
   readonly #attempts: Attempts;
   readonly #secret: ProgramSecret;
   readonly #clock: () => number;
-  readonly #most: { readonly attempts: number; readonly windowMs: number };
 
-  constructor(
-    attempts: Attempts,
-    secret: ProgramSecret,
-    clock: () => number = Date.now,
-    most = { attempts: MAX_ATTEMPTS, windowMs: WINDOW_MS },
-  ) {
-    this.#most = most;
+  constructor(attempts: Attempts, secret: ProgramSecret, clock: () => number = Date.now) {
     this.#attempts = attempts;
     this.#secret = secret;
     this.#clock = clock;
   }
 
   /**
-   * Counts an attempt before its password check, so that concurrent attempts also count.
-   * @returns seconds to wait; 0 if the attempt may proceed
+   * Counts an attempt before its password check, so that concurrent attempts also count. It counts in the given order, up
+   * to the first limit that is reached.
+   * @returns that limit; `undefined` if the attempt may proceed
    */
-  async begin(name: string, place: string): Promise<number> {
+  async begin(...counts: readonly Count[]): Promise<ReachedLimit | undefined> {
     const nowMs = this.#clock();
-    const key = await this.#keyOf(name, place);
-    const { attempts, endsAtMs } = await this.#attempts.count(key, nowMs, this.#most.windowMs);
-    return attempts > this.#most.attempts ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
+    const keyDigests = await this.#keysOf(counts);
+    const keys = counts.map(({ most }, index) => ({ keyDigest: keyDigests[index] ?? '', ...most }));
+    const counted = await this.#attempts.count(keys, nowMs);
+    const count = counts[counted.length - 1];
+    const last = counted.at(-1);
+    if (count === undefined || last === undefined || last.attempts <= count.most.attempts) return undefined;
+    return { count, secondsToWait: Math.max(1, Math.ceil((last.endsAtMs - nowMs) / 1000)) };
   }
 
-  /** Takes back an attempt whose password nobody has checked. */
-  async giveBack(name: string, place: string): Promise<void> {
-    await this.#attempts.takeBack(await this.#keyOf(name, place));
+  /**
+   * Ends an attempt, in the order in which `begin` counted: of two transactions in different orders, one would fail.
+   * @param counts `takenBack`: whose password nobody has checked. `forgotten`: whose earlier attempts no longer count
+   */
+  async end({
+    takenBack = [],
+    forgotten = [],
+  }: {
+    readonly takenBack?: readonly Count[];
+    readonly forgotten?: readonly Count[];
+  }): Promise<void> {
+    if (takenBack.length + forgotten.length === 0) return;
+    await this.#attempts.end({
+      takenBack: await this.#keysOf(takenBack),
+      forgotten: await this.#keysOf(forgotten),
+    });
   }
 
-  async succeeded(name: string, place: string): Promise<void> {
-    await this.#attempts.forget(await this.#keyOf(name, place));
-  }
-
-  /** A keyed digest, so that readers of the table cannot guess names or addresses. */
-  async #keyOf(name: string, place: string): Promise<string> {
+  /** Keyed digests, so that readers of the table cannot guess names or addresses. */
+  async #keysOf(counts: readonly Count[]): Promise<readonly string[]> {
     const key = await this.#secret.key('sign_in_attempt');
-    return createHmac('sha256', key)
-      .update(JSON.stringify([name, place]))
-      .digest('base64url');
+    return counts.map(({ name, place }) =>
+      createHmac('sha256', key)
+        .update(JSON.stringify([name, place]))
+        .digest('base64url'),
+    );
   }
 }
