@@ -29,6 +29,29 @@ export interface Look {
   readonly links?: { readonly help?: string; readonly privacy?: string };
 }
 
+/** The least number of results that `remembering` keeps. The largest input is a style sheet of 12 kB. */
+const LEAST_REMEMBERED = 100;
+
+/**
+ * The same function, which remembers its last results, because each page needs the same pictures, colours and digests.
+ * @param make pure. Its result must not be changed
+ */
+export function remembering<T>(make: (input: string) => T): (input: string) => T {
+  let recent = new Map<string, T>();
+  let earlier = recent;
+  return (input) => {
+    const known = recent.get(input);
+    if (known !== undefined) return known;
+    const made = earlier.get(input) ?? make(input);
+    if (recent.size >= LEAST_REMEMBERED) {
+      earlier = recent;
+      recent = new Map();
+    }
+    recent.set(input, made);
+    return made;
+  };
+}
+
 /** The operator's logo, or a monogram in the operator's colour. */
 export function operatorMark(operator: Brand): Html {
   return markOf(operator, DEFAULT_COLOR);
@@ -47,19 +70,28 @@ export function applicationMark(application: Brand, operator: Brand): Html {
 /** @param fallback monogram colour for brands without a colour */
 function markOf({ name, logo, color }: Brand, fallback: string): Html {
   if (isOwnLogo(logo)) return html`<img class="mark logo" src="${logo}" alt="">`;
-  return html`<img class="mark" src="${dataUrl(monogramSvg({ name, color: color ?? fallback }))}" alt="">`;
+  return html`<img class="mark" src="${monogramUrl({ name, color: color ?? fallback })}" alt="">`;
 }
 
 /** The icon of the browser tab. Without it, the browser would request a file. */
 export function tabIcon(brand: Brand): string {
   if (isOwnLogo(brand.logo)) return brand.logo;
-  return dataUrl(monogramSvg(brand));
+  return monogramUrl(brand);
 }
 
 /** An application’s monogram as an image response. */
 export function monogramPicture({ name, color = colorOf(name) }: Brand): Picture {
   return { type: 'image/svg+xml', bytes: new TextEncoder().encode(monogramSvg({ name, color })) };
 }
+
+function monogramUrl({ name, color = '' }: Brand): string {
+  return urlOfMonogram(JSON.stringify([name, color]));
+}
+
+const urlOfMonogram = remembering((brand) => {
+  const [name, color]: [string, string] = JSON.parse(brand);
+  return dataUrl(monogramSvg({ name, color }));
+});
 
 /** An SVG image, whose inline colours need no exception in the page’s policy. */
 function monogramSvg({ name, color }: Brand): string {
@@ -167,6 +199,11 @@ function colorsOf(color: string | undefined, scheme: typeof LIGHT & OwnColors, a
  * @param away the colour to mix in if the brand colour is too close to the scheme’s background
  */
 export function brandColors(brand: string, { surface, ground }: typeof LIGHT, away: string) {
+  return derivedColors([brand, surface, ground, away].join(' '));
+}
+
+const derivedColors = remembering((colors) => {
+  const [brand = '', surface = '', ground = '', away = ''] = colors.split(' ');
   const onBrand = textOn(brand);
   return {
     brand,
@@ -175,7 +212,7 @@ export function brandColors(brand: string, { surface, ground }: typeof LIGHT, aw
     'brand-edge': distinct(brand, [surface], EDGE_CONTRAST, away),
     accent: distinct(brand, [surface, ground], TEXT_CONTRAST, away),
   };
-}
+});
 
 /** White if it is readable on the background, else black. One of them always is. */
 export function textOn(background: string): string {

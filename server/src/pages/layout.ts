@@ -5,7 +5,15 @@ import { html, raw } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Html } from '../texts/html.ts';
 import { type Language, languageFor, languageOf, languages, textsIn } from '../texts/texts.ts';
-import { type Brand, isOwnLogo, type Look, type OperatorShown, paletteOf, tabIcon } from './brand.ts';
+import {
+  type Brand,
+  isOwnLogo,
+  type Look,
+  type OperatorShown,
+  paletteOf,
+  remembering,
+  tabIcon,
+} from './brand.ts';
 import type { PageContext, PageEnvironment, PageParts } from './page_parts.ts';
 import { STYLE } from './style.ts';
 
@@ -117,9 +125,10 @@ export function contentSecurityPolicy(
   ].join('; ');
 }
 
-function sourceOf(content: string): string {
-  return `'sha256-${createHash('sha256').update(content).digest('base64')}'`;
-}
+/** The source expression of an inline style sheet or script (CSP 3 §2.3.1). */
+const sourceOf = remembering(
+  (content) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`,
+);
 
 /** Settings that every page of a request shares. */
 export interface PageSetting {
@@ -282,7 +291,7 @@ function queryIn(c: PageContext): string {
   return queryOf({ url: c.get('plain').url });
 }
 
-function nameOfLanguage(tag: Language): string {
+const nameOfLanguage = remembering((tag) => {
   const name = new Intl.DisplayNames([tag], { type: 'language' }).of(tag) ?? tag;
   return name.charAt(0).toLocaleUpperCase(tag) + name.slice(1);
-}
+});
