@@ -91,12 +91,17 @@ export async function nextStep(
     return { page: 'login' };
   const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
-  if (!(await parts.mayUse(session.person.subject, authorization.client))) return { page: 'denied' };
-  const missing = await missingOf(parts, session.person, session.amr, { authorization });
+  // Together, so that they share a read transaction.
+  const [mayUse, missing, hasAgreedToAll] = await Promise.all([
+    parts.mayUse(session.person.subject, authorization.client),
+    missingOf(parts, session.person, session.amr, { authorization }),
+    isAgreed(parts, page, session),
+  ]);
+  if (!mayUse) return { page: 'denied' };
   // Only a user who has just signed in may add a factor.
   if (missing?.step === 'enrol' && !isFresh(parts, session)) return { page: 'login' };
   if (missing !== undefined) return { page: missing.step };
-  return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
+  return hasAgreedToAll ? { page: undefined, session } : { page: 'consent' };
 }
 
 /** Leads to the page on which the user adds a factor, and back here. */
@@ -177,12 +182,12 @@ export async function answerWithCode(
   const event = { type: 'refused', page: 'authorization', requestId, ...parties } as const;
 
   const isStillApproved = async () => {
-    const isAgreed = covers(await consents.get(parties), requiredConsent(authorization));
-    if (!isAgreed && !isExempt(authorization.client)) {
+    const [consent, isOver] = await Promise.all([consents.get(parties), browserSessions.isOver(session)]);
+    if (!covers(consent, requiredConsent(authorization)) && !isExempt(authorization.client)) {
       requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
       return false;
     }
-    if (!(await browserSessions.isOver(session))) return true;
+    if (!isOver) return true;
     requestLog.pageEvent({ ...event, reason: 'session_over', sessionId: session.id });
     return false;
   };

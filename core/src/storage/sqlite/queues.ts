@@ -112,7 +112,8 @@ export class ReadQueue implements Reads {
   readonly #corruption: Corruption;
   readonly #requireUsable: () => void;
   readonly #waiting: QueuedRead[] = [];
-  #version = '';
+  #version: SQLOutputValue | undefined;
+  #commits = 0;
   #stateNumber = 0;
 
   /**
@@ -163,11 +164,14 @@ export class ReadQueue implements Reads {
   };
 
   #followState(): void {
-    const version = `${this.#sql.version.get()?.data_version} ${this.#writes.commits}`;
-    if (version === this.#version) return;
-    this.#requireUsable();
+    const version = this.#sql.version.get()?.data_version;
+    const { commits } = this.#writes;
+    if (version === this.#version && commits === this.#commits) return;
+    // The connection's own writes have checked it.
+    if (version !== this.#version) this.#requireUsable();
     this.#stateNumber += 1;
     this.#version = version;
+    this.#commits = commits;
   }
 }
 
