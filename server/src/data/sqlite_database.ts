@@ -51,8 +51,10 @@ import {
   type TableRow,
 } from './tables.ts';
 
-/** A prepared statement, which takes its values by name. */
-type PreparedCall = (named: Record<string, SQLInputValue>) => readonly TableRow[];
+/** A prepared statement, which takes the values of a `TableCall`. */
+type PreparedCall = (values: readonly SQLInputValue[]) => readonly TableRow[];
+
+const PARAMETER = /\$(\d+)/g;
 
 interface SqliteDatabaseOptions {
   /** Whether each issuance of tokens is recorded. Default: true. */
@@ -254,17 +256,18 @@ export function sqliteProgramTables(
   const statementOf = (sql: string): PreparedCall => {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
+    // Bound by position, as in the library.
+    const positions = Array.from(sql.matchAll(PARAMETER), ([, number]) => Number(number) - 1);
     // In SQLite, a table prefix names another file.
-    const statement = database.prepare(sql.replaceAll('grantd.', ''));
+    const statement = database.prepare(sql.replaceAll('grantd.', '').replaceAll(PARAMETER, '?'));
     const toRow = rowMaker(statement);
-    const call: PreparedCall = (named) => statement.all(named).map(toRow) as TableRow[];
+    const call: PreparedCall = (values) =>
+      // Node rejects `undefined`, so no value can be forgotten.
+      statement.all(...positions.map((at) => values[at] as SQLInputValue)).map(toRow) as TableRow[];
     prepared.set(sql, call);
     return call;
   };
-  const run = ([sql, ...values]: TableCall): readonly TableRow[] => {
-    const named = Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
-    return statementOf(sql)(named);
-  };
+  const run = ([sql, ...values]: TableCall): readonly TableRow[] => statementOf(sql)(values);
 
   const eventsOf = new Map<string, SqliteEventWriter>();
   const record = (issuer: string, ...event: Parameters<SqliteEventWriter>): void => {
