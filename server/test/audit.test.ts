@@ -9,6 +9,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { EVENT_TYPES, ServerSecret } from '@grantd/core';
+import { openSqliteStorage } from '@grantd/core/sqlite';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { newClient, newCode, newToken } from '../../core/test/storage/samples.ts';
@@ -18,7 +19,7 @@ import type { Database, OpenDatabase } from '../src/data/database.ts';
 import { postgresDatabase } from '../src/data/postgres_database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
-import { openSqliteTables } from '../src/data/sqlite_tables.ts';
+import { migrateProgramTables, SQLITE_PROGRAM_TABLES } from '../src/data/sqlite_tables.ts';
 import { within } from '../src/log/log.ts';
 import { auditBefore, verifyAudit } from '../src/operations/audit.ts';
 import { ocsfOf } from '../src/operations/ocsf.ts';
@@ -688,9 +689,10 @@ function trailBeside(
   { storage }: OpenDatabase,
   change: (read: number) => Promise<unknown>,
 ): AuditTrail {
-  const handle = openSqliteTables(where);
+  const hostTables = { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables };
+  const handle = openSqliteStorage({ path: where, issuer: ISSUER, hostTables });
   t.after(() => handle.close());
-  const tables = sqliteProgramTables(handle);
+  const tables = sqliteProgramTables(handle.connection);
   let reads = 0;
   return new AuditTrail(
     {

@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
-import { openSqliteTables } from '../src/data/sqlite_tables.ts';
+import { migrateProgramTables, openSqliteTables, SQLITE_PROGRAM_TABLES } from '../src/data/sqlite_tables.ts';
 import type { ProgramTables } from '../src/data/tables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
@@ -38,9 +38,10 @@ test('a file that the store has not created is not created here, because anyone 
 
 test('cached rows are current, whichever process changed them', async () => {
   const path = join(folder, 'remembered.db');
-  const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
-  const [database, other] = [openSqliteTables(path), openSqliteTables(path)];
-  const [tables, elsewhere] = [sqliteProgramTables(database), sqliteProgramTables(other)];
+  const hostTables = { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables };
+  const open = () => openSqliteStorage({ path, issuer: 'https://id.example', hostTables });
+  const [here, there] = [open(), open()];
+  const [tables, elsewhere] = [sqliteProgramTables(here.connection), sqliteProgramTables(there.connection)];
   const name = () => tables.read('SELECT name FROM grantd.people WHERE subject = $1', 'alice');
   // Lookups of one tick share a transaction, which also shows whether anything was committed.
   const names = async () => (await Promise.all([name(), name(), name()])).flat().map((row) => row.name);
@@ -57,7 +58,7 @@ test('cached rows are current, whichever process changed them', async () => {
   assert.deepEqual(await names(), ['second', 'second', 'second']);
   await rename(tables, 'third');
   assert.deepEqual(await names(), ['third', 'third', 'third']);
-  for (const handle of [database, other, storage]) await handle.close();
+  for (const storage of [here, there]) await storage.close();
 });
 
 test('a start that fails in the middle leaves nothing open', async () => {

@@ -10,15 +10,12 @@ import {
   migrateSqlite,
   openSqliteConnection,
   openSqliteStorage,
-  ReadQueue,
   readSqlite,
   readStoredIssuer,
   rowMaker,
   SQLITE_STORE_TABLES,
-  type SqliteEventWriter,
+  type SqliteConnection,
   SqliteInUse,
-  sqliteEventWriter,
-  WriteQueue,
 } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
@@ -33,12 +30,7 @@ import {
 } from './database.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
-import {
-  migrateProgramTables,
-  openSqliteTables,
-  requireUsable,
-  SQLITE_PROGRAM_TABLES,
-} from './sqlite_tables.ts';
+import { migrateProgramTables, openSqliteTables, SQLITE_PROGRAM_TABLES } from './sqlite_tables.ts';
 import {
   actorOf,
   columnOf,
@@ -124,6 +116,7 @@ export function sqliteDatabase(
         const storage = asDatabase(path, () =>
           openSqliteStorage({
             ...{ path, issuer, corruption, onAssumption },
+            hostTables: { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
             ...(checkpointPages !== undefined && { checkpointPages }),
@@ -131,11 +124,10 @@ export function sqliteDatabase(
         );
         opened.push(storage);
         await reportAssumptions(storage, assumptions);
-        const tables = asDatabase(path, () => openSqliteTables(path));
-        opened.push(tables);
-        requireNotCopied(tables, path);
+        requireNotCopied(storage.connection.database, path);
         const file = new StoredFile(path);
-        const data = programData(sqliteProgramTables(tables, corruption, originOf(actor)), issuer, storage);
+        const tables = sqliteProgramTables(storage.connection, originOf(actor));
+        const data = programData(tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
         return {
           storage,
@@ -234,22 +226,14 @@ function requireSecretFile(path: string): readonly string[] {
   );
 }
 
-/** How long a write waits for other processes, as in the library. */
-const BUSY_TIMEOUT_MS = 2000;
-
 /**
- * The program’s tables in a file, over their own connection.
- * @param corruption the file’s state, shared with the library’s store
+ * The program’s tables, over the connection of the library’s store.
  * @param origin where changes come from
  */
 export function sqliteProgramTables(
-  database: DatabaseSync,
-  corruption = new Corruption(),
+  { database, reads, writes, addEvent }: SqliteConnection,
   origin = originOf(undefined),
 ): ProgramTables {
-  const checks = { corruption, requireUsable: requireUsable(database) };
-  const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
-  const reads = new ReadQueue(database, writes, checks);
   const remembered = new CachedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, PreparedCall>();
 
@@ -269,12 +253,6 @@ export function sqliteProgramTables(
   };
   const run = ([sql, ...values]: TableCall): readonly TableRow[] => statementOf(sql)(values);
 
-  const eventsOf = new Map<string, SqliteEventWriter>();
-  const record = (issuer: string, ...event: Parameters<SqliteEventWriter>): void => {
-    const known = eventsOf.get(issuer) ?? sqliteEventWriter(database, issuer);
-    eventsOf.set(issuer, known);
-    known(...event);
-  };
   const runAndRecord = ({ call, acts }: RecordedCall, cause: EventOrigin): readonly TableRow[] => {
     const rows = run(call);
     for (const act of acts) {
@@ -288,7 +266,7 @@ export function sqliteProgramTables(
           ...(reason !== undefined && { reason: textOf(row[reason]) }),
         };
         const { actor, ...others } = originOfAct(act, cause);
-        record(String(call[1]), act.type, facts, { ...others, actor: actorOf(actor, facts.subject) });
+        addEvent(act.type, facts, { ...others, actor: actorOf(actor, facts.subject) });
       }
     }
     return rows;
@@ -311,10 +289,25 @@ export function sqliteProgramTables(
       // Not inside the transaction, which runs in the context of the queue.
       const cause = origin();
       return writes.transaction(() =>
-        calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call))),
+        overwritingDeleted(database, () =>
+          calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call))),
+        ),
       );
     },
   };
+}
+
+/**
+ * Overwrites deleted user data, also in freed pages. Not for the tables of the library: sweeping expired tokens would write
+ * each freed page.
+ */
+function overwritingDeleted<T>(database: DatabaseSync, work: () => T): T {
+  database.exec('PRAGMA secure_delete = ON');
+  try {
+    return work();
+  } finally {
+    database.exec('PRAGMA secure_delete = OFF');
+  }
 }
 
 function textOf(value: unknown): string | undefined {

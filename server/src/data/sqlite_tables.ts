@@ -6,8 +6,6 @@ import {
   type MigrationDirection,
   migrateTables,
   openSqliteConnection,
-  requireUsableTables,
-  SQLITE_STORE_TABLES,
   type SqliteTables,
   usableState,
 } from '@grantd/core/sqlite';
@@ -434,11 +432,6 @@ export function openSqliteTables(path: string): DatabaseSync {
     database.close();
     throw error;
   }
-}
-
-/** @returns a check that throws once a newer program has changed the tables so that this one cannot use them */
-export function requireUsable(database: DatabaseSync): () => void {
-  return requireUsableTables(database, [SQLITE_STORE_TABLES, SQLITE_PROGRAM_TABLES]);
 }
 
 /** Call it inside a write transaction, so that only one of several starting processes migrates. */

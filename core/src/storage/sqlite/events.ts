@@ -1,10 +1,9 @@
 // Events and sweeping in SQLite.
-import type { DatabaseSync, StatementResultingChanges } from 'node:sqlite';
+import type { StatementResultingChanges } from 'node:sqlite';
 import type { EventFacts, EventOrigin, EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { EVENT_COLUMNS, type EventList, type EventRow, eventOfList } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import { prepareAll, returningLists } from './queues.ts';
-import { ISSUER_SQL } from './schema.ts';
 
 /**
  * The number of an issuer's last event. The remaining rows are not enough: an event may be written and swept between
@@ -107,23 +106,6 @@ export interface Events {
   endings(after: number, last: number): readonly Ending[] | undefined;
   /** Makes numbers continue after this one, as part of the transaction that sweeps. */
   keepLastNumber(last: number): void;
-}
-
-/** Writes an event as part of the caller's transaction. */
-export type SqliteEventWriter = Events['add'];
-
-/**
- * For hosts that keep tables in the same file: writes events in the transactions of their own connection.
- * @throws Error if the file has no such issuer
- */
-export function sqliteEventWriter(
-  database: DatabaseSync,
-  issuer: string,
-  clock: () => number = Date.now,
-): SqliteEventWriter {
-  const row = database.prepare(ISSUER_SQL.find).get(issuer);
-  if (row === undefined) throw new Error(`the file has no issuer ${issuer}`);
-  return sqliteEvents({ database, issuerId: Number(row.id), clock }).add;
 }
 
 export function sqliteEvents({

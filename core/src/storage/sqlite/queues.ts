@@ -11,7 +11,7 @@ import type { AuditOptions } from '../contract.ts';
 import { asFault, asRejection } from '../faults.ts';
 import { canUse } from '../migrations.ts';
 import { isBusy, type Reads, type Transaction, type TransactionOfOrigin } from './connection.ts';
-import { SQLITE_STORE_TABLES } from './schema.ts';
+import { SQLITE_STORE_TABLES, type SqliteTables } from './schema.ts';
 
 /** Prepares a table's statements under their names. */
 export function prepareAll<Name extends string>(
@@ -486,7 +486,10 @@ function isDamage(error: Error): boolean {
  * @param tables the store's, or a host's as well
  * @returns a function that throws once the file's tables can no longer be used; call it inside a transaction
  */
-export function requireUsableTables(database: DatabaseSync, tables = [SQLITE_STORE_TABLES]): () => void {
+export function requireUsableTables(
+  database: DatabaseSync,
+  tables: readonly SqliteTables[] = [SQLITE_STORE_TABLES],
+): () => void {
   const statements = tables.map(({ version }) => prepare(database, version));
   const versionsNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
   let known = versionsNow();

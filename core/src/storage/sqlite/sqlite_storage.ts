@@ -24,16 +24,17 @@ import {
   requireOwnLog,
   type SqliteHandle,
 } from './connection.ts';
-import { sqliteEvents, sqliteSweep } from './events.ts';
+import { type Events, sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
-import { Corruption, inTransaction, ReadQueue, WriteQueue } from './queues.ts';
+import { Corruption, inTransaction, ReadQueue, requireUsableTables, WriteQueue } from './queues.ts';
 import {
   ISSUER_SQL,
   isUpToDate,
   migrate,
   requireNotForeign,
   SQLITE_STORE_TABLES,
+  type SqliteTables,
   usableState,
 } from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
@@ -54,7 +55,6 @@ export {
   openSqliteConnection,
   type SqliteConnectionOptions,
 } from './connection.ts';
-export { type SqliteEventWriter, sqliteEventWriter } from './events.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export {
   copySqlite,
@@ -69,10 +69,7 @@ export { importSqlite, type SqliteImportOptions } from './import.ts';
 export {
   Corruption,
   inTransaction,
-  ReadQueue,
-  requireUsableTables,
   rowMaker,
-  WriteQueue,
 } from './queues.ts';
 export {
   migrateTables,
@@ -104,6 +101,8 @@ export interface SqliteStorageOptions {
   readonly checkpointPages?: number;
   /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
   readonly corruption?: Corruption;
+  /** Tables that a host keeps in the same file. */
+  readonly hostTables?: SqliteHostTables;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
@@ -116,13 +115,35 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   checkpointPages: wholeNumber(1, 1_000_000),
   onAssumption: anyFunction,
+  hostTables: anyValue,
   corruption: anyValue,
   audit: anyValue,
 };
 
+/** Tables that a host keeps in the file of a store. */
+export interface SqliteHostTables {
+  readonly tables: SqliteTables;
+  /** Creates them, or brings them up to date, in the current write transaction. */
+  migrate(database: DatabaseSync, path: string): void;
+}
+
 export interface SqliteStorage extends AdministrableStorage {
   /** The database file. */
   readonly path: string;
+  /** For the tables of the host. */
+  readonly connection: SqliteConnection;
+}
+
+/**
+ * The connection of a store. SQLite's cache belongs to a connection, and another connection's commit empties it. So a host
+ * that keeps tables in the same file uses this one, whose writes then also share commits with the store's.
+ */
+export interface SqliteConnection {
+  readonly database: DatabaseSync;
+  readonly reads: ReadQueue;
+  readonly writes: WriteQueue;
+  /** Writes an event of the issuer as part of the current write. */
+  readonly addEvent: Events['add'];
 }
 
 /**
@@ -134,14 +155,15 @@ export interface SqliteStorage extends AdministrableStorage {
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   requireKinds(options, OPTIONS);
-  const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
+  const { path, issuer, hostTables, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   const database = openDatabase(path, busyTimeoutMs);
   try {
     const assumptions: MigrationAssumption[] = [];
     const issuerId =
-      knownIssuerId(database, path, issuer) ??
+      knownIssuerId(database, path, issuer, hostTables) ??
       inTransaction(database, () => {
         assumptions.push(...migrate(database, path));
+        hostTables?.migrate(database, path);
         return addIssuer(database, issuer);
       });
     for (const assumption of assumptions) options.onAssumption?.(assumption);
@@ -155,8 +177,18 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
 }
 
 /** Without a write, so that opening an up-to-date file never waits for another process. */
-function knownIssuerId(database: DatabaseSync, path: string, issuer: string): number | undefined {
-  return isUpToDate(database, path, SQLITE_STORE_TABLES) ? findIssuerId(database, issuer) : undefined;
+function knownIssuerId(
+  database: DatabaseSync,
+  path: string,
+  issuer: string,
+  host: SqliteHostTables | undefined,
+): number | undefined {
+  const isReady = tablesOf(host).every((tables) => isUpToDate(database, path, tables));
+  return isReady ? findIssuerId(database, issuer) : undefined;
+}
+
+function tablesOf(host: SqliteHostTables | undefined): readonly SqliteTables[] {
+  return host === undefined ? [SQLITE_STORE_TABLES] : [SQLITE_STORE_TABLES, host.tables];
 }
 
 function storageOn(
@@ -168,13 +200,16 @@ function storageOn(
     busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
     corruption = new Corruption(),
+    hostTables,
     audit,
   }: SqliteStorageOptions,
 ): SqliteStorage {
-  const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
-  const reads = new ReadQueue(database, writes, { corruption });
+  const allTables = tablesOf(hostTables);
+  const checks = { corruption, requireUsable: requireUsableTables(database, allTables) };
+  const writes = new WriteQueue(database, busyTimeoutMs, checks);
+  const reads = new ReadQueue(database, writes, checks);
   // The queues check tables that change from now on. They must be usable already.
-  usableState(database, path, SQLITE_STORE_TABLES);
+  for (const tables of allTables) usableState(database, path, tables);
   const transaction = writes.transactionOf(audit);
   const recordsIssuance = audit !== undefined && audit.issuance !== false;
   const handle: SqliteHandle = {
@@ -193,6 +228,7 @@ function storageOn(
   const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients }));
   return {
     path,
+    connection: { database, reads, writes, addEvent: events.add },
     answersPlainRecords: true,
     clients,
     keys: unguarded(sqliteKeys(handle, events)),
