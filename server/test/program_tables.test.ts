@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
 import { migrateProgramTables, openSqliteTables, SQLITE_PROGRAM_TABLES } from '../src/data/sqlite_tables.ts';
-import type { ProgramTables } from '../src/data/tables.ts';
+import { type ProgramTables, recorded, type TableCall } from '../src/data/tables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -37,11 +37,10 @@ test('a file that the store has not created is not created here, because anyone 
 });
 
 test('cached rows are current, whichever process changed them', async () => {
-  const path = join(folder, 'remembered.db');
-  const hostTables = { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables };
-  const open = () => openSqliteStorage({ path, issuer: 'https://id.example', hostTables });
-  const [here, there] = [open(), open()];
-  const [tables, elsewhere] = [sqliteProgramTables(here.connection), sqliteProgramTables(there.connection)];
+  const [{ storage: here, tables }, { storage: there, tables: elsewhere }] = [
+    opened('remembered.db'),
+    opened('remembered.db'),
+  ];
   const name = () => tables.read('SELECT name FROM grantd.people WHERE subject = $1', 'alice');
   // Lookups of one tick share a transaction, which also shows whether anything was committed.
   const names = async () => (await Promise.all([name(), name(), name()])).flat().map((row) => row.name);
@@ -59,6 +58,62 @@ test('cached rows are current, whichever process changed them', async () => {
   await rename(tables, 'third');
   assert.deepEqual(await names(), ['third', 'third', 'third']);
   for (const storage of [here, there]) await storage.close();
+});
+
+/** A store with the program’s tables. */
+function opened(name: string) {
+  const hostTables = { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables };
+  const storage = openSqliteStorage({
+    ...{
+      path: join(folder, name),
+      issuer: 'https://id.example',
+      hostTables,
+      audit: { originOf: () => ({}) },
+    },
+  });
+  return { storage, tables: sqliteProgramTables(storage.connection) };
+}
+
+const ADD_PERSON = `
+  INSERT INTO grantd.people (issuer, subject, name, password_hash, claims, created_at_ms)
+  VALUES ('https://id.example', $1, $2, '', '{}', 0)`;
+
+test('events of the library and of the program that share a commit have numbers of their own', async () => {
+  const { storage, tables } = opened('events.db');
+  const { writes } = storage.connection;
+  const before = writes.commits;
+  const program = (name: string) =>
+    tables.write(
+      recorded([`${ADD_PERSON} RETURNING subject`, name, name], {
+        ...{ type: 'person_added', target: { column: 'subject' } },
+      }),
+    );
+  const library = (id: string) => storage.revokeAll({ principal: 'session', id });
+  await Promise.all([program('a'), library('b'), program('c'), library('d')]);
+  assert.equal(writes.commits - before, 1);
+  const events = await storage.eventsAfter(0, 10);
+  assert.deepEqual(
+    events.map(({ sequence, target }) => `${sequence} ${target}`),
+    ['1 a', '2 b', '3 c', '4 d'],
+  );
+  await storage.close();
+});
+
+test('deleted user data is overwritten in the file', async () => {
+  const { storage, tables } = opened('deleted.db');
+  const { database } = storage.connection;
+  const inFile = (text: string) => {
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    return readFileSync(storage.path).includes(text);
+  };
+  // More than one page, so that some are freed.
+  const names = Array.from({ length: 200 }, (_, index) => `memorable-${index}-${'x'.repeat(100)}`);
+  await tables.write(...names.map((name, index): TableCall => [ADD_PERSON, `${index}`, name]));
+  assert.ok(inFile('memorable-7-'));
+  await tables.write(['DELETE FROM grantd.people WHERE name LIKE $1', 'memorable-%']);
+  assert.ok(!inFile('memorable-'));
+  assert.equal(database.prepare('PRAGMA secure_delete').get()?.secure_delete, 0);
+  await storage.close();
 });
 
 test('a start that fails in the middle leaves nothing open', async () => {
