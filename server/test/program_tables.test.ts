@@ -88,7 +88,7 @@ test('events of the library and of the program that share a commit have numbers 
         ...{ type: 'person_added', target: { column: 'subject' } },
       }),
     );
-  const library = (id: string) => storage.revokeAll({ principal: 'session', id });
+  const library = (id: string) => storage.revokeAll({ principal: 'subject', id });
   await Promise.all([program('a'), library('b'), program('c'), library('d')]);
   assert.equal(writes.commits - before, 1);
   const events = await storage.eventsAfter(0, 10);
