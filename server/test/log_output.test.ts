@@ -106,7 +106,7 @@ test('a line that cannot be JSON says so, instead of failing the request', () =>
   for (const line of [{ event: 'big', count: 1n }, ring]) log.info(line);
   const read = lines.map((line) => JSON.parse(line));
   for (const { level, event, cause } of read)
-    assert.deepEqual([level, event, cause.name], ['info', 'log_line_failed', 'TypeError']);
+    assert.deepEqual([level, event, cause.name], ['error', 'log_line_failed', 'TypeError']);
 });
 
 test('lines below the lowest level are not written', () => {

@@ -54,7 +54,7 @@ export function logTo(output: Pick<LogOutput, 'write'>, { worker, least = 'info'
   const origin = worker === undefined ? '' : `,"worker":${worker}`;
   const levels = least === 'off' ? [] : LEVELS.slice(LEVELS.indexOf(least));
   const log = logThrough((level, line) => {
-    if (levels.includes(level)) output.write(`{"level":"${level}"${time()}${origin},${membersOf(line)}\n`);
+    if (levels.includes(level)) output.write(lineOf(level, `${time()}${origin}`, line));
   });
   return { ...log, isLevelEnabled: (level) => levels.some((one) => one === level) };
 }
@@ -69,12 +69,13 @@ export function logThrough(write: (level: Level, line: object) => void): Log {
   };
 }
 
-/** The end of a JSON object, from its first member on. A line that JSON cannot express must not fail its request. */
-function membersOf(line: object): string {
+/** @param members after the level, each with a comma before it */
+function lineOf(level: Level, members: string, line: object): string {
   try {
-    return JSON.stringify(line).slice(1);
+    return `{"level":"${level}"${members},${JSON.stringify(line).slice(1)}\n`;
   } catch (error) {
-    return JSON.stringify({ event: 'log_line_failed', cause: causeOf(error) }).slice(1);
+    // A line that JSON cannot express must not fail its request.
+    return lineOf('error', members, { event: 'log_line_failed', cause: causeOf(error) });
   }
 }
 
