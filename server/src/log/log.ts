@@ -69,12 +69,14 @@ export function logThrough(write: (level: Level, line: object) => void): Log {
   };
 }
 
-/** @param members after the level, each with a comma before it */
+/**
+ * A line that JSON cannot express must not fail its request.
+ * @param members after the level, each with a comma before it
+ */
 function lineOf(level: Level, members: string, line: object): string {
   try {
     return `{"level":"${level}"${members},${JSON.stringify(line).slice(1)}\n`;
   } catch (error) {
-    // A line that JSON cannot express must not fail its request.
     return lineOf('error', members, { event: 'log_line_failed', cause: causeOf(error) });
   }
 }

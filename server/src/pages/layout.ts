@@ -125,7 +125,7 @@ export function contentSecurityPolicy(
   ].join('; ');
 }
 
-/** The source expression of an inline style sheet or script (CSP 3 §2.3.1). */
+/** The source of an inline style sheet or script in the Content-Security-Policy. */
 const sourceOf = remembering(
   (content) => `'sha256-${createHash('sha256').update(content).digest('base64')}'`,
 );

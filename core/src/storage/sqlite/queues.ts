@@ -165,13 +165,11 @@ export class ReadQueue implements Reads {
 
   #followState(): void {
     const version = this.#sql.version.get()?.data_version;
-    const { commits } = this.#writes;
-    if (version === this.#version && commits === this.#commits) return;
+    if (version === this.#version && this.#writes.commits === this.#commits) return;
     // The connection's own writes have checked it.
     if (version !== this.#version) this.#requireUsable();
     this.#stateNumber += 1;
-    this.#version = version;
-    this.#commits = commits;
+    [this.#version, this.#commits] = [version, this.#writes.commits];
   }
 }
 
