@@ -615,15 +615,19 @@ interface AttemptsOfWindow {
   readonly endsAtMs: number;
 }
 
-const ATTEMPTS_SQL = {
-  /** @param earlier how many keys the same transaction has counted before. Nothing is counted if one has reached its limit */
+export const ATTEMPTS_SQL = {
+  /**
+   * Counts nothing if an earlier key has reached its limit.
+   * @param earlier how many keys the same transaction has counted before
+   */
   count: (earlier: number) => `
     INSERT INTO grantd.sign_in_attempts AS a (issuer, key_digest, attempts, ends_at_ms)
-    SELECT $1, $2, 1, CAST($4 AS bigint) WHERE NOT EXISTS (
-      SELECT 1 FROM grantd.sign_in_attempts AS b WHERE b.issuer = $1 AND (FALSE${Array.from(
-        { length: earlier },
-        (_, index) => ` OR (b.key_digest = $${5 + 2 * index} AND b.attempts > $${6 + 2 * index})`,
-      ).join('')}))
+    SELECT $1, $2, 1, CAST($4 AS bigint) WHERE TRUE${Array.from(
+      { length: earlier },
+      (_, index) => ` AND NOT EXISTS (
+        SELECT 1 FROM grantd.sign_in_attempts AS b
+        WHERE b.issuer = $1 AND b.key_digest = $${5 + 2 * index} AND b.attempts > $${6 + 2 * index})`,
+    ).join('')}
     ON CONFLICT (issuer, key_digest) DO UPDATE SET
       attempts = CASE WHEN a.ends_at_ms <= $3 THEN 1 ELSE a.attempts + 1 END,
       ends_at_ms = CASE WHEN a.ends_at_ms <= $3 THEN excluded.ends_at_ms ELSE a.ends_at_ms END

@@ -30,7 +30,12 @@ import {
 } from './database.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
-import { migrateProgramTables, openSqliteTables, SQLITE_PROGRAM_TABLES } from './sqlite_tables.ts';
+import {
+  migrateProgramTables,
+  openSqliteTables,
+  overwritingDeleted,
+  SQLITE_PROGRAM_TABLES,
+} from './sqlite_tables.ts';
 import {
   actorOf,
   columnOf,
@@ -231,7 +236,7 @@ function requireSecretFile(path: string): readonly string[] {
  * @param origin where changes come from
  */
 export function sqliteProgramTables(
-  { database, reads, writes, addEvent }: SqliteConnection,
+  { database, reads, transaction, addEvent }: SqliteConnection,
   origin = originOf(undefined),
 ): ProgramTables {
   const remembered = new CachedRows<readonly TableRow[]>(reads);
@@ -288,26 +293,13 @@ export function sqliteProgramTables(
     write(...calls) {
       // Not inside the transaction, which runs in the context of the queue.
       const cause = origin();
-      return writes.transaction(() =>
+      return transaction(() =>
         overwritingDeleted(database, () =>
           calls.map((call) => (isRecorded(call) ? runAndRecord(call, cause) : run(call))),
         ),
       );
     },
   };
-}
-
-/**
- * Overwrites deleted user data, also in freed pages. Not for the tables of the library: sweeping expired tokens would write
- * each freed page.
- */
-function overwritingDeleted<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('PRAGMA secure_delete = ON');
-  try {
-    return work();
-  } finally {
-    database.exec('PRAGMA secure_delete = OFF');
-  }
 }
 
 function textOf(value: unknown): string | undefined {

@@ -417,14 +417,26 @@ export const SQLITE_TABLES_TO_COPY = [
 ];
 
 /**
- * Opens the program’s tables in a file that the library’s store has created.
+ * Overwrites deleted user data, also in freed pages. Not for the tables of the library: sweeping expired tokens would write
+ * each freed page.
+ */
+export function overwritingDeleted<T>(database: DatabaseSync, work: () => T): T {
+  // Takes effect when SQLite compiles it, so a prepared statement would change nothing.
+  database.exec('PRAGMA secure_delete = ON');
+  try {
+    return work();
+  } finally {
+    database.exec('PRAGMA secure_delete = OFF');
+  }
+}
+
+/**
+ * Opens a connection for marks of the program in a file that the library’s store has created.
  * @throws {Error} the file does not exist, was written by a newer program, or cannot be made durable
  */
 export function openSqliteTables(path: string): DatabaseSync {
   const database = openSqliteConnection(path);
   try {
-    // Overwrites deleted user data, also in freed pages.
-    database.exec('PRAGMA secure_delete = ON');
     if (!canUse(usableState(database, path, SQLITE_PROGRAM_TABLES), SQLITE_MIGRATIONS))
       inTransaction(database, () => migrateProgramTables(database, path));
     return database;
@@ -441,7 +453,7 @@ export function migrateProgramTables(
   direction?: MigrationDirection,
 ): void {
   database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');
-  migrateTables(database, path, SQLITE_PROGRAM_TABLES, direction);
+  overwritingDeleted(database, () => migrateTables(database, path, SQLITE_PROGRAM_TABLES, direction));
 }
 
 /** The program’s tables, next to the library’s. */

@@ -77,7 +77,8 @@ function lineOf(level: Level, members: string, line: object): string {
   try {
     return `{"level":"${level}"${members},${JSON.stringify(line).slice(1)}\n`;
   } catch (error) {
-    return lineOf('error', members, { event: 'log_line_failed', cause: causeOf(error) });
+    const failed = JSON.stringify({ event: 'log_line_failed', cause: causeOf(error) });
+    return `{"level":"error"${members},${failed.slice(1)}\n`;
   }
 }
 

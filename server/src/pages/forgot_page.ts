@@ -95,8 +95,9 @@ const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
 export async function mailsToWait(c: PageContext, parts: PageParts, typed: string): Promise<number> {
   const place = addressUnit(parts.clientAddress(c.env.incoming));
   const reached = await parts.signInParts.limits.begin(
-    { name: 'mail', place, most: MAILS_OF_PLACE },
-    { name: 'mail', place: nameKey(typed), most: MAILS_OF_ADDRESS },
+    { name: 'mail from', place, most: MAILS_OF_PLACE },
+    // What was typed may look like a place.
+    { name: 'mail to', place: nameKey(typed), most: MAILS_OF_ADDRESS },
   );
   return reached?.secondsToWait ?? 0;
 }

@@ -255,8 +255,9 @@ export class AttemptLimits {
   }
 
   /**
-   * Ends an attempt, in the order in which `begin` counted: of two transactions in different orders, one would fail.
-   * @param counts `takenBack`: whose password nobody has checked. `forgotten`: whose earlier attempts no longer count
+   * Ends an attempt. Give the counts in the same order each time, so that no two transactions wait for each other on
+   * PostgreSQL.
+   * @param counts `takenBack`: attempts without a password check. `forgotten`: counts that start again
    */
   async end({
     takenBack = [],

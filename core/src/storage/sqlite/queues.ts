@@ -166,7 +166,7 @@ export class ReadQueue implements Reads {
   #followState(): void {
     const version = this.#sql.version.get()?.data_version;
     if (version === this.#version && this.#writes.commits === this.#commits) return;
-    // The connection's own writes have checked it.
+    // Each own write has checked the tables already.
     if (version !== this.#version) this.#requireUsable();
     this.#stateNumber += 1;
     [this.#version, this.#commits] = [version, this.#writes.commits];

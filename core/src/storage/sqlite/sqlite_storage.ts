@@ -21,8 +21,10 @@ import {
   Database,
   DEFAULT_BUSY_TIMEOUT_MS,
   openDatabase,
+  type Reads,
   requireOwnLog,
   type SqliteHandle,
+  type Transaction,
 } from './connection.ts';
 import { type Events, sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
@@ -53,7 +55,9 @@ export {
 export {
   makeFolder,
   openSqliteConnection,
+  type Reads,
   type SqliteConnectionOptions,
+  type Transaction,
 } from './connection.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export {
@@ -140,9 +144,12 @@ export interface SqliteStorage extends AdministrableStorage {
  */
 export interface SqliteConnection {
   readonly database: DatabaseSync;
-  readonly reads: ReadQueue;
-  readonly writes: WriteQueue;
-  /** Writes an event of the issuer as part of the current write. */
+  readonly reads: Reads;
+  readonly transaction: Transaction;
+  /**
+   * Writes an event of the issuer as part of the current write.
+   * @throws Error outside of a write
+   */
   readonly addEvent: Events['add'];
 }
 
@@ -228,7 +235,13 @@ function storageOn(
   const clients = unguarded(sqliteClients(handle, { events, cache: cachedClients }));
   return {
     path,
-    connection: { database, reads, writes, addEvent: events.add },
+    connection: {
+      ...{ database, reads, transaction: writes.transaction },
+      addEvent(...event) {
+        if (!database.isTransaction) throw new Error('addEvent: expected to be called within a write');
+        events.add(...event);
+      },
+    },
     answersPlainRecords: true,
     clients,
     keys: unguarded(sqliteKeys(handle, events)),
