@@ -1,19 +1,19 @@
 // `npm run bench`: measures the throughput of grantd, a bare server and other authorization servers, and judges the
 // goals.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installPackages, installProgram } from './install.ts';
 import { generatorOf } from './load/generators.ts';
-import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
+import { BadUsage, type BenchOptions, benchOptions, HELP, nameToComplete } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import type { Primitives } from './primitives/primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
 import { GOALS, PARTS_OF_CEILINGS } from './report/goals.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
-import { plotOf } from './report/plot_of_results.ts';
 import { say, sayingRarely } from './report/progress.ts';
 import { type RunResults, type WorkResult, workResult } from './report/results.ts';
+import { completed, incompleteRun, requireSame, store } from './report/stored_runs.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
 import type { Spread } from './statistics.ts';
@@ -33,8 +33,6 @@ const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 const HAS_CEILING = new Set(
   GOALS.filter(({ restsOn = [] }) => restsOn.includes(PARTS_OF_CEILINGS)).map(({ work }) => work),
 );
-
-const RESULTS = join(import.meta.dirname, 'results');
 
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
   const { works: chosen, sizes, rounds, seconds, warmUpSeconds } = options;
@@ -60,7 +58,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       const order = { rounds, seconds, warmUpSeconds, generator, say };
       works[work.name] = workResult(work, await measureRounds(work, await work.contestants(stage), order));
     });
-  if (chosen.some((name) => HAS_CEILING.has(name)))
+  if (chosen.some((name) => name === PARTS_OF_CEILINGS || HAS_CEILING.has(name)))
     steps.add(PARTS_OF_CEILINGS, async () => {
       const measured = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
       primitives = measured.primitives;
@@ -110,29 +108,35 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   };
 }
 
-async function main(options: BenchOptions): Promise<void> {
+/** @param before the run that the works of `options` complete */
+async function main(options: BenchOptions, before?: RunResults): Promise<void> {
   installPackages();
+  if (before !== undefined)
+    requireSame(before, { machine: thisMachine(), generator: generatorOf(options.generator).name });
   const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 
-  const results = await measure(options, folder);
+  const measured = await measure(options, folder);
+  const results = before === undefined ? measured : completed(before, measured);
   console.log(tables(results));
-  const isWhole = Object.keys(results.failed).length === 0;
-  if (!isWhole) process.exitCode = 1;
+  if (Object.keys(results.failed).length > 0) process.exitCode = 1;
   if (options.name === undefined) return;
-  mkdirSync(RESULTS, { recursive: true });
-  const file = join(RESULTS, isWhole ? options.name : `${options.name}-incomplete`);
-  writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
-  writeFileSync(`${file}.svg`, plotOf(results));
-  say(`kept in ${file}.json and ${file}.svg`);
+  const file = store(options.name, results);
+  say(`stored in ${file}.json and ${file}.svg`);
 }
 
 try {
-  const options = benchOptions(process.argv.slice(2), KNOWN);
+  const args = process.argv.slice(2);
+  const name = nameToComplete(args);
+  const before = name === undefined ? undefined : incompleteRun(name);
+  const options =
+    before === undefined
+      ? benchOptions(args, KNOWN)
+      : { ...before, works: Object.keys(before.failed), generator: undefined, name };
   if (options === 'help') console.log(HELP);
   else if (options === 'list') console.log(KNOWN.join('\n'));
-  else await main(options);
+  else await main(options, before);
 } catch (error) {
   if (!(error instanceof BadUsage)) throw error;
   console.error(error.message);

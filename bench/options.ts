@@ -30,7 +30,9 @@ export const MEASURING_FLAGS = `  --work NAME,…     the works to measure; --li
 export const HELP = `npm run bench [-- FLAGS]
 
 ${MEASURING_FLAGS}
-  --name NAME       writes bench/results/NAME.json and NAME.svg. Default without other flags: latest`;
+  --name NAME       writes bench/results/NAME.json and NAME.svg. Default without other flags: latest
+  --complete NAME   measures the works that failed in bench/results/NAME-incomplete.json, with the flags of that run,
+                    and writes NAME.json. Takes no other flags.`;
 
 /** An unknown flag or value. The message says what was expected. */
 export class BadUsage extends Error {
@@ -43,6 +45,15 @@ const QUICK = { rounds: 1, seconds: 2, warmUpSeconds: 1, records: 100_000, token
 /** Signed tokens take minutes to make, and all tokens must fit among the records. */
 const MOST_PERSONAL = 40_000;
 const PERSONAL_PART = 0.5;
+
+/** The name of a run to complete; `undefined` without `--complete`. */
+export function nameToComplete(args: readonly string[]): string | undefined {
+  const [flag, name, ...others] = args;
+  if (flag !== '--complete') return undefined;
+  if (name === undefined || others.length > 0)
+    throw new BadUsage('--complete: expected a name and nothing else');
+  return wellFormedName(flag, name);
+}
 
 /** @throws {BadUsage} */
 export function benchOptions(
@@ -58,8 +69,7 @@ export function benchOptions(
   const { generator, name } = values;
   if (generator !== undefined && generator !== 'wrk' && generator !== 'autocannon')
     throw new BadUsage('--generator: expected wrk or autocannon');
-  if (name !== undefined && !/^[a-z0-9_.-]+$/.test(name))
-    throw new BadUsage('--name: expected lower-case letters, digits, _, . and -');
+  if (name !== undefined) wellFormedName('--name', name);
 
   const defaults = values.quick ? QUICK : FULL;
   const number = (flag: 'rounds' | 'seconds' | 'records' | 'tokens') =>
@@ -82,6 +92,11 @@ export function benchOptions(
     generator,
     name: name ?? (isFull ? 'latest' : undefined),
   };
+}
+
+function wellFormedName(flag: string, name: string): string {
+  if (/^[a-z0-9_.-]+$/.test(name)) return name;
+  throw new BadUsage(`${flag}: expected lower-case letters, digits, _, . and -`);
 }
 
 function flagsOf(args: readonly string[]) {

@@ -1,9 +1,8 @@
 // `npm run bench:runs -- NAME…`: prints the goals of stored runs side by side, as a Markdown table.
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { boundOf, formatValue } from './report/formats.ts';
 import { goalResults } from './report/goals.ts';
 import type { RunResults } from './report/results.ts';
+import { storedRun } from './report/stored_runs.ts';
 import { table } from './report/tables.ts';
 import { verdict } from './report/verdict.ts';
 
@@ -11,11 +10,6 @@ const HELP = `npm run bench:runs -- NAME…
 
 Prints the goals of the runs in bench/results/NAME.json side by side, with each result: ✔ met, ✘ missed, (–) not judged,
 because something else may have been measured. The tables of npm run bench say why.`;
-
-function resultsOf(name: string): RunResults | undefined {
-  const file = join(import.meta.dirname, 'results', `${name}.json`);
-  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
-}
 
 const MARKS: Readonly<Record<string, string>> = { met: ' ✔', 'not met': ' ✘', '': '' };
 
@@ -33,12 +27,12 @@ function sideBySide(runs: readonly RunResults[], names: readonly string[]): stri
 }
 
 const names = process.argv.slice(2);
-const missing = names.filter((name) => name.startsWith('-') || resultsOf(name) === undefined);
+const missing = names.filter((name) => name.startsWith('-') || storedRun(name) === undefined);
 if (names.length === 0 || names.includes('--help')) console.log(HELP);
 else if (missing.length > 0) {
   console.error(`bench/results/${missing[0]}.json does not exist; see --help`);
   process.exitCode = 2;
 } else {
-  const runs = names.map((name) => resultsOf(name)).filter((run) => run !== undefined);
+  const runs = names.map((name) => storedRun(name)).filter((run) => run !== undefined);
   console.log(sideBySide(runs, names));
 }

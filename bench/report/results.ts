@@ -23,6 +23,8 @@ export interface RunResults {
   readonly works: Readonly<Record<string, WorkResult>>;
   /** The works that failed, with the error. */
   readonly failed: Readonly<Record<string, string>>;
+  /** What had failed and was measured later, by `--complete`. */
+  readonly completions?: readonly Completion[];
   readonly primitives?: Primitives;
   readonly openLoop?: OpenLoop;
   readonly memory?: Memory;
@@ -33,6 +35,13 @@ export interface RunResults {
   readonly signIn?: SignInResult;
   /** The share of one core that other programs used during measurements other than works, by name. */
   readonly othersCpu: Readonly<Record<string, number>>;
+}
+
+export interface Completion {
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly revision: string | undefined;
+  readonly names: readonly string[];
 }
 
 export interface Machine {

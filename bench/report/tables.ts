@@ -25,12 +25,16 @@ export function tables(results: RunResults): string {
 }
 
 function heading(results: RunResults): string {
-  const { machine, generator, rounds, seconds, sizes, revision, startedAt } = results;
+  const { machine, generator, rounds, seconds, sizes, revision, startedAt, completions = [] } = results;
   return [
     `${startedAt}, ${revision ?? 'unknown revision'}`,
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
     `${generator}; ${machine.pinned ? 'each process on a core of its own' : 'processes could not be pinned to cores'}`,
     `${rounds} rounds of ${seconds} s; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
+    ...completions.map(
+      ({ names, ...later }) =>
+        `${names.join(', ')}: ${later.startedAt}, ${later.revision ?? 'unknown revision'}`,
+    ),
     'Warm-up: seconds of its own requests, and of others before',
   ].join('\n');
 }

@@ -26,9 +26,9 @@ const CONNECTIONS = 256;
 
 const LONGEST_FIRST_SECONDS = 120;
 const SECONDS = { warmUp: 3, maximum: 5, rest: 20, sweep: 60 };
-/** The slowest filling with rows to sweep, in rows per second, and the time from its end to that of the rest. */
+/** The slowest filling with rows to sweep, in rows per second, and the longest time from its end to that of the rest. */
 const SLOWEST_FILLING = 40_000;
-const UNTIL_EXPIRY_SECONDS = 60;
+const UNTIL_EXPIRY_SECONDS = LONGEST_FIRST_SECONDS + 2 * SECONDS.warmUp + SECONDS.maximum + SECONDS.rest + 10;
 const LONGEST_WAIT_MS = 180_000;
 const POLL_MS = 100;
 
@@ -120,7 +120,8 @@ export async function measureOpenLoop(stage: Stage, generator: Generator): Promi
       ...{ warmUpSeconds: SECONDS.warmUp, seconds: SECONDS.rest },
     };
     const rest = await runOpenLoop(order);
-    if (untilExpiryMs() < 0) throw new Error(`${name}: filling the database took too long`);
+    if (untilExpiryMs() < 0)
+      throw new Error(`${name}: the rows to sweep expired ${-untilExpiryMs() / 1000} s too early`);
 
     const first = firstOf(rowsToSweep, expiresAt);
     if (first === undefined) throw new Error(`${name}: the sweep began too early`);
