@@ -28,11 +28,12 @@ export function incompleteRun(name: string): RunResults {
  */
 export function store(name: string, results: RunResults): string {
   mkdirSync(RESULTS, { recursive: true });
-  const incomplete = join(RESULTS, `${name}${INCOMPLETE}`);
-  for (const extension of ['json', 'svg']) rmSync(`${incomplete}.${extension}`, { force: true });
-  const file = Object.keys(results.failed).length === 0 ? join(RESULTS, name) : incomplete;
+  const [whole, incomplete] = [join(RESULTS, name), join(RESULTS, `${name}${INCOMPLETE}`)];
+  const isWhole = Object.keys(results.failed).length === 0;
+  const file = isWhole ? whole : incomplete;
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(`${file}.svg`, plotOf(results));
+  if (isWhole) for (const extension of ['json', 'svg']) rmSync(`${incomplete}.${extension}`, { force: true });
   return file;
 }
 
