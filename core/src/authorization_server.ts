@@ -27,16 +27,25 @@ import type { Claims } from './protocol/claims.ts';
 import { PROFILES } from './protocol/profile.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
-import { callOf, perform, type Routes, report, routeOf } from './serve.ts';
+import { callOf, perform, type Routes, report, requireGroups, routeOf } from './serve.ts';
+import type { AuthorizingStorage, IssuingStorage, Storage } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/faults.ts';
+import type { StorageGroup } from './storage/groups.ts';
 import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
+import { hostAccessTokens, hostJwtService } from './tokens/host_verifiers.ts';
 import { SigningKeys, StoredKeysJwtService, withAlgorithms } from './tokens/jwt_service.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
-import { AccessTokenVerifier } from './tokens/state.ts';
+import { type AccessTokenVerifier, StoredAccessTokenVerifier } from './tokens/state.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
 import { userInfoOf } from './userinfo/userinfo.ts';
+
+/** The operations of a group of storage methods that the storage lacks. Calling one throws `MissingGroup`. */
+export interface MissingOperations<Group extends StorageGroup> {
+  /** Name the group in the storage to get the operations. */
+  readonly missingGroup?: Group;
+}
 
 /**
  * An authorization server for one issuer. Each operation takes an `HttpRequest` and resolves to an `HttpResponse`, or
@@ -48,13 +57,17 @@ import { userInfoOf } from './userinfo/userinfo.ts';
  *   storage,
  * });
  * createServer(mount(server)).listen(8080); // mount from @grantd/core/node
+ * @typeParam S the storage. Without a group of its methods, the server lacks the operations that need it.
  */
-export class AuthorizationServer {
+export class AuthorizationServer<S extends Storage = AuthorizingStorage> {
   readonly issuer: string;
+  readonly storage: S;
   /** Verifies access tokens for every audience. For one audience, use `EmbeddedAccessTokens` of `@grantd/protect`. */
   readonly accessTokens: AccessTokenVerifier;
   /** Around the host's sign-in and consent pages. */
-  readonly authorization: AuthorizationOperations;
+  readonly authorization: S extends AuthorizingStorage
+    ? AuthorizationOperations
+    : MissingOperations<'authorizationCodes'>;
   /** Around the host's logout page. */
   readonly logout: LogoutOperations;
   /** For operators: tokens, clients, keys and secrets. */
@@ -64,12 +77,13 @@ export class AuthorizationServer {
   readonly #routes: Routes;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
-  constructor(options: AuthorizationServerOptions) {
+  constructor(options: AuthorizationServerOptions & { readonly storage: S }) {
     const resolved = resolveOptions(options);
     const { context, signingKeys, caches } = wire(resolved);
     this.issuer = resolved.issuer;
+    this.storage = options.storage;
     this.accessTokens = context.accessTokens;
-    this.authorization = new AuthorizationOperations(context);
+    this.authorization = new AuthorizationOperations(context) as typeof this.authorization;
     this.logout = new LogoutOperations(context);
     this.operator = new OperatorOperations(context, { signingKeys, caches });
     this.#context = context;
@@ -95,35 +109,45 @@ export class AuthorizationServer {
   }
 
   /** `POST /token` (RFC 6749 §3.2). */
-  token(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.token, this.#context, request);
+  token(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
+    return this.#perform('token', request);
   }
 
   /** `POST /par` (RFC 9126). */
-  pushAuthorizationRequest(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
+  pushAuthorizationRequest(
+    this: AuthorizationServer<AuthorizingStorage>,
+    request: HttpRequest,
+  ): Promise<HttpResponse> {
+    return this.#perform('pushedAuthorizationRequest', request);
   }
 
   /** `POST /register` (RFC 7591). */
-  register(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.registration, this.#context, request);
+  register(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
+    return this.#perform('registration', request);
   }
 
   /** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592). */
-  configureClient(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.clientConfiguration, this.#context, request);
+  configureClient(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
+    return this.#perform('clientConfiguration', request);
   }
 
   /**
    * `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery).
    */
-  metadata(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.metadata, this.#context, request);
+  metadata(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
+    return this.#perform('metadata', request);
   }
 
   /** `GET /jwks` (RFC 7517 §5). */
-  jwks(request: HttpRequest): Promise<HttpResponse> {
-    return perform(ENDPOINTS.jwks, this.#context, request);
+  jwks(this: AuthorizationServer<IssuingStorage>, request: HttpRequest): Promise<HttpResponse> {
+    return this.#perform('jwks', request);
+  }
+
+  /** @throws {MissingGroup} the storage lacks what the endpoint needs */
+  async #perform(endpoint: keyof typeof ENDPOINTS, request: HttpRequest): Promise<HttpResponse> {
+    const { operation, needs } = ENDPOINTS[endpoint];
+    requireGroups(this.#context, needs, `the operation ${operation}`);
+    return perform(ENDPOINTS[endpoint], this.#context, request);
   }
 
   /**
@@ -241,14 +265,26 @@ export class AuthorizationServer {
   }
 }
 
-/** Reports faults even if the host sets no `onEvent`. */
-function printFaultEvent(event: ServerEvent): void {
-  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
+/** A server with any storage, as adapters mount it. */
+export type MountedServer = Pick<
+  AuthorizationServer<Storage>,
+  'issuer' | 'serves' | 'operationAt' | 'servesBelow' | 'handle' | 'dispatch' | 'reportFault'
+>;
+
+/** Reports faults and mistakes of the host even if it sets no `onEvent`. A stranger can repeat a mistake at will. */
+function faultPrinter(): (event: ServerEvent) => void {
+  let hasPrinted = false;
+  return (event) => {
+    const isMistake = 'reason' in event && event.reason === 'verifier_rejected' && !hasPrinted;
+    if (!isMistake && !(event.type === 'refused' && event.status >= 500)) return;
+    hasPrinted ||= isMistake;
+    console.error('grantd', event.reason, event.cause);
+  };
 }
 
 /** Makes the parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
-  const secret = new ServerSecret(options.secret);
+  const secret = options.secret === undefined ? ServerSecret.none() : new ServerSecret(options.secret);
   const { keys } = options.storage;
   const { storage, findPreviousToken } = withPrevious(options, hostStorage(options.storage));
   const signingKeys =
@@ -256,7 +292,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
       : undefined;
   const ownJwt = signingKeys && new StoredKeysJwtService(signingKeys, options.cachedTokens);
-  const service = options.jwtService ?? ownJwt;
+  const service = options.jwtService === undefined ? ownJwt : hostJwtService(options.jwtService);
   if (service === undefined) throw new TypeError('options without keys were not refused');
   const { profile } = options;
   const jwt = profile === undefined ? service : withAlgorithms(service, PROFILES[profile].algorithms);
@@ -275,7 +311,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     getSubjectState,
     mayUseClient,
     fetchDocument = fetchNothing,
-    onEvent = printFaultEvent,
+    onEvent = faultPrinter(),
   } = options;
   const tokenContext: TokenContext = {
     ...options,
@@ -293,7 +329,10 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     ...options,
     ...tokenContext,
     onEvent: (event) => observe('onEvent', onEvent, event),
-    accessTokens: new AccessTokenVerifier(tokenContext),
+    accessTokens:
+      options.accessTokenVerifier === undefined
+        ? new StoredAccessTokenVerifier(tokenContext)
+        : hostAccessTokens(options.accessTokenVerifier),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
     clientSecrets,

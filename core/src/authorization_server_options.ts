@@ -19,7 +19,8 @@ import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
-import type { JwtService } from './tokens/jwt_service.ts';
+import type { JwtService, JwtVerifier } from './tokens/jwt_service.ts';
+import type { AccessTokenVerifier } from './tokens/state.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions {
   /** URL that names this server, and is the base of its other URLs (RFC 8414 §2). */
@@ -27,18 +28,38 @@ export interface AuthorizationServerOptions {
   /**
    * Secret of at least 32 characters. The server derives keys from it, which hash client secrets and encrypt signing
    * keys. To rotate it, pass a list: the server uses the first secret for new hashes and encryption, and accepts data
-   * that was made with any secret of the list.
+   * that was made with any secret of the list. Default: none. Required if the server issues tokens, has signing keys or
+   * hashes client secrets.
    */
-  readonly secret: string | readonly string[];
-  /** Stores clients, tokens, codes and keys. */
+  readonly secret?: string | readonly string[];
+  /** Stores clients and tokens, and what else the server needs, in groups of methods. */
   readonly storage: Storage;
   /**
    * Secret of at least 32 characters for pairwise subject identifiers. Never change it: every identifier would change
    * (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
    */
   readonly pairwiseSecret?: string;
-  /** Signs and verifies JWTs. Default: a service that uses storage.keys, which is then required. */
-  readonly jwtService?: JwtService;
+  /**
+   * Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does. Default:
+   * a service that uses storage.keys, which is then required.
+   */
+  readonly jwtService?: JwtVerifier | JwtService;
+  /**
+   * Verifies access tokens for UserInfo: signature, typ, issuer, record and state. If it resolves, UserInfo accepts the
+   * token. Default: the verifier of the library.
+   */
+  readonly accessTokenVerifier?: AccessTokenVerifier;
+  /**
+   * Whether UserInfo also accepts access tokens whose typ is JWT or absent, if their record has the digest of the token
+   * or storage.tokens.identify names them. Other JWTs of the same key, such as ID tokens, may then pass for access
+   * tokens (RFC 9068 §2.1). Default: `false`.
+   */
+  readonly insecureAllowGenericJwts?: boolean;
+  /**
+   * Whether the server also calls storage.clients.verifySecret for unknown clients, and ignores the result. Without
+   * these calls, the time of a response reveals which clients exist. Default: `true`.
+   */
+  readonly verifySecretForUnknownClients?: boolean;
   /**
    * Describes the server that this one replaces. Its tokens are accepted until they expire. Requires
    * storage.getPrincipalState. Default: none.

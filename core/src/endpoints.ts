@@ -19,6 +19,7 @@ import {
   ANY_SEGMENT,
   type ChallengeContext,
   type Endpoint,
+  isOffered,
   type Route,
   type Routes,
   routeTo,
@@ -48,6 +49,7 @@ function accessTokenChallenge(
 export const ENDPOINTS = {
   introspection: {
     operation: 'introspection',
+    needs: [],
     methods: ['POST'],
     crossOrigin: 'off',
     challenges: clientChallenge,
@@ -55,6 +57,7 @@ export const ENDPOINTS = {
   },
   revocation: {
     operation: 'revocation',
+    needs: [],
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,
@@ -62,6 +65,7 @@ export const ENDPOINTS = {
   },
   userInfo: {
     operation: 'userinfo',
+    needs: [],
     methods: ['GET', 'HEAD', 'POST'],
     crossOrigin: 'clients',
     challenges: accessTokenChallenge,
@@ -70,6 +74,7 @@ export const ENDPOINTS = {
   },
   token: {
     operation: 'token',
+    needs: ['issuing'],
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,
@@ -78,6 +83,7 @@ export const ENDPOINTS = {
   },
   pushedAuthorizationRequest: {
     operation: 'pushed_authorization_request',
+    needs: ['pushedRequests', 'oneTimeIdentifiers', 'authorizationCodes'],
     methods: ['POST'],
     crossOrigin: 'clients',
     challenges: clientChallenge,
@@ -86,6 +92,7 @@ export const ENDPOINTS = {
   },
   registration: {
     operation: 'registration',
+    needs: ['registration'],
     methods: ['POST'],
     crossOrigin: 'anyone',
     challenges: bearerChallenge,
@@ -93,6 +100,7 @@ export const ENDPOINTS = {
   },
   clientConfiguration: {
     operation: 'client_configuration',
+    needs: ['registration'],
     methods: ['GET', 'HEAD', 'PUT', 'DELETE'],
     crossOrigin: 'anyone',
     challenges: bearerChallenge,
@@ -100,6 +108,7 @@ export const ENDPOINTS = {
   },
   metadata: {
     operation: 'metadata',
+    needs: ['issuing'],
     methods: ['GET', 'HEAD'],
     crossOrigin: 'anyone',
     challenges: noChallenge,
@@ -107,6 +116,7 @@ export const ENDPOINTS = {
   },
   jwks: {
     operation: 'jwks',
+    needs: ['issuing'],
     methods: ['GET', 'HEAD'],
     crossOrigin: 'anyone',
     challenges: noChallenge,
@@ -114,13 +124,16 @@ export const ENDPOINTS = {
   },
 } as const satisfies Record<string, Endpoint>;
 
-/** Returns the endpoints by path. The authorization endpoint is missing, because it is the host's own page. */
+/**
+ * Returns the endpoints by path, as far as the storage serves them. The authorization endpoint is missing, because it is
+ * the host's own page.
+ */
 export function routesOf(context: Context): Routes {
-  const { issuer, paths, oidc, storage, registration: registrationOptions } = context;
+  const { issuer, paths, oidc, registration: registrationOptions } = context;
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   const routes = new Map<string, Route>();
   const add = (path: string, endpoint: Endpoint): void => {
-    routes.set(path, routeTo(endpoint, context));
+    if (isOffered(endpoint, context)) routes.set(path, routeTo(endpoint, context));
   };
   add(base + paths.introspection, ENDPOINTS.introspection);
   add(base + paths.revocation, ENDPOINTS.revocation);
@@ -128,12 +141,11 @@ export function routesOf(context: Context): Routes {
   add(base + paths.jwks, ENDPOINTS.jwks);
   // The issuer's path goes behind the well-known path in RFC 8414 §3.1, before it in OpenID Discovery §4.1.
   add(`/.well-known/oauth-authorization-server${base}`, ENDPOINTS.metadata);
+  add(base + paths.pushedAuthorizationRequest, ENDPOINTS.pushedAuthorizationRequest);
   if (registrationOptions !== undefined) {
     add(base + paths.registration, ENDPOINTS.registration);
     add(`${base}${paths.registration}/${ANY_SEGMENT}`, ENDPOINTS.clientConfiguration);
   }
-  if (storage.pushedRequests !== undefined)
-    add(base + paths.pushedAuthorizationRequest, ENDPOINTS.pushedAuthorizationRequest);
   if (oidc !== undefined) {
     add(base + paths.userInfo, ENDPOINTS.userInfo);
     add(`${base}/.well-known/openid-configuration`, ENDPOINTS.metadata);

@@ -60,7 +60,7 @@ export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notif
 export type { Explanation } from './operator/explanation.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
-export type { PreviousKey, PreviousServer, PreviousTokenName } from './previous_server/previous_jwts.ts';
+export type { PreviousServer } from './previous_server/previous_jwts.ts';
 export type { PreviousToken, PreviousTokenRepository } from './previous_server/previous_tokens.ts';
 export type {
   AuthorizationDetail,
@@ -144,13 +144,19 @@ export type {
   ApiNames,
   AuditOptions,
   AuthorizationCodeRepository,
+  AuthorizingStorage,
   Awaitable,
   ClientRegistry,
   ClientRepository,
   ContinuationOutcome,
   Found,
+  HostClient,
+  HostToken,
   IssueBasis,
   IssueOutcome,
+  IssuingClientRepository,
+  IssuingStorage,
+  IssuingTokenRepository,
   KeyRepository,
   MigrationAssumption,
   NewClient,
@@ -162,10 +168,15 @@ export type {
   RevocationTarget,
   Storage,
   StorageCache,
+  StoredId,
+  StoredScopes,
+  StoredTime,
+  TokenName,
   TokenRepository,
 } from './storage/contract.ts';
 export { type SweepOptions, sweep } from './storage/contract.ts';
 export { unguarded } from './storage/faults.ts';
+export { MissingGroup, STORAGE_GROUPS, type StorageGroup } from './storage/groups.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,
@@ -182,7 +193,20 @@ export type {
 } from './tokens/authorization_details.ts';
 export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
-export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
+export type {
+  JwtRefusal,
+  JwtService,
+  JwtSigning,
+  JwtVerifier,
+  SignedJwt,
+  VerifiedJwt,
+} from './tokens/jwt_service.ts';
+export {
+  type FindVerificationKey,
+  jwtVerifier,
+  type VerificationKey,
+  type VerificationKeys,
+} from './tokens/jwt_verifier.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';

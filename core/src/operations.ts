@@ -39,7 +39,7 @@ import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
 import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
 import { documentByOperator } from './registration/checked_document.ts';
 import { type ClientIdentity, ClientMetadataError, recordOf } from './registration/client_document.ts';
-import { callOf, report, reported, requireMethod } from './serve.ts';
+import { callOf, report, reported, requireGroups, requireMethod } from './serve.ts';
 import type { Awaitable, NewClient } from './storage/contract.ts';
 import type { SigningKeys } from './tokens/jwt_service.ts';
 import { type SecretDependents, secretDependents } from './tokens/server_secret.ts';
@@ -63,8 +63,10 @@ export class AuthorizationOperations {
   /**
    * Validates a request to the authorization endpoint.
    * @throws {OAuthError} `errorResponse` redirects it to the client if that is safe
+   * @throws {MissingGroup} the storage has no codes
    */
-  validate(request: HttpRequest): Promise<AuthorizationRequest> {
+  async validate(request: HttpRequest): Promise<AuthorizationRequest> {
+    this.#requireCodes();
     return reported(this.#context, callOf('authorization', request), () => {
       requireMethod(['GET', 'POST'], request);
       return validateAuthorizationRequest(this.#context, request);
@@ -78,7 +80,11 @@ export class AuthorizationOperations {
    * @param requestId the host's identifier of the HTTP request, for events
    * @throws {OAuthError} as `validate`
    */
-  resume(parameters: Readonly<Record<string, string>>, requestId?: string): Promise<AuthorizationRequest> {
+  async resume(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<AuthorizationRequest> {
+    this.#requireCodes();
     const call = callOf('authorization', { id: requestId });
     return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
   }
@@ -89,7 +95,12 @@ export class AuthorizationOperations {
    * @throws {OAuthError} `access_denied`: the user or the client has been disabled; `invalid_request`: the request already
    *   has a response
    */
-  complete(request: AuthorizationRequest, approval: Approval, requestId?: string): Promise<HttpResponse> {
+  async complete(
+    request: AuthorizationRequest,
+    approval: Approval,
+    requestId?: string,
+  ): Promise<HttpResponse> {
+    this.#requireCodes();
     const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
     return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
   }
@@ -126,6 +137,10 @@ export class AuthorizationOperations {
     subject: string,
   ): Promise<boolean> {
     return isExpectedPerson(this.#context, request, subject);
+  }
+
+  #requireCodes(): void {
+    requireGroups(this.#context, ['authorizationCodes'], 'the operation authorization');
   }
 }
 
@@ -220,8 +235,10 @@ export class OperatorOperations {
    * Issues tokens without a grant, all in one transaction.
    * @param count how many access tokens or pairs. Default: 1
    * @throws {OperatorIssueError} the client may not have such a token or scope
+   * @throws {MissingGroup} the storage does not issue tokens
    */
-  issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
+  async issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
+    requireGroups(this.#context, ['issuing'], 'the operation issueTokens');
     return issueByOperator(this.#context, order, count);
   }
 

@@ -52,7 +52,8 @@ import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
-import type { JwtService } from './tokens/jwt_service.ts';
+import type { JwtService, JwtVerifier } from './tokens/jwt_service.ts';
+import type { AccessTokenVerifier } from './tokens/state.ts';
 
 /** Default paths below the issuer. */
 export const DEFAULT_PATHS: EndpointPaths = {
@@ -299,7 +300,7 @@ const HOST_OPTIONS = {
     'URL that names this server, and is the base of its other URLs.',
     { section: 'RFC 8414 §2' },
   ),
-  secret: requiredOption(
+  secret: optionWithoutDefault(
     'Host',
     textOrList(
       'SECRET',
@@ -307,12 +308,13 @@ const HOST_OPTIONS = {
       secretText,
     ),
     'Secret of at least 32 characters. The server derives keys from it, which hash client secrets and encrypt signing keys. To rotate it, pass a list: the server uses the first secret for new hashes and encryption, and accepts data that was made with any secret of the list.',
+    'none. Required if the server issues tokens, has signing keys or hashes client secrets',
     { isSecret: true },
   ),
   storage: requiredOption(
     'Host',
     hostValue<Storage>('Storage', 'a storage object', isObject),
-    'Stores clients, tokens, codes and keys.',
+    'Stores clients and tokens, and what else the server needs, in groups of methods.',
   ),
   pairwiseSecret: optionWithoutDefault(
     'Host',
@@ -323,13 +325,36 @@ const HOST_OPTIONS = {
   ),
   jwtService: optionWithoutDefault(
     'Host',
-    hostValue<JwtService>(
-      'JwtService',
-      'an object with algorithms, sign, verify and publicKeys',
+    hostValue<JwtVerifier | JwtService>(
+      'JwtVerifier | JwtService',
+      'an object with verify, or with algorithms, sign, verify and publicKeys',
       isJwtService,
     ),
-    'Signs and verifies JWTs.',
+    'Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does.',
     'a service that uses storage.keys, which is then required',
+  ),
+  accessTokenVerifier: optionWithoutDefault(
+    'Host',
+    hostValue<AccessTokenVerifier>(
+      'AccessTokenVerifier',
+      'an object with verify',
+      (value) => isObject(value) && 'verify' in value && typeof value.verify === 'function',
+    ),
+    'Verifies access tokens for UserInfo: signature, typ, issuer, record and state. If it resolves, UserInfo accepts the token.',
+    'the verifier of the library',
+  ),
+  insecureAllowGenericJwts: option(
+    'Host',
+    trueOrFalse,
+    'Whether UserInfo also accepts access tokens whose typ is JWT or absent, if their record has the digest of the token or storage.tokens.identify names them. Other JWTs of the same key, such as ID tokens, may then pass for access tokens.',
+    false,
+    { section: 'RFC 9068 §2.1' },
+  ),
+  verifySecretForUnknownClients: option(
+    'Host',
+    trueOrFalse,
+    'Whether the server also calls storage.clients.verifySecret for unknown clients, and ignores the result. Without these calls, the time of a response reveals which clients exist.',
+    true,
   ),
   previousServer: optionWithoutDefault(
     'Host',
@@ -569,8 +594,11 @@ export function isIssuer(text: string): boolean {
 function isJwtService(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { algorithms, sign, verify, publicKeys }: Partial<JwtService> = value;
+  if (typeof verify !== 'function') return false;
+  const signing: readonly unknown[] = [algorithms, sign, publicKeys];
   return (
-    Array.isArray(algorithms) && [sign, verify, publicKeys].every((method) => typeof method === 'function')
+    signing.every((member) => member === undefined) ||
+    (Array.isArray(algorithms) && typeof sign === 'function' && typeof publicKeys === 'function')
   );
 }
 

@@ -14,7 +14,9 @@ import {
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
 import { narrowingBy } from './protocol/profile.ts';
-import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
+import type { ClientRepository, Storage } from './storage/contract.ts';
+import { groupsOf, isIssuing, requireStorage } from './storage/groups.ts';
+import type { RegistrableClients } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { Lifetimes } from './tokens/context.ts';
@@ -26,6 +28,7 @@ const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
 /** Returns the algorithms that tokens need under these options. Clients can require further ones. */
 export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
   const algorithms = new Set<SigningAlgorithm>();
+  if (!groupsOf(options.storage).has('issuing')) return [];
   if (options.accessTokenFormat === 'jwt') algorithms.add(options.accessTokenAlgorithm);
   if (!options.useOpaqueRefreshTokens) algorithms.add(REFRESH_TOKEN_ALGORITHM);
   if (options.oidc !== undefined) algorithms.add(options.idTokenAlgorithm);
@@ -82,11 +85,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     refreshGrace,
     ...values
   } = readOptions(ALL_OPTIONS, options, undefined, narrowingBy(profileIn(options)));
-  requireMethods(values.storage, {
-    keys: values.jwtService === undefined,
-    pushedRequests: values.requirePushedAuthorizationRequests,
-    registration: values.registration !== undefined,
-  });
+  requireParts(values);
   if (values.mtlsOrigin !== undefined && !values.clientCertificates)
     throw new ConfigurationError('mtlsOrigin', 'the option clientCertificates with it');
   const clientAlgorithms = resolveClientAlgorithms(values);
@@ -165,6 +164,48 @@ function withoutRs256<Algorithm extends AssertionAlgorithm>(
   return allowed;
 }
 
+/**
+ * Checks that storage and secret are there for what the other options need.
+ * @throws {ConfigurationError} lists everything that is missing, with what needs it
+ */
+function requireParts(values: Values): void {
+  const { storage, jwtService, registration, requirePushedAuthorizationRequests: mustPush } = values;
+  const hasCodes = isObject(storage.authorizationCodes);
+  const needs = {
+    ...(jwtService === undefined && { keys: 'the option jwtService is not set' }),
+    ...(hasCodes && { issuing: 'storage has authorizationCodes, which are exchanged for tokens' }),
+    ...(registration !== undefined && {
+      registration: 'the option registration is set',
+      oneTimeIdentifiers: 'registered clients can authenticate with assertions',
+    }),
+    ...(mustPush && { pushedRequests: PUSHED, oneTimeIdentifiers: PUSHED }),
+  };
+  const use = values.secret === undefined ? useOfSecret(values) : undefined;
+  const lacking =
+    use === undefined ? [] : [`secret: expected a text of at least 32 characters, because ${use}`];
+  requireStorage(storage, needs, lacking);
+}
+
+const PUSHED = 'authorization requests must be pushed';
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+/** @returns what needs the server's secret, or `undefined` if nothing does */
+function useOfSecret(values: Values): string | undefined {
+  const { clients, tokens, oneTimeIdentifiers }: Partial<Storage> = values.storage;
+  if (values.jwtService === undefined) return 'it encrypts the signing keys';
+  if (tokens && isIssuing(tokens)) return 'refresh tokens derive from it';
+  if (values.registration !== undefined) return 'clients can register';
+  if (oneTimeIdentifiers !== undefined && values.dpopAlgorithms.length > 0)
+    return 'nonces of DPoP derive from it';
+  const authenticates = values.authenticateIntrospect || values.authenticateRevoke;
+  if (authenticates && clients?.verifySecret === undefined)
+    return 'client secrets are hashed with it. Or set storage.clients.verifySecret';
+  return undefined;
+}
+
 /** Returns the profile before the options are read, because it changes their defaults. */
 function profileIn({ profile }: AuthorizationServerOptions): ProfileName | undefined {
   return PROFILE_NAMES.find((name) => name === profile);
@@ -199,7 +240,7 @@ function resolveRegistration(
   return Object.freeze({
     ...values,
     scopes: values.scopes ?? Object.freeze([...personalScopes]),
-    clients: requireRegistrable(clients),
+    clients: clients as ClientRepository & RegistrableClients, // `requireParts` has checked it
   });
 }
 

@@ -7,6 +7,7 @@ import { loggable, OAuthError, StorageFault } from './http/errors.ts';
 import type { Call, Operation } from './http/events.ts';
 import { type HttpRequest, type HttpResponse, headerValue, pathOf } from './http/http.ts';
 import { originOf } from './protocol/redirect_uri.ts';
+import { MissingGroup, type StorageGroup } from './storage/groups.ts';
 
 /** The endpoint at one path. */
 export interface Route {
@@ -40,8 +41,27 @@ export interface Endpoint {
 
   /** Whether the endpoint accepts DPoP proofs. */
   readonly acceptsDpop?: true;
+  /** Groups of storage methods without which the endpoint does not exist. */
+  readonly needs: readonly StorageGroup[];
 
   answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
+}
+
+/** Whether the storage has what an endpoint needs. */
+export function isOffered({ needs }: Endpoint, { storage }: Pick<Context, 'storage'>): boolean {
+  return needs.every((group) => storage.groups.has(group));
+}
+
+/**
+ * Checks that the storage has what an operation needs.
+ * @throws {MissingGroup} names the group and the operation
+ */
+export function requireGroups(
+  { storage }: Pick<Context, 'storage'>,
+  needs: readonly StorageGroup[],
+  operation: string,
+): void {
+  for (const group of needs) if (!storage.groups.has(group)) throw new MissingGroup(group, operation);
 }
 
 /**
@@ -99,7 +119,7 @@ async function answerWithCrossOrigin(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  if (request.method === 'OPTIONS' && endpoint.crossOrigin !== 'off')
+  if (request.method === 'OPTIONS' && hasPreflight(endpoint, context))
     return preflightResponse(endpoint, context, request);
   requireMethod(endpoint.methods, request);
   // Endpoints treat `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2).
@@ -158,6 +178,11 @@ export function report(
 
 /** Web pages that may read the response: none, those on the origins of registered redirect URIs, or all. */
 type CrossOrigin = 'off' | 'clients' | 'anyone';
+
+/** Without the group `redirectOrigins`, no web page of a client may call the server. */
+function hasPreflight({ crossOrigin }: Endpoint, { storage }: Pick<Context, 'storage'>): boolean {
+  return crossOrigin === 'anyone' || (crossOrigin === 'clients' && storage.groups.has('redirectOrigins'));
+}
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -218,6 +243,7 @@ async function headersForClients(
   clientId: string | undefined,
 ): Promise<Headers> {
   const origin = headerValue(request, 'origin');
+  if (!context.storage.groups.has('redirectOrigins')) return {};
   if (origin === undefined || !(await isAllowed(context, origin, clientId))) return { vary: 'Origin' };
   return {
     vary: 'Origin',
@@ -231,7 +257,7 @@ async function isAllowed(
   origin: string,
   clientId: string | undefined,
 ): Promise<boolean> {
-  if (clientId === undefined) return storage.clients.hasRedirectOrigin(origin);
+  if (clientId === undefined) return (await storage.clients.hasRedirectOrigin?.(origin)) ?? false;
   const client = await storage.clients.get(clientId);
   return client?.redirectUris.some((uri) => originOf(uri) === origin) ?? false;
 }

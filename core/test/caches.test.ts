@@ -3,7 +3,12 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { AuthorizationServer, type FetchDocument, type KeyRecord, type Storage } from '@grantd/core';
+import {
+  AuthorizationServer,
+  type AuthorizingStorage,
+  type FetchDocument,
+  type KeyRecord,
+} from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { SigningKeys, StoredKeysJwtService } from '../src/tokens/jwt_service.ts';
 import { ServerSecret } from '../src/tokens/server_secret.ts';
@@ -64,7 +69,7 @@ test('no more verified JWTs are cached than cachedTokens, and with 0 none', asyn
 
 test('the option cachedTokens reaches the cache of the storage', async () => {
   const limits: number[] = [];
-  const storage: Storage = {
+  const storage: AuthorizingStorage = {
     ...memoryStorage(),
     cache: { limitTokens: (most) => limits.push(most), forgetCached() {} },
   };
@@ -191,7 +196,7 @@ test('operator.forgetCached revives nothing: a revoked token stays dead', async 
 });
 
 test('operator.forgetCached rejects with a StorageFault if the storage cannot empty its caches', async () => {
-  const storage: Storage = {
+  const storage: AuthorizingStorage = {
     ...memoryStorage(),
     cache: { limitTokens() {}, forgetCached: () => Promise.reject(new Error('no connection')) },
   };

@@ -3,10 +3,11 @@ import { type TestContext, test } from 'node:test';
 import {
   AuthorizationServer,
   type AuthorizationServerOptions,
+  type AuthorizingStorage,
   errorResponse,
   type HttpResponse,
+  type IssuingTokenRepository,
   StorageFault,
-  type TokenRepository,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
@@ -153,7 +154,7 @@ const SCENES: readonly Scene[] = [
       });
       return async () => {
         const assertion = await assertionOf(world, 'signer', 'ES256');
-        return world.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
+        return world.post('/token/revoke', { token: 'grantd_at_x', ...asParameters(assertion) });
       };
     },
   },
@@ -648,9 +649,9 @@ test('grantd §10.5 repositories may be frozen, or hold their state in private m
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { clients, tokens, authorizationCodes, keys } = world.storage;
-  class PrivateTokens implements TokenRepository {
+  class PrivateTokens implements IssuingTokenRepository {
     readonly #tokens = tokens;
-    getByAccessToken(...args: Parameters<TokenRepository['getByAccessToken']>) {
+    getByAccessToken(...args: Parameters<IssuingTokenRepository['getByAccessToken']>) {
       return this.#tokens.getByAccessToken(...args);
     }
     readonly getByRefreshToken = tokens.getByRefreshToken;
@@ -672,7 +673,7 @@ test('grantd §10.5 repositories may be frozen, or hold their state in private m
   assert.equal((await withPrivateMembers.introspectToken(access_token)).active, true);
 });
 
-test('grantd §2.4 a record whose expiry is no number is dead', async (t) => {
+test('grantd §2.4 a record whose expiry is past or zero is dead, and one that is no number a fault', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { tokens } = world.storage;
@@ -687,8 +688,9 @@ test('grantd §2.4 a record whose expiry is no number is dead', async (t) => {
         },
       },
     });
-    const { active } = await server.introspectToken(access_token);
-    assert.equal(active, expiresAt > 0, String(expiresAt));
+    const result = server.introspectToken(access_token).then(({ active }) => active);
+    if (Number.isNaN(expiresAt)) await assert.rejects(result, StorageFault);
+    else assert.equal(await result, expiresAt > 0, String(expiresAt));
   }
 });
 
@@ -720,7 +722,7 @@ test('grantd §3.1 a body that the host has parsed is a form by its media type t
 });
 
 /** A server over other storage, with the clock of a world. */
-function serverOn({ clock }: World, storage: AuthorizationServerOptions['storage']): AuthorizationServer {
+function serverOn({ clock }: World, storage: AuthorizingStorage): AuthorizationServer {
   const oidc = { getUserClaims: () => ({}) };
   return new AuthorizationServer({
     issuer: ISSUER,

@@ -73,7 +73,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
         world.post('/userinfo', { access_token }, null, { authorization });
       assert.deepEqual(await post(`Bearer ${good}`, bob), claims(ALICE));
       assert.deepEqual(await post(`Bearer ${good}`, 'bad'), claims(ALICE));
-      assert.deepEqual(await post('Bearer bad', good), MALFORMED);
+      assert.deepEqual(await post('Bearer bad', good), REVOKED_OR_UNKNOWN);
       assert.deepEqual(await post('Bearer', good), NO_BEARER);
       assert.deepEqual(await post(basic('web'), good), NO_BEARER);
     },
@@ -97,7 +97,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
       const path = `/userinfo?access_token=${access_token}`;
       assert.deepEqual(await world.send({ method: 'GET', path, headers: {} }), MISSING);
       assert.deepEqual(await world.post(path, {}), MISSING);
-      assert.deepEqual(await world.post(path, { access_token: 'bad' }), MALFORMED);
+      assert.deepEqual(await world.post(path, { access_token: 'bad' }), REVOKED_OR_UNKNOWN);
       assert.deepEqual(await world.post('/userinfo?access_token=bad', { access_token }), claims(ALICE));
     },
   );
@@ -366,7 +366,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
       const [header = '', payload = ''] = access_token.split('.');
       const { kid } = JSON.parse(atob(header));
       const none = btoa(JSON.stringify({ alg: 'none', typ: 'at+jwt', kid })).replaceAll('=', '');
-      assert.deepEqual(await world.userInfo(`${none}.${payload}.`), MALFORMED);
+      assert.deepEqual(await world.userInfo(`${none}.${payload}.`), NOT_VALID);
       assert.deepEqual(await world.userInfo(`${none}.${payload}.AA`), NOT_VALID);
       assert.deepEqual(await world.userInfo(withBrokenSignature(access_token)), NOT_VALID);
 
@@ -652,8 +652,11 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
         opened(claims(body), 'https://spa.example'),
       );
       assert.deepEqual(await send('https://web.example', access_token), claims(body));
-      assert.deepEqual(await send('https://web.example', 'bad'), opened(MALFORMED, 'https://web.example'));
-      assert.deepEqual(await send('https://evil.example', 'bad'), MALFORMED);
+      assert.deepEqual(
+        await send('https://web.example', 'bad'),
+        opened(REVOKED_OR_UNKNOWN, 'https://web.example'),
+      );
+      assert.deepEqual(await send('https://evil.example', 'bad'), REVOKED_OR_UNKNOWN);
       const { access_token: narrow } = await world.grant('alice', 'spa', 'read');
       assert.deepEqual(
         await send('https://spa.example', narrow),

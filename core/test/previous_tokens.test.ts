@@ -394,7 +394,7 @@ oldTokenTest(
 );
 
 oldTokenTest(
-  'null for an old row or its members is absence, and a row without a client a fault',
+  'null for an old row or its members is absence, and a row without client or expiry a fault',
   async (world, previous) => {
     const { access, accessId } = await previous.issue(world.clock);
     const name = `access_token ${accessId}`;
@@ -408,7 +408,7 @@ oldTokenTest(
     const { clientId: _, ...withoutClient } = row;
     assert.deepEqual(await answer(null), [200, false, undefined]);
     assert.deepEqual(await answer({ ...row, subject: null, refreshTokenId: null }), [200, true, undefined]);
-    assert.deepEqual(await answer({ ...row, expiresAtMs: undefined }), [200, false, undefined]);
+    assert.deepEqual(await answer({ ...row, expiresAtMs: undefined }), [503, undefined, undefined]);
     assert.deepEqual(await answer(withoutClient), [503, undefined, undefined]);
   },
   {},

@@ -472,7 +472,13 @@ test('grantd §9.1 a caller that was answered is reported with the identifier of
   const events: ServerEvent[] = [];
   const world = await openWorld(t, { onEvent: (event) => events.push(event) });
   const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
-  const request = { method: 'POST', url: '/token/introspect', headers, body: 'token=x', id: 'request 7' };
+  const request = {
+    method: 'POST',
+    url: '/token/introspect',
+    headers,
+    body: 'token=grantd_at_x',
+    id: 'request 7',
+  };
   await world.server.introspect(request);
   const call = { operation: 'introspection', requestId: 'request 7', clientId: 'api' };
   assert.deepEqual(events, [

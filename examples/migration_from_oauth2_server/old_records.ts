@@ -6,7 +6,7 @@ import type { OldRepositories } from './old_repositories.ts';
 export const oldTokens = (rows: OldRepositories['tokens'], keys: PreviousServer['keys']): PreviousServer => ({
   keys,
   identify: ({ jti, refresh_token_id }) =>
-    jti ? { kind: 'access_token', id: jti } : { kind: 'refresh_token', id: refresh_token_id },
+    jti ? { kind: 'access_token', key: jti } : { kind: 'refresh_token', key: refresh_token_id },
   find(kind, id) {
     const row = rows.find(kind, id);
     if (row === undefined) return undefined;

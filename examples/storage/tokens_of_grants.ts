@@ -1,16 +1,16 @@
 import type {
   AdministrableStorage,
   AuthorizationCodeRecord,
+  AuthorizingStorage,
   IssueOutcome,
   NewAuthorizationCode,
   NewToken,
-  Storage,
   TokenKind,
   TokenRecord,
 } from '@grantd/core';
 
 /** The part of grantd's storage that these stores implement. */
-export type HostStorage = Required<Omit<Storage, 'getPrincipalState' | 'cache'>> &
+export type HostStorage = Required<Omit<AuthorizingStorage, 'getPrincipalState' | 'cache'>> &
   Pick<AdministrableStorage, 'sweep'>;
 
 type PartOfFamily = 'whole family' | 'current refresh token';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ContinuationOutcome, NewToken, Storage } from '@grantd/core';
+import type { AuthorizingStorage, ContinuationOutcome, NewToken } from '@grantd/core';
 import type { ExampleStore } from './kit_of_store.ts';
 import { aliveOf, type Pair, pairIn, pairOf } from './pairs.ts';
 import { type Host, stocked } from './serving.ts';
@@ -19,7 +19,7 @@ interface Contested {
 }
 
 /** Ends a grant, or its only family; `undefined` for a grant that does not end. */
-const ENDS: readonly (((storage: Storage, pair: Pair) => unknown) | undefined)[] = [
+const ENDS: readonly (((storage: AuthorizingStorage, pair: Pair) => unknown) | undefined)[] = [
   undefined,
   ({ tokens }, { refresh }) => tokens.revoke(refresh),
   ({ tokens }, { refresh }) => tokens.revokeFamily(refresh),
@@ -28,7 +28,11 @@ const ENDS: readonly (((storage: Storage, pair: Pair) => unknown) | undefined)[]
 const ROTATIONS = 4;
 
 /** Over two connections in turn: rotations of the first refresh token, a concurrent issuance, and an ending. */
-function contest(storages: readonly [Storage, Storage], first: Pair, end: (typeof ENDS)[number]): Contested {
+function contest(
+  storages: readonly [AuthorizingStorage, AuthorizingStorage],
+  first: Pair,
+  end: (typeof ENDS)[number],
+): Contested {
   const successors = Array.from({ length: ROTATIONS }, (_, index) => {
     const pair = pairIn(first.refresh);
     const { tokens } = storages[index % 2 === 0 ? 0 : 1];

@@ -1,11 +1,11 @@
 import { after, test } from 'node:test';
-import type { AdministrableStorage, Awaitable, NewClient, Storage } from '@grantd/core';
+import type { AdministrableStorage, AuthorizingStorage, Awaitable, NewClient } from '@grantd/core';
 import { storageKit } from '@grantd/core/kit';
 
 /** A connection to an example store, as in a process of the host. */
 export interface Connection {
   /** Sweeps, if rows do not expire by themselves. */
-  readonly storage: Storage & Partial<Pick<AdministrableStorage, 'sweep'>>;
+  readonly storage: AuthorizingStorage & Partial<Pick<AdministrableStorage, 'sweep'>>;
   saveClient(client: NewClient): Promise<unknown>;
   /** Adds a user to the host's own table, if it is missing. */
   addUser(id: string): Promise<unknown>;
@@ -29,10 +29,10 @@ export interface ExampleStore {
  */
 export function testByKit(name: string, store: () => ExampleStore): void {
   const clock = { nowMs: 0 };
-  const inUse = new Map<Storage, Connection>();
+  const inUse = new Map<AuthorizingStorage, Connection>();
   // Connecting takes longer than most cases.
   const idle: Connection[] = [];
-  const take = async (): Promise<Storage> => {
+  const take = async (): Promise<AuthorizingStorage> => {
     const connection = idle.pop() ?? (await store().connect(() => clock.nowMs));
     const storage = withPeople(connection);
     inUse.set(storage, connection);
@@ -66,7 +66,7 @@ export function testByKit(name: string, store: () => ExampleStore): void {
 }
 
 /** The kit invents users, but a host stores them before it issues tokens. */
-function withPeople({ storage, addUser }: Connection): Storage {
+function withPeople({ storage, addUser }: Connection): AuthorizingStorage {
   const { tokens, authorizationCodes } = storage;
   return {
     ...storage,

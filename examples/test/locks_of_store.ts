@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Storage } from '@grantd/core';
+import type { AuthorizingStorage } from '@grantd/core';
 import type { ExampleStore } from './kit_of_store.ts';
 import { aliveOf, type Pair, pairIn, pairOf } from './pairs.ts';
 import { type Host, stocked } from './serving.ts';
@@ -10,7 +10,7 @@ import { type Host, stocked } from './serving.ts';
 const OPERATIONS: readonly {
   readonly title: string;
   /** Called with the grant's first pair and with an unredeemed code of the grant. */
-  readonly start: (storage: Storage, pair: Pair, codeId: string) => unknown;
+  readonly start: (storage: AuthorizingStorage, pair: Pair, codeId: string) => unknown;
   readonly outcome: unknown;
 }[] = [
   {

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ApplicationClaims, AuthorizationServer, type PreviousKey } from '@grantd/core';
+import { type ApplicationClaims, AuthorizationServer, type VerificationKey } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface } from '@jmondi/oauth2-server';
@@ -22,7 +22,7 @@ const CALLBACK = 'https://app.example/callback';
 type Answer = { readonly status: number; readonly body: Record<string, unknown> };
 export type Fields = Readonly<Record<string, string>>;
 
-const HS256: PreviousKey = { algorithm: 'HS256', secret: OLD_SECRET };
+const HS256: VerificationKey = { algorithm: 'HS256', secret: OLD_SECRET };
 
 /** The host's own tables, with a user and two applications. */
 export function hostTables(path: string) {
@@ -41,7 +41,7 @@ export async function moved({
   jwt,
   claims,
 }: {
-  oldKey?: PreviousKey;
+  oldKey?: VerificationKey;
   jwt?: JwtInterface;
   claims?: (repositories: OldRepositories) => ApplicationClaims;
 } = {}) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
-import type { PreviousKey } from '@grantd/core';
+import type { VerificationKey } from '@grantd/core';
 import type { JwtInterface } from '@jmondi/oauth2-server';
 import { decodeJwt, exportJWK, jwtVerify, SignJWT } from 'jose';
 import { APP, ISSUER, moved, OLD_SECRET } from './migrating.ts';
@@ -109,7 +109,7 @@ function rs256Service(privateKey: KeyObject, publicKey: KeyObject): JwtInterface
 test('tokens under an RS256 key of the host go on working, and its public part is no secret for HMAC', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const publicJwk = await exportJWK(publicKey);
-  const oldKey: PreviousKey = { algorithm: 'RS256', publicKey: publicJwk, keyId: 'host-key' };
+  const oldKey: VerificationKey = { algorithm: 'RS256', publicKey: publicJwk, keyId: 'host-key' };
   await using host = await moved({ oldKey, jwt: rs256Service(privateKey, publicKey) });
   const { access, refresh } = await host.issueOld();
   assert.deepEqual([await host.isActive(access), await host.isActive(refresh)], [true, true]);

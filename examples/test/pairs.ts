@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { NewToken, Storage, TokenRecord } from '@grantd/core';
+import type { AuthorizingStorage, NewToken, TokenRecord } from '@grantd/core';
 
 /** The client of all these pairs. */
 export const CLIENT_ID = 'app';
@@ -43,7 +43,10 @@ export function pairIn(
 }
 
 /** Identifiers of the live tokens. */
-export async function aliveOf({ tokens }: Storage, ...pairs: readonly Pair[]): Promise<readonly string[]> {
+export async function aliveOf(
+  { tokens }: AuthorizingStorage,
+  ...pairs: readonly Pair[]
+): Promise<readonly string[]> {
   const alive: string[] = [];
   for (const { refresh, access } of pairs) {
     if (isAlive(await tokens.getByRefreshToken(refresh.id))) alive.push(refresh.id);

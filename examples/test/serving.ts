@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorizationServer, type NewClient, type Storage, type TokenRecord } from '@grantd/core';
+import { AuthorizationServer, type AuthorizingStorage, type NewClient, type TokenRecord } from '@grantd/core';
 import type { Connection, ExampleStore } from './kit_of_store.ts';
 import { aliveOf, CLIENT_ID, pairIn, pairOf } from './pairs.ts';
 
@@ -92,7 +92,7 @@ export interface Host {
   /** Present if there are transactions: runs `work` in one of the host's. */
   transaction?(
     work: (
-      storage: Storage,
+      storage: AuthorizingStorage,
       disable: (userId: string) => Promise<unknown>,
       remove: (userId: string) => Promise<unknown>,
     ) => Promise<void>,

@@ -1,5 +1,5 @@
 // Options and routing that all adapters share.
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { type OnFault, printFault } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import {
@@ -77,7 +77,7 @@ interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
  * @throws {ConfigurationError} `strippedPath` is not a path, or no endpoint is below it
  */
 export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>(
-  server: AuthorizationServer,
+  server: MountedServer,
   strippedPath: string | undefined,
   identityOf: (request: Incoming, ...rest: Rest) => Pick<HttpRequest, 'url' | 'id'>,
 ): MountedEndpoints<Incoming, Rest> {
@@ -100,7 +100,7 @@ export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>
 }
 
 /** Returns a function from the URL as it arrived to the URL that the client requested. */
-function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined): (url: string) => string {
+function wholeUrls(server: MountedServer, strippedPath: string | undefined): (url: string) => string {
   if (strippedPath === undefined) return (url) => url;
   if (!/^(\/[^/?#]+)+$/.test(strippedPath)) {
     throw new ConfigurationError('strippedPath', 'a path such as /auth, without a slash at its end');

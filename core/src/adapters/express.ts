@@ -1,5 +1,5 @@
 /** Adapter for Express 5 and 4. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
@@ -28,10 +28,7 @@ export type ExpressMiddleware = ConnectMiddleware;
  * @example
  * app.use(mount(server));
  */
-export function mount(
-  server: AuthorizationServer,
-  options?: MountOptions<ExpressRequest>,
-): ExpressMiddleware {
+export function mount(server: MountedServer, options?: MountOptions<ExpressRequest>): ExpressMiddleware {
   return mountedMiddleware(identified(hostedByConnect, options), server, options);
 }
 

@@ -1,5 +1,5 @@
 /** Adapter for Fastify 5. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
@@ -64,7 +64,7 @@ export interface FastifyInstance {
  * await app.register(mount(server));
  */
 export function mount(
-  server: AuthorizationServer,
+  server: MountedServer,
   given: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
   requireKinds(given, MOUNT_OPTIONS);

@@ -1,5 +1,5 @@
 /** Adapter for Fetch: takes a `Request`, returns a `Response`, and runs on every runtime. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
@@ -25,7 +25,7 @@ export type FetchHandler<Incoming extends Request = Request, Rest extends readon
  * export default { fetch: mount(server) };
  */
 export function mount<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
-  server: AuthorizationServer,
+  server: MountedServer,
   options: FetchMountOptions<Incoming, Rest> = {},
 ): FetchHandler<Incoming, Rest> {
   const answer = mountedExchange<Incoming, Rest>(requestOf, server, options);

@@ -1,5 +1,5 @@
 // Request and response of every adapter whose framework is built on Fetch.
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import { fromHttpResponse } from '../http/fetch_response.ts';
 import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, type ParsedForm } from '../http/http.ts';
@@ -22,7 +22,7 @@ type RequestOf<Host> = (host: Host) => Request;
  */
 export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
-  server: AuthorizationServer,
+  server: MountedServer,
   given: FetchMountOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
   requireKinds(given, FETCH_MOUNT_OPTIONS);

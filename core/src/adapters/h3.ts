@@ -1,5 +1,5 @@
 /** Adapter for h3 2, on every runtime that h3 supports. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
@@ -34,7 +34,7 @@ export interface H3Event {
  * app.use(mount(server));
  */
 export function mount<Event extends H3Event = H3Event>(
-  server: AuthorizationServer,
+  server: MountedServer,
   options: FetchMountOptions<Event> = {},
 ): (event: Event, next: () => unknown) => unknown {
   const answer = mountedExchange<Event, []>(requestOf, server, options);

@@ -1,5 +1,5 @@
 /** Adapter for Hono 4, on every runtime that Hono supports. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import type { HttpRequest, HttpResponse, ParsedForm } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions, ReadBody } from './fetch_exchange.ts';
@@ -37,7 +37,7 @@ export interface HonoContext {
  * app.use(mount(server));
  */
 export function mount<Context extends HonoContext = HonoContext>(
-  server: AuthorizationServer,
+  server: MountedServer,
   options: FetchMountOptions<Context> = {},
 ): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
   const answer = mountedExchange<Context, []>(requestOf, server, { body: bodyRead, ...options });

@@ -1,5 +1,5 @@
 /** Adapter for Koa 3. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { requireKinds } from '../option_kinds.ts';
@@ -45,7 +45,7 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * @example
  * app.use(mount(server));
  */
-export function mount(server: AuthorizationServer, given: MountOptions<KoaContext> = {}): KoaMiddleware {
+export function mount(server: MountedServer, given: MountOptions<KoaContext> = {}): KoaMiddleware {
   requireKinds(given, MOUNT_OPTIONS);
   const { strippedPath, ...options } = given;
   const hosted = identified(hostedOf, options);

@@ -1,5 +1,5 @@
 /** Adapter for route handlers of the Next.js app router. */
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { type FetchHandler, mount as mountFetch } from './fetch.ts';
 import type { FetchMountOptions } from './fetch_exchange.ts';
 
@@ -32,7 +32,7 @@ export type RouteHandlers<
  * export const { GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS } = mount(server);
  */
 export function mount<NextRequest extends Request = Request, Rest extends readonly unknown[] = []>(
-  server: AuthorizationServer,
+  server: MountedServer,
   options: FetchMountOptions<NextRequest, Rest> = {},
 ): RouteHandlers<NextRequest, Rest> {
   const answer = mountFetch<NextRequest, Rest>(server, options);

@@ -1,6 +1,6 @@
 /** Adapter for `node:http`. */
 import type { ServerResponse } from 'node:http';
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
@@ -34,7 +34,7 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?
  * @example
  * createServer(mount(server)).listen(8080);
  */
-export function mount(server: AuthorizationServer, options?: MountOptions<NodeRequest>): NodeHandler {
+export function mount(server: MountedServer, options?: MountOptions<NodeRequest>): NodeHandler {
   return mountedMiddleware(identified(hostedByNode, options), server, options);
 }
 

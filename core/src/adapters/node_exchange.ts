@@ -1,7 +1,7 @@
 // Request and response of every adapter whose framework is built on `node:http`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { AuthorizationServer } from '../authorization_server.ts';
+import type { MountedServer } from '../authorization_server.ts';
 import { defined } from '../environment.ts';
 import { rendered } from '../http/error_response.ts';
 import {
@@ -60,7 +60,7 @@ type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
  */
 export function mountedMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
-  server: AuthorizationServer,
+  server: MountedServer,
   given: MountOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
   requireKinds(given, MOUNT_OPTIONS);

@@ -25,6 +25,7 @@ import {
   refusedClient,
   repeatedCredentials,
   type SupportingContext,
+  type Verdict,
 } from './credentials.ts';
 import { privateKeyJwt } from './private_key_jwt.ts';
 import { selfSignedTlsClientAuth } from './self_signed_tls_client_auth.ts';
@@ -124,16 +125,53 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
     method,
     clientId,
     async verify(context, client, call) {
+      if (context.storage.clients.verifySecret !== undefined)
+        return verdictOfHost(context, secrets, client, call);
       const match = await context.clientSecrets.match(secrets, client?.secrets);
       if (match === undefined) return { reason: 'client_secret_wrong' };
       return {
         accept({ id }) {
-          if (match.index > 0) context.onEvent({ ...call, clientId: id, type: 'client_secret_not_decoded' });
+          noteEncoding(context, match.index, id, call);
           context.clientSecretUses.note(id, match);
         },
       };
     },
   };
+}
+
+/** Tells the host of a client that does not form-encode its secret (RFC 6749 §2.3.1). */
+function noteEncoding({ onEvent }: ClientContext, index: number, clientId: string, call: Call): void {
+  if (index > 0) onEvent({ ...call, clientId, type: 'client_secret_not_decoded' });
+}
+
+/** Bytes of a secret that a host's `verifySecret` gets at most, because some hashes take long for long texts. */
+const LONGEST_HOST_SECRET = 1024;
+
+/**
+ * Asks the host which secret is right. For an unknown client neither the result nor a rejection counts, so that it
+ * answers like a wrong secret.
+ */
+async function verdictOfHost(
+  context: ClientContext,
+  secrets: readonly string[],
+  client: ClientRecord | undefined,
+  call: Call,
+): Promise<Verdict> {
+  const { storage, verifySecretForUnknownClients } = context;
+  const isAsked = client !== undefined || verifySecretForUnknownClients;
+  let cause: unknown;
+  for (const [index, secret] of secrets.entries()) {
+    if (!isAsked || new TextEncoder().encode(secret).length > LONGEST_HOST_SECRET) continue;
+    try {
+      const isRight: unknown = await storage.clients.verifySecret?.(client, secret);
+      if (client !== undefined && isRight === true)
+        return { accept: ({ id }) => noteEncoding(context, index, id, call) };
+    } catch (error) {
+      if (client !== undefined) throw error;
+      cause = error;
+    }
+  }
+  return { reason: 'client_secret_wrong', ...(cause !== undefined && { cause }) };
 }
 
 /** All authentication methods. */
@@ -222,11 +260,15 @@ export function provesNothing(method: AuthenticationMethod): boolean {
   return known[method]?.proof === 'nothing';
 }
 
-/** Returns the registered method. Without one, clients with a secret may send it either way, and others are public. */
-export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
+/**
+ * Returns the registered method. Without one, the client may send its secret either way. It is never public because it
+ * has no secret: a record that lost its secret would open the client to everyone.
+ */
+export function authenticationMethodsOf(
+  client: Pick<ClientRecord, 'metadata'>,
+): readonly AuthenticationMethod[] {
   const registered = client.metadata?.token_endpoint_auth_method;
-  if (registered !== undefined) return [registered];
-  return client.secrets === undefined ? ['none'] : USUAL_SECRET_METHODS;
+  return registered === undefined ? USUAL_SECRET_METHODS : [registered];
 }
 
 /** Whether the client has a secret, a private key or a certificate (§2.1). All others are public. */
@@ -260,9 +302,13 @@ export async function authenticateClient(
   const claim = claims.find(({ method }) => registered.includes(method)) ?? claims[0];
   const isRegistered = registered.includes(claim.method);
   const unsupported = METHODS[claim.method].unsupported?.(context);
-  const verdict = await claim.verify(context, isRegistered && !unsupported ? client : undefined, call);
+  // A host compares its own object with the secret, which has no profile.
+  const named =
+    METHODS[claim.method].proof === 'secret' && !METHODS[claim.method].readsSecret ? found : client;
+  const verdict = await claim.verify(context, isRegistered && !unsupported ? named : undefined, call);
 
-  if (!client) throw refusedClient('client_unknown', undefined, { value: claim.clientId });
+  if (!client)
+    throw refusedClient('client_unknown', undefined, { value: claim.clientId, cause: verdict.cause });
   if (unsupported !== undefined) throw refusedClient(unsupported, client);
   if (!isRegistered) throw refusedClient(wrongMethod(client, claim.method), client);
   if (verdict.reason !== undefined) throw refusedClient(verdict.reason, client, { cause: verdict.cause });
@@ -276,7 +322,7 @@ function wrongMethod(client: ClientRecord, method: AuthenticationMethod): Refusa
   if (!isAllowedMethod(method, profileOf(client))) return 'profile_method_refused';
   const { proof } = METHODS[method];
   if (proof === 'secret' && !isConfidential(client)) return 'client_secret_unexpected';
-  if (client.secrets !== undefined && !isInRequest(METHODS[method])) return 'client_secret_missing';
+  if (isConfidential(client) && !isInRequest(METHODS[method])) return 'client_secret_missing';
   return 'client_method_wrong';
 }
 

@@ -56,6 +56,8 @@ export interface ClientContext extends TokenContext {
   readonly clientCertificates: boolean | CertificateReader;
   /** Origin at which clients present certificates, if it is not the issuer’s (RFC 8705 §5). */
   readonly mtlsOrigin: string | undefined;
+  /** Whether the host's `verifySecret` is also called for unknown clients. */
+  readonly verifySecretForUnknownClients: boolean;
   /** `undefined` if the host restricts no client to some of its users. */
   readonly mayUseClient: MayUseClient | undefined;
   readonly onEvent: (event: ServerEvent) => void;

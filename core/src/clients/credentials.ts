@@ -62,10 +62,11 @@ export interface Claim {
   verify(context: ClientContext, client: ClientRecord | undefined, call: Call): Promise<Verdict>;
 }
 
-type Verdict =
+export type Verdict =
   | { readonly reason: RefusalReason; readonly cause?: unknown }
   | {
       readonly reason?: undefined;
+      readonly cause?: undefined;
       /**
        * Runs last, if the client is enabled. For example, it marks an assertion as used.
        * @throws {OAuthError} `invalid_client`

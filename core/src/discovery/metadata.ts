@@ -8,8 +8,10 @@ import {
   type AuthenticationMethod,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
+  type EncryptedResponse,
   GRANT_TYPES,
   namesOf,
+  requirementsOf,
 } from '../protocol/client_metadata.ts';
 import { PROFILES } from '../protocol/profile.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
@@ -54,37 +56,29 @@ export async function metadata(context: MetadataContext): Promise<HttpResponse> 
   };
 }
 
-/** The members of the metadata document, named as on the wire. */
+/** The members of the metadata document, named as on the wire. Without a group of storage, its endpoints are missing. */
 export function serverMetadata(context: MetadataContext): Readonly<Record<string, unknown>> {
-  const { issuer, paths, oidc, registration } = context;
+  const { issuer, paths, registration, storage } = context;
   const at = (path: string) => endpointUrl(issuer, path);
   const methods = supportedMethods(context);
-  const rules = context.profile && PROFILES[context.profile].members;
   return {
     issuer,
-    authorization_endpoint: at(paths.authorization),
-    token_endpoint: at(paths.token),
-    jwks_uri: at(paths.jwks),
-    response_types_supported: ['code'],
-    response_modes_supported: Object.keys(RESPONSE_MODES).filter(
-      (mode) => rules?.response_modes?.allows([mode]) ?? true,
-    ),
-    grant_types_supported: GRANT_TYPES,
-    ...authentication(context, 'token', methods),
+    ...(storage.groups.has('authorizationCodes') && authorizationMembers(context)),
+    ...(storage.groups.has('issuing') && {
+      token_endpoint: at(paths.token),
+      jwks_uri: at(paths.jwks),
+      response_types_supported: responseTypes(context),
+      grant_types_supported: GRANT_TYPES.filter((grant) =>
+        requirementsOf(grant).responseTypes.every((type) => responseTypes(context).includes(type)),
+      ),
+      ...authentication(context, 'token', methods),
+    }),
     introspection_endpoint: at(paths.introspection),
     ...authentication(context, 'introspection', introspectionMethods(context, methods)),
-    ...(context.authenticateIntrospect && {
-      introspection_signing_alg_values_supported: context.jwt.algorithms,
-      introspection_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
-      introspection_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
-    }),
+    ...(context.authenticateIntrospect && jwtAnswers(context, 'introspection')),
     ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
     revocation_endpoint: at(paths.revocation),
     ...authentication(context, 'revocation', context.authenticateRevoke ? methods : ['none']),
-    code_challenge_methods_supported: ['S256'],
-    ...(context.authorizationDetails !== undefined && {
-      authorization_details_types_supported: context.authorizationDetails.names, // RFC 9396 §10
-    }),
     ...(context.dpopAlgorithms.length > 0 && {
       dpop_signing_alg_values_supported: proofAlgorithms(context.dpopAlgorithms),
     }),
@@ -92,52 +86,79 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
     ...(context.mtlsOrigin !== undefined && {
       mtls_endpoint_aliases: endpointsAt(context, context.mtlsOrigin),
     }),
+    ...openIdMembers(context),
+  };
+}
+
+function responseTypes({ storage }: MetadataContext): readonly string[] {
+  return storage.groups.has('authorizationCodes') ? ['code'] : [];
+}
+
+function authorizationMembers(context: MetadataContext) {
+  const { issuer, paths, profile } = context;
+  const rules = profile && PROFILES[profile].members;
+  return {
+    authorization_endpoint: endpointUrl(issuer, paths.authorization),
+    response_modes_supported: Object.keys(RESPONSE_MODES).filter(
+      (mode) => rules?.response_modes?.allows([mode]) ?? true,
+    ),
+    code_challenge_methods_supported: ['S256'],
+    ...(context.authorizationDetails !== undefined && {
+      authorization_details_types_supported: context.authorizationDetails.names, // RFC 9396 §10
+    }),
     authorization_response_iss_parameter_supported: true,
-    authorization_signing_alg_values_supported: context.jwt.algorithms,
-    authorization_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
-    authorization_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
+    ...jwtAnswers(context, 'authorization'),
     ...(rules?.require_signed_request_object !== undefined && { require_signed_request_object: true }), // RFC 9101 §10.5
     request_parameter_supported: true,
     request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
     request_object_signing_alg_values_supported: context.requestObjectAlgorithms.flatMap(namesOf),
     ...(context.storage.pushedRequests !== undefined && {
-      pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
+      pushed_authorization_request_endpoint: endpointUrl(issuer, paths.pushedAuthorizationRequest),
       require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
     }),
-    ...(oidc !== undefined && {
-      userinfo_endpoint: at(paths.userInfo),
-      userinfo_signing_alg_values_supported: context.jwt.algorithms,
-      userinfo_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
-      userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
-      end_session_endpoint: at(paths.endSession),
-      backchannel_logout_supported: context.canFetch,
-      backchannel_logout_session_supported: context.canFetch,
-      subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
-      id_token_signing_alg_values_supported: context.jwt.algorithms,
-      id_token_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
-      id_token_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
-      scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
-      claims_supported: [
-        'sub',
-        ...new Set([
-          ...Object.values(oidc.claimsByScope).flat(),
-          ...(context.applicationClaims?.personal ?? []),
-        ]),
-      ],
-      claim_types_supported: ['normal'],
-      claims_parameter_supported: true,
+  };
+}
+
+function openIdMembers(context: MetadataContext) {
+  const { issuer, paths, oidc, canFetch, pairwiseSecret, storage } = context;
+  if (oidc === undefined) return undefined;
+  const personal = context.applicationClaims?.personal ?? [];
+  return {
+    userinfo_endpoint: endpointUrl(issuer, paths.userInfo),
+    ...jwtAnswers(context, 'userinfo'),
+    ...(storage.groups.has('authorizationCodes') && {
+      end_session_endpoint: endpointUrl(issuer, paths.endSession),
+      backchannel_logout_supported: canFetch,
+      backchannel_logout_session_supported: canFetch,
+      ...jwtAnswers(context, 'id_token'),
       prompt_values_supported: PROMPTS,
+      claims_parameter_supported: true,
       ...(context.acrValues.length > 0 && { acr_values_supported: context.acrValues }),
     }),
+    subject_types_supported: pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
+    scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
+    claims_supported: ['sub', ...new Set([...Object.values(oidc.claimsByScope).flat(), ...personal])],
+    claim_types_supported: ['normal'],
   };
+}
+
+/** Algorithms of answers that can be JWTs. A server that only verifies signs none. */
+function jwtAnswers({ jwt }: MetadataContext, answer: EncryptedResponse) {
+  return (
+    jwt.algorithms.length > 0 && {
+      [`${answer}_signing_alg_values_supported`]: jwt.algorithms,
+      [`${answer}_encryption_alg_values_supported`]: ENCRYPTION_ALGORITHMS,
+      [`${answer}_encryption_enc_values_supported`]: CONTENT_ENCRYPTIONS,
+    }
+  );
 }
 
 /** The endpoints that clients call themselves, at the origin that asks for certificates (RFC 8705 §5). */
 function endpointsAt({ issuer, paths, oidc, storage }: MetadataContext, origin: string) {
   const at = (path: string) => urlAt(origin, endpointUrl(issuer, path));
   return {
-    token_endpoint: at(paths.token),
+    ...(storage.groups.has('issuing') && { token_endpoint: at(paths.token) }),
     introspection_endpoint: at(paths.introspection),
     revocation_endpoint: at(paths.revocation),
     ...(storage.pushedRequests !== undefined && {

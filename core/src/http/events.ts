@@ -33,7 +33,13 @@ export type ServerEvent = EventOrigin &
         /** What happened underneath, for the log alone. */
         readonly cause?: unknown;
       }
-    | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
+    | {
+        readonly type: 'inactive';
+        readonly reason: InactiveReason;
+        readonly tokenId?: string;
+        /** What happened underneath, for the log alone. */
+        readonly cause?: unknown;
+      }
     /**
      * A request that was not refused. Every request at an endpoint, except a CORS preflight, ends with this event or with
      * `refused`. If the response cannot be sent, `refused` follows.
@@ -41,7 +47,12 @@ export type ServerEvent = EventOrigin &
     | { readonly type: 'answered'; readonly issued?: IssuedKinds }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */
-    | { readonly type: 'revocation_ignored'; readonly reason: ReasonCode }
+    | {
+        readonly type: 'revocation_ignored';
+        readonly reason: ReasonCode;
+        /** What happened underneath, for the log alone. */
+        readonly cause?: unknown;
+      }
     | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
     | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
     | { readonly type: 'client_secret_not_decoded' }

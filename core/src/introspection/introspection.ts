@@ -152,7 +152,7 @@ async function describe(
   reader: Reader,
   call: Call,
 ): Promise<IntrospectionResult> {
-  if ('reason' in found) return inactive(context, call, found.reason);
+  if ('reason' in found) return inactive(context, call, found.reason, undefined, found.cause);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
   if (reader !== 'host' && !(await context.introspectionPolicy(reader, found)))
@@ -212,8 +212,10 @@ function inactive(
   call: Call,
   reason: InactiveReason,
   tokenId?: string,
+  cause?: unknown,
 ): IntrospectionResult {
-  context.onEvent({ ...call, type: 'inactive', reason, ...(tokenId !== undefined && { tokenId }) });
+  const about = { ...(tokenId !== undefined && { tokenId }), ...(cause !== undefined && { cause }) };
+  context.onEvent({ ...call, type: 'inactive', reason, ...about });
   return INACTIVE;
 }
 

@@ -37,7 +37,8 @@ export interface Explanation {
  * @throws {StorageFault} storage is unavailable
  */
 export async function explainToken(context: TokenContext, token: string): Promise<Explanation> {
-  if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
+  const isCode = opaqueKindOf(token) === 'authorization_code';
+  if (isCode && context.storage.groups.has('authorizationCodes')) return explainCode(context, token);
   const found = await findToken(context, token);
   if ('reason' in found) {
     const { type, hasGenericType: _, ...none } = found;

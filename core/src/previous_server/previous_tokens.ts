@@ -1,6 +1,6 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../environment.ts';
-import type { Confirmation } from '../protocol/claims.ts';
+import type { Claims, Confirmation } from '../protocol/claims.ts';
 import {
   type NewToken,
   type Standing,
@@ -8,15 +8,9 @@ import {
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
-import type {
-  Awaitable,
-  ContinuationOutcome,
-  Found,
-  PrincipalState,
-  Storage,
-  TokenRepository,
-} from '../storage/contract.ts';
-import { type ReadableStorage, tokenRecord } from '../storage/host_storage.ts';
+import type { Awaitable, ContinuationOutcome, Found, PrincipalState, Storage } from '../storage/contract.ts';
+import { tokenRecord } from '../storage/host_records.ts';
+import type { ReadableStorage } from '../storage/host_storage.ts';
 import { canContinue } from '../storage/issuing.ts';
 
 /** Access to a previous server's tokens in its own tables. A rejection counts as a storage fault. */
@@ -45,7 +39,10 @@ export interface PreviousParts {
 /** State of a registered client without any mass revocation. */
 const UNTOUCHED: Standing = { copied: 0, current: 0 };
 
-type Joined = Omit<TokenRepository, 'getByAccessToken' | 'getByRefreshToken' | 'issue'>;
+type Joined = Omit<ReadableStorage['tokens'], 'getByAccessToken' | 'getByRefreshToken' | 'issue' | Passed>;
+
+/** Members that hold for both servers' tokens. */
+type Passed = 'keyedBy' | 'identify' | 'requireReadable';
 
 /**
  * Combines a previous server's tokens with this server's own. They stay in their tables. When a refresh token is used,
@@ -174,8 +171,13 @@ export function withPreviousTokens(
   };
   // Method by method: those of a host's class are not members of its own.
   const same: Omit<ReadableStorage['tokens'], keyof Joined> = {
-    getByAccessToken: (id) => tokens.getByAccessToken(id),
-    getByRefreshToken: (id) => tokens.getByRefreshToken(id),
+    ...(tokens.keyedBy && { keyedBy: tokens.keyedBy }),
+    ...(tokens.identify && { identify: (claims: Claims) => tokens.identify?.(claims) }),
+    ...(tokens.requireReadable && {
+      requireReadable: (record: TokenRecord) => tokens.requireReadable?.(record),
+    }),
+    getByAccessToken: (key, id) => tokens.getByAccessToken(key, id),
+    getByRefreshToken: (key, id) => tokens.getByRefreshToken(key, id),
     issue: (issued, order) => tokens.issue(issued, order),
   };
   return { find, tokens: { ...same, ...joined } };
@@ -224,6 +226,7 @@ function previousRecord(kind: TokenKind, id: string, found: PreviousToken): Toke
       expiresAt: Math.ceil(expiresAtMs / 1000),
     },
     kind,
+    id,
   );
 }
 

@@ -75,11 +75,16 @@ export async function revokeToken(
 }
 
 /** A token, a code, or the reason why the text is neither. */
-type Found = FoundToken | { readonly code: AuthorizationCodeRecord } | { readonly reason: ReasonCode };
+type Found =
+  | FoundToken
+  | { readonly code: AuthorizationCodeRecord }
+  | { readonly reason: ReasonCode; readonly cause?: unknown };
 
 /** Only the hint `auth_code` leads to a lookup of codes, and only if the text is one (grantd §6.5). */
 async function find(context: TokenContext, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
-  if (hint !== 'auth_code' || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
+  const { groups } = context.storage;
+  const canBeCode = hint === 'auth_code' && groups.has('authorizationCodes');
+  if (!canBeCode || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
   const code = await context.storage.authorizationCodes.get(await sha256(token));
   return code ? { code } : { reason: 'code_unknown' };
 }
@@ -94,7 +99,7 @@ async function revokeFound(
   owner: ClientRecord | undefined,
   call: Call,
 ): Promise<RevocationResult> {
-  if ('reason' in found) return ignored(context, call, found.reason);
+  if ('reason' in found) return ignored(context, call, found.reason, found.cause);
   const { id, clientId } = 'code' in found ? found.code : found.record;
   if (owner !== undefined && clientId !== owner.id)
     return ignored(context, call, 'code' in found ? 'code_foreign' : 'token_foreign');
@@ -106,7 +111,12 @@ async function revokeFound(
 }
 
 /** Only the operator learns the reason, from an event. */
-function ignored({ onEvent }: ClientContext, call: Call, reason: ReasonCode): RevocationResult {
-  onEvent({ ...call, type: 'revocation_ignored', reason });
+function ignored(
+  { onEvent }: ClientContext,
+  call: Call,
+  reason: ReasonCode,
+  cause?: unknown,
+): RevocationResult {
+  onEvent({ ...call, type: 'revocation_ignored', reason, ...(cause !== undefined && { cause }) });
   return { revoked: false, reason };
 }

@@ -154,20 +154,19 @@ export const PUSHED_REQUESTS: Columns<PushedRequest> = {
 /** Columns of any table, in the order of its entries. */
 type AnyColumns = Readonly<Record<string, AnyColumn>>;
 
-interface AnyColumn extends ColumnUse {
+export interface AnyColumn extends ColumnUse {
   readonly name: string;
   readonly type: keyof typeof COLUMN_TYPES;
   readonly optional?: true;
 }
 
-/** Which members of a record must be there, without those in `except`. */
-export function presenceIn<C extends AnyColumns, E extends keyof C = never>(
+/** The columns of a record's members, without those in `except`. */
+export function columnsWithout<C extends AnyColumns, E extends keyof C = never>(
   columns: C,
   ...except: readonly E[]
-): { readonly [M in Exclude<keyof C, E>]: C[M] extends { optional: true } ? 'optional' : 'required' } {
+): Omit<C, E> {
   const kept = Object.entries(columns).filter(([member]) => !except.some((one) => one === member));
-  const presence = kept.map(([member, { optional }]) => [member, optional ? 'optional' : 'required']);
-  return Object.fromEntries(presence);
+  return Object.fromEntries(kept) as Omit<C, E>;
 }
 
 /** Members whose values many rows have in common. */

@@ -1,6 +1,7 @@
 // The storage contract: what the server needs of a store, and what an administrator needs in addition.
 import type { CacheUse } from '../cache.ts';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { Claims } from '../protocol/claims.ts';
+import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type {
   Act,
   ApiRecord,
@@ -16,12 +17,16 @@ import type {
   Principal,
   PushedRequest,
   Standing,
+  TokenKind,
   TokenRecord,
 } from '../protocol/records.ts';
 
 /**
- * What the server needs of a store. A store remembers; it decides nothing and builds no responses. Each handle belongs
- * to one issuer.
+ * What the server needs of a store. `clients.get`, `tokens.getByAccessToken` and `tokens.revoke` are enough for
+ * introspection, revocation and UserInfo. Everything else is in groups (`STORAGE_GROUPS`): a store has all methods of a
+ * group or none of them, and without a group, the server lacks the operations that need it.
+ *
+ * A store remembers; it decides nothing and builds no responses. Each handle belongs to one issuer.
  *
  * - Return `undefined` or `null` if a record does not exist.
  * - Reject if the store is unavailable or the outcome of a write is unknown. The server then answers 503.
@@ -34,7 +39,7 @@ import type {
 export interface Storage {
   readonly clients: ClientRepository;
   readonly tokens: TokenRepository;
-  readonly authorizationCodes: AuthorizationCodeRepository;
+  readonly authorizationCodes?: AuthorizationCodeRepository;
   /** Not needed if the host has its own `JwtService`. */
   readonly keys?: KeyRepository;
   /**
@@ -59,6 +64,17 @@ export interface Storage {
   readonly cache?: StorageCache;
 }
 
+/** Storage of a server that issues tokens. */
+export interface IssuingStorage extends Storage {
+  readonly clients: IssuingClientRepository;
+  readonly tokens: IssuingTokenRepository;
+}
+
+/** Storage of a server that also issues authorization codes. */
+export interface AuthorizingStorage extends IssuingStorage {
+  readonly authorizationCodes: AuthorizationCodeRepository;
+}
+
 /** The caches of a store. A cached record must never hide a revocation that has been answered, by any process. */
 export interface StorageCache {
   /** Limits how many tokens are cached. The server calls it when it is made, with its option `cachedTokens`. */
@@ -72,9 +88,21 @@ export type Found<T> = Awaitable<T | undefined | null>;
 
 export interface ClientRepository {
   /** A disabled client is found, with `disabledAtMs`. */
-  get(clientId: string): Found<ClientRecord>;
-  /** Whether an enabled client has a redirect URI of this web origin. */
-  hasRedirectOrigin(origin: string): Awaitable<boolean>;
+  get(clientId: string): Found<HostClient>;
+  /**
+   * Whether a secret is that of a client, for stores with hashes of their own, such as bcrypt or argon2. If a store has
+   * this method, the server hashes and compares no secrets itself. Only `true` accepts the secret.
+   * @param client what `get` returned. `undefined` if the client is unknown or has no secret: the result does not count
+   *   then, but the call should take as long as for a known client. The option `verifySecretForUnknownClients` turns
+   *   these calls off.
+   * @param secret at most 1,024 bytes
+   */
+  verifySecret?(client: HostClient | undefined, secret: string): Awaitable<boolean>;
+  /**
+   * Whether an enabled client has a redirect URI of this web origin. A store without it has no CORS: browsers cannot
+   * call the endpoints from other origins.
+   */
+  hasRedirectOrigin?(origin: string): Awaitable<boolean>;
   /**
    * The enabled APIs that have one of these URIs or declare one of these scopes (RFC 8707 §2), in any order, each once.
    * Indexed reads. A store without it has no APIs: access tokens are for the default audience alone.
@@ -90,6 +118,12 @@ export interface ClientRepository {
     secrets: readonly ClientSecretRecord[],
     basis: ClientBasis,
   ): Awaitable<boolean>;
+}
+
+/** The clients of a server that issues tokens. Their records say what they may have. */
+export interface IssuingClientRepository extends ClientRepository {
+  get(clientId: string): Found<ClientRecord>;
+  hasRedirectOrigin(origin: string): Awaitable<boolean>;
 }
 
 /** The APIs that a request names. */
@@ -143,7 +177,60 @@ export interface IssueBasis {
   readonly clientGeneration?: number;
 }
 
+/** The tokens of a store. These methods serve introspection, revocation and UserInfo. */
 export interface TokenRepository {
+  /**
+   * What lookups of opaque tokens get: the SHA-256 digest (base64url), or the token itself, for tables that hold it.
+   * With `'token'`, whoever reads the table can use the tokens. JWTs and tokens with a prefix of this server are never
+   * looked up by themselves. Default: `'digest'`.
+   */
+  readonly keyedBy?: 'digest' | 'token';
+
+  /**
+   * Returns kind and key of a JWT of the host's own form, from its verified claims. Without it, a JWT is looked up by
+   * its `jti`: as the kind that its `typ` names (`at+jwt`, `rt+jwt`), or for `typ: JWT` and without `typ` as either
+   * kind, if the record has the token's `digest`.
+   * @returns `undefined` if the JWT is no token, for example an ID token
+   */
+  identify?(claims: Claims): TokenName | undefined;
+
+  /**
+   * The record of an access token, with the standing of its principals.
+   * One indexed read.
+   * @param key `jti` of a JWT whose signature has verified, or what `identify` returns, or `keyedBy`
+   */
+  getByAccessToken(key: string): Found<HostToken>;
+
+  /**
+   * The record of a refresh token; as `getByAccessToken`. A superseded one is found until `keepUntil`. A store without
+   * refresh tokens has neither this method nor `isRefreshTokenRevoked`.
+   */
+  getByRefreshToken?(key: string): Found<HostToken>;
+
+  /** Whether a refresh token is revoked. Called right after the lookup, with its record. */
+  isRefreshTokenRevoked?(record: HostToken): Awaitable<boolean>;
+
+  /** Needed if `revoke` keeps the record and marks it otherwise than by `revokedAtMs`. */
+  isAccessTokenRevoked?(record: HostToken): Awaitable<boolean>;
+
+  /**
+   * Revokes a token, by a flag, deletion or an expiry of zero. Atomic and idempotent. Revoking an access token also
+   * revokes its pair, and the current refresh token of its family with its pair. Revoking a refresh token also
+   * revokes every token of its grant.
+   * @param record what the lookup returned. It may have expired.
+   */
+  revoke(record: HostToken): Awaitable<void>;
+}
+
+/** Kind and key of a token, as `TokenRepository.identify` returns them. */
+export interface TokenName {
+  readonly kind: TokenKind;
+  /** For the lookup of this kind. If it is not a string, or is empty, the JWT is no token. */
+  readonly key: unknown;
+}
+
+/** The tokens of a store that also stores those of the server. */
+export interface IssuingTokenRepository extends TokenRepository {
   /**
    * The repository that `standing.client` of these records comes from. If it is not the storage's `clients`, the server
    * also looks up each token's client there, so that all endpoints agree. Without this member, `standing.client` is
@@ -157,27 +244,10 @@ export interface TokenRepository {
    */
   readonly takesOnce?: true;
 
-  /**
-   * The record of an access token, with the standing of its principals.
-   * One indexed read.
-   * @param id `jti` of a JWT whose signature has verified, or the SHA-256 digest (base64url) of an opaque token.
-   */
   getByAccessToken(id: string): Found<TokenRecord>;
-
-  /** The record of a refresh token; as `getByAccessToken`. A superseded one is found until `keepUntil`. */
   getByRefreshToken(id: string): Found<TokenRecord>;
-
-  /** Whether a refresh token is revoked. Called right after the lookup, with its record. */
   isRefreshTokenRevoked(record: TokenRecord): Awaitable<boolean>;
-
-  /** Needed if `revoke` keeps the record and marks it otherwise than by `revokedAtMs`. */
   isAccessTokenRevoked?(record: TokenRecord): Awaitable<boolean>;
-
-  /**
-   * Revokes a token, by a flag, deletion or an expiry of zero. Atomic and idempotent. Revoking an access token also
-   * revokes its pair, and the current refresh token of its family with its pair. Revoking a refresh token also
-   * revokes every token of its grant.
-   */
   revoke(record: TokenRecord): Awaitable<void>;
 
   /** Stores tokens whose only basis is their client. */
@@ -213,8 +283,64 @@ export interface TokenRepository {
   revokeFamily(record: TokenRecord): Awaitable<void>;
 }
 
+/** A time as database drivers return it: an integer, its text, or a `Date`. */
+export type StoredTime = number | bigint | string | Date;
+
+/** An identifier as database drivers return it. The server reads it as text. */
+export type StoredId = string | number | bigint;
+
+/** A list of scopes, or their text with spaces in between. */
+export type StoredScopes = readonly string[] | string;
+
+/**
+ * A token as a host's tables have it. Other members of the object are ignored. `revoke` and the `is…Revoked` methods get
+ * the very object that the lookup returned.
+ * @example
+ * { clientId: row.client_id, scopes: row.scope, expiresAt: row.expires_at, subject: row.user_id }
+ */
+export interface HostToken
+  extends Nullable<
+    Omit<TokenRecord, 'id' | 'kind' | 'clientId' | 'scopes' | 'expiresAt' | TimeOfToken | 'subject'>
+  > {
+  readonly clientId: StoredId;
+  readonly scopes: StoredScopes;
+  /** Seconds since 1970, or a `Date`. Zero means revoked. The `exp` of a JWT ends it too. */
+  readonly expiresAt: StoredTime;
+  /** The user. Absent if the client acts for itself. `getUserClaims` gets it as text. */
+  readonly subject?: StoredId | null | undefined;
+  /** Milliseconds since 1970, or a `Date`. Introspection of an opaque token returns it as `iat`. */
+  readonly issuedAtMs?: StoredTime | null | undefined;
+  /** Milliseconds since 1970, or a `Date`. A token with it is revoked. */
+  readonly revokedAtMs?: StoredTime | null | undefined;
+  readonly supersededAtMs?: StoredTime | null | undefined;
+  readonly notBeforeMs?: StoredTime | null | undefined;
+}
+
+type TimeOfToken = 'issuedAtMs' | 'revokedAtMs' | 'supersededAtMs' | 'notBeforeMs';
+
+/**
+ * A client as a host's tables have it. `verifySecret` gets the very object that `get` returned.
+ * @example
+ * { id: row.id, tokenEndpointAuthMethod: row.is_public ? 'none' : undefined, secretHash: row.secret_hash }
+ */
+export interface HostClient
+  extends Nullable<Partial<Omit<ClientRecord, 'id' | 'scopes' | 'registeredAt' | 'disabledAtMs'>>> {
+  readonly id: StoredId;
+  /**
+   * How the client authenticates, if it is registered for one method. A client is public only with `'none'`. Default:
+   * it sends its secret.
+   */
+  readonly tokenEndpointAuthMethod?: AuthenticationMethod | null | undefined;
+  readonly scopes?: StoredScopes | null | undefined;
+  readonly registeredAt?: StoredTime | null | undefined;
+  readonly disabledAtMs?: StoredTime | null | undefined;
+}
+
+/** Databases return `null` for a member that is absent. */
+type Nullable<T> = { readonly [M in keyof T]?: T[M] | null | undefined };
+
 export interface AuthorizationCodeRepository {
-  /** Set this if `redeem` takes `once`; see `TokenRepository.takesOnce`. */
+  /** Set this if `redeem` takes `once`; see `IssuingTokenRepository.takesOnce`. */
   readonly takesOnce?: true;
 
   /**
@@ -233,7 +359,7 @@ export interface AuthorizationCodeRepository {
    * Redeems a code. Compare-and-set: only if it is stored, not redeemed, and neither expired nor revoked nor behind,
    * it is marked as redeemed, and the tokens are stored. They copy its generations. A redeemed code is
    * `already_redeemed` even when it is dead.
-   * @param once as for `TokenRepository.rotate`
+   * @param once as for `IssuingTokenRepository.rotate`
    */
   redeem(
     record: AuthorizationCodeRecord,
@@ -282,7 +408,7 @@ export type NewClient = Omit<
 /** A client as the caller read it; a number that is absent is 0. */
 export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
-export interface ClientRegistry extends ClientRepository {
+export interface ClientRegistry extends IssuingClientRepository {
   /**
    * @param mostRegistered adds the client only while fewer clients than this have registered themselves, that is,
    *   have a `registrationTokenDigest`. Compare-and-set: parallel calls add no more.
@@ -327,7 +453,7 @@ export type RevocationTarget =
 export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 
 /** What a running server needs of storage in addition to serving requests. */
-export interface AdministrableStorage extends Storage {
+export interface AdministrableStorage extends AuthorizingStorage {
   readonly clients: ClientRegistry;
   readonly keys: Required<KeyRepository>;
   readonly oneTimeIdentifiers: OneTimeIdentifiers;

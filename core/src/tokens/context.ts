@@ -16,7 +16,7 @@ import type { ServerSecret } from './server_secret.ts';
 export interface FoundToken {
   readonly record: TokenRecord;
   readonly claims: Claims;
-  /** Whether `typ` is `JWT`. Such a token is for one API only (`apisWithPlainJwts`). */
+  /** Whether `typ` is `JWT` or absent. Such a token is for one API only (`apisWithPlainJwts`), or a host's own. */
   readonly hasGenericType?: boolean;
 }
 
@@ -35,6 +35,8 @@ export interface NoToken {
   readonly claims?: Claims;
   /** The type, if the text is another JWT of this server. */
   readonly type?: JwtType;
+  /** What a host's verifier rejected with, for events alone. */
+  readonly cause?: unknown;
   readonly hasGenericType?: boolean;
 }
 
@@ -82,6 +84,8 @@ export interface TokenContext {
   readonly accessTokenAlgorithm: SigningAlgorithm;
   readonly idTokenAlgorithm: SigningAlgorithm;
   readonly useOpaqueRefreshTokens: boolean;
+  /** Whether UserInfo accepts access tokens whose `typ` is not `at+jwt`. */
+  readonly insecureAllowGenericJwts: boolean;
   /** `undefined` if OpenID Connect is off. */
   readonly oidc: OidcContext | undefined;
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;

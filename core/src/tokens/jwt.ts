@@ -40,6 +40,16 @@ export function readJwtHeader(token: string): JwtHeader | undefined {
   }
 }
 
+/** RFC 7515 §7.1. Payload and signature can be empty (RFC 7515 Appendix F, RFC 7518 §3.6). */
+const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*$/;
+
+/** Whether a text is a JWT by its form: a compact JWS whose header decodes. */
+export function isCompactJws(token: string): boolean {
+  if (!COMPACT_JWS.test(token)) return false;
+  const header = fromBase64url(token.slice(0, token.indexOf('.')));
+  return header !== undefined && isJsonObject(parseJson(header));
+}
+
 /** jose's errors that are caused by the token. */
 const REFUSALS = [
   errors.JWSSignatureVerificationFailed,
@@ -134,6 +144,29 @@ function comparableType(typ: string | undefined): string | undefined {
 export function jwtTypeOf(typ: string | undefined): JwtType | undefined {
   const type = comparableType(typ);
   return JWT_TYPE_NAMES.find((name) => JWT_TYPES[name].toLowerCase() === type);
+}
+
+/** Types of JWTs that servers sign for other purposes, or that clients sign. They are never looked up. */
+const FOREIGN_TYPES: readonly string[] = [
+  'logout+jwt',
+  'secevent+jwt',
+  'oauth-authz-req+jwt',
+  'client-authentication+jwt',
+  'token-introspection+jwt',
+  'oauth-id-jag+jwt',
+  'statuslist+jwt',
+  'dpop+jwt',
+  'entity-statement+jwt',
+];
+
+/** Claims of ID tokens alone (OpenID Connect Core §2, §3.3.2.11), whose `typ` is often `JWT` too. */
+const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const;
+
+/** Whether a JWT is no access or refresh token by its `typ`, or an ID token by its claims. */
+export function isForeignJwt(typ: string | undefined, claims: Claims): boolean {
+  const type = comparableType(typ);
+  if (type === undefined || type === 'jwt') return ID_TOKEN_CLAIMS.some((name) => claims[name] !== undefined);
+  return FOREIGN_TYPES.includes(type);
 }
 
 const JWT_TYPE_NAMES = Object.keys(JWT_TYPES) as JwtType[];

@@ -16,19 +16,29 @@ import { thumbprintOf } from './public_keys.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 /** Why a text was not accepted as a JWT of this server. */
-export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
+export type JwtRefusal = Extract<
+  InactiveReason,
+  'malformed' | 'unknown_key' | 'bad_signature' | 'verifier_rejected'
+>;
 
-/** Result of a signature check. `type` is the `typ` header as received. */
+/** Result of a signature check. */
 export type VerifiedJwt =
   | {
       readonly verified: true;
-      readonly type: string | undefined;
-      readonly keyId: string;
+      /** The `typ` header as received. */
+      readonly type?: string | undefined;
+      readonly keyId?: string | undefined;
       readonly claims: Claims;
       /** SHA-256 (base64url) of the token, if the service has calculated it anyway. */
       readonly digest?: string;
     }
-  | { readonly verified: false; readonly reason: JwtRefusal };
+  | {
+      readonly verified: false;
+      /** For events. Default: `bad_signature`. */
+      readonly reason?: JwtRefusal;
+      /** What happened underneath, for events alone. */
+      readonly cause?: unknown;
+    };
 
 export interface JwtSigning {
   /** `typ` header. */
@@ -43,11 +53,18 @@ export interface SignedJwt {
   readonly keyId: string;
 }
 
-/**
- * Signs JWTs and verifies their signatures. It does not check times, issuer or state. A host can set its own, for
- * example with a KMS.
- */
-export interface JwtService {
+/** Verifies the signatures of a host's JWTs. `jwtVerifier()` makes one from keys. */
+export interface JwtVerifier {
+  /**
+   * Verifies the signature with the algorithm of the key, never that of the token, and nothing else: neither times nor
+   * issuer nor state. An expired token can still be revoked. Resolves to `{ verified: false }` for every text that these
+   * keys did not sign. Rejects only if the keys cannot be had: the response is then 503.
+   */
+  verify(token: string): Promise<VerifiedJwt>;
+}
+
+/** Signs JWTs and verifies their signatures. A host that issues tokens can set its own, for example with a KMS. */
+export interface JwtService extends JwtVerifier {
   /**
    * `alg` values that it can sign with, for metadata and registration. Must include the algorithms of the server's
    * options, and RS256 if refresh tokens are JWTs.
@@ -55,8 +72,6 @@ export interface JwtService {
   readonly algorithms: readonly SigningAlgorithm[];
   /** Must be deterministic for RS256 (RFC 8017 §8.2), because retries must get the same refresh token. */
   sign(claims: Claims, signing: JwtSigning): Promise<SignedJwt>;
-  /** Verifies with the algorithm of the key, never that of the token. Resolves, even if the text is not a JWT. */
-  verify(token: string): Promise<VerifiedJwt>;
   /** Returns the keys for JWKS: next, current and retired ones. */
   publicKeys(): Promise<readonly JWK[]>;
 }

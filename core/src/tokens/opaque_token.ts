@@ -25,6 +25,11 @@ export function opaqueKindOf(text: string): OpaqueKind | undefined {
   return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
 }
 
+/** Whether a text begins like a value of this server. If it is not one, it is damaged. */
+export function hasPrefix(text: string): boolean {
+  return Object.values(PREFIXES).some((prefix) => text.startsWith(prefix));
+}
+
 /** Returns a value with 256 random bits. */
 export function newOpaque(kind: OpaqueKind, random: RandomSource): string {
   return opaqueFrom(kind, newOpaqueBody(random));

@@ -23,7 +23,7 @@ export type SecretUse =
  * HKDF (RFC 5869). Hosts can derive keys too, for uses whose names differ from the library's.
  */
 export class ServerSecret<Use extends string = SecretUse> {
-  readonly #secrets: readonly string[];
+  #secrets: readonly string[];
   readonly #derived = new Map<Use, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
 
   #fingerprints: Promise<readonly string[]> | undefined;
@@ -40,6 +40,13 @@ export class ServerSecret<Use extends string = SecretUse> {
         'a text of at least 32 characters, or a list of such texts, newest first',
       );
     }
+  }
+
+  /** Of a server whose options need no secret. It has no keys. */
+  static none(): ServerSecret {
+    const none = new ServerSecret('-'.repeat(32));
+    none.#secrets = [];
+    return none;
   }
 
   /** Returns one key of 32 bytes for each secret, in their order. */
@@ -61,7 +68,7 @@ export class ServerSecret<Use extends string = SecretUse> {
   /** Returns the key of 32 bytes for new values. */
   async key(use: Use): Promise<Uint8Array<ArrayBuffer>> {
     const [first] = await this.keys(use);
-    if (first === undefined) throw new Error('a server secret is never empty');
+    if (first === undefined) throw new Error('the option secret is missing');
     return first;
   }
 

@@ -17,55 +17,142 @@ import {
 } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
-import { jwtTypeOf } from './jwt.ts';
-import { opaqueKindOf } from './opaque_token.ts';
+import { isCompactJws, isForeignJwt, jwtTypeOf } from './jwt.ts';
+import type { VerifiedJwt } from './jwt_service.ts';
+import { hasPrefix, opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
-
-/** RFC 7515 §7.1. */
-const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 /**
  * Finds a token. The token itself tells its kind: by the `typ` header of a verified JWT, or by the prefix of an opaque
- * token. So one lookup is enough, without a hint.
+ * token. So one lookup is enough, without a hint. Only opaque tokens that a host issued itself can be of either kind.
  */
 export function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   return token.includes('.') ? findJwt(context, token) : findOpaque(context, token);
 }
 
+/** A text in the form of a JWT is looked up only after its signature has verified. Other texts with dots are opaque. */
 async function findJwt(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const jwt = await context.jwt.verify(token);
   if (!jwt.verified) {
-    if (!COMPACT_JWS.test(token)) return { reason: 'malformed' };
-    return (await context.findPreviousToken?.(token)) ?? { reason: jwt.reason };
+    if (!isCompactJws(token)) return findOpaque(context, token);
+    return (await context.findPreviousToken?.(token)) ?? refusedJwt(jwt);
   }
   const { claims } = jwt;
-  const type = jwtTypeOf(jwt.type);
-  const hasGenericType = type === 'id_token' && claims.jti !== undefined;
-  const kind = hasGenericType ? 'access_token' : isTokenKind(type) ? type : undefined;
-  if (kind === undefined || typeof claims.jti !== 'string')
-    return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
+  const kind = jwtTypeOf(jwt.type);
+  if (!isTokenKind(kind) || context.storage.tokens.identify !== undefined)
+    return findHostJwt(context, token, jwt);
+  if (typeof claims.jti !== 'string') return { reason: 'wrong_type', claims, type: kind };
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
-  const generic = hasGenericType && { hasGenericType };
-  if (record === undefined) return { reason: 'no_record', kind, claims, ...generic };
-  // Without the digest, other JWTs of the same key could be taken for an access token with `typ: JWT`.
-  const isIssued =
-    (!hasGenericType || record.digest !== undefined) &&
-    isAsIssued(record, jwt.digest ?? (await sha256(token)));
-  if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...generic };
-  return { record, claims, ...generic };
+  if (record === undefined) return { reason: 'no_record', kind, claims };
+  const isIssued = isAsIssued(record, jwt.digest ?? (await sha256(token)));
+  return isIssued ? { record, claims } : { reason: 'differs_from_issued', kind, claims };
 }
+
+type Verified = VerifiedJwt & { readonly verified: true };
+
+/**
+ * Finds a JWT of a form that hosts use: with `typ: JWT` or without `typ`, or with a key that `identify` returns. For APIs
+ * that reject `at+jwt`, the server itself issues access tokens with `typ: JWT`.
+ */
+async function findHostJwt(
+  context: TokenContext,
+  token: string,
+  { type: typ, claims, digest }: Verified,
+): Promise<FoundToken | NoToken> {
+  const { tokens } = context.storage;
+  const type = jwtTypeOf(typ);
+  const name = isForeignJwt(typ, claims) ? undefined : nameOf(context, typ, claims);
+  if (name === undefined) return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
+  const { kind, key } = name;
+  const hasGenericType = !isTokenKind(type);
+  // Some servers leave out the issuer. UserInfo demands it.
+  const isOwn = claims.iss === context.issuer || (hasGenericType && claims.iss === undefined);
+  if (!isOwn) return { reason: 'wrong_issuer', kind, claims };
+  const isUnnamed = hasGenericType && tokens.identify === undefined;
+  const record =
+    (await lookUp(context, kind, key)) ??
+    (isUnnamed ? await lookUp(context, 'refresh_token', key) : undefined);
+  const verified = { claims, ...(hasGenericType && { hasGenericType }) };
+  if (record === undefined) return { reason: 'no_record', kind, ...verified };
+  // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
+  const mustHaveDigest = isUnnamed && !isBroken(context, record);
+  const isIssued =
+    (!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digest ?? (await sha256(token)));
+  return isIssued ? { record, ...verified } : { reason: 'differs_from_issued', kind, ...verified };
+}
+
+function isBroken({ storage }: TokenContext, record: TokenRecord): boolean {
+  try {
+    storage.tokens.requireReadable?.(record);
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function refusedJwt({
+  reason = 'bad_signature',
+  cause,
+}: VerifiedJwt & { readonly verified: false }): NoToken {
+  return cause === undefined ? { reason } : { reason, cause };
+}
+
+/**
+ * Returns kind and key of a verified JWT, as the host names it, or by its `typ` and `jti`. A JWT with the usual type of
+ * ID tokens, or without one, can be either kind.
+ * @returns `undefined` if the JWT is no token
+ */
+function nameOf(
+  { storage }: TokenContext,
+  typ: string | undefined,
+  claims: Claims,
+): { readonly kind: TokenKind; readonly key: string } | undefined {
+  const type = jwtTypeOf(typ);
+  const kindOfType = isTokenKind(type) ? type : undefined;
+  const isUsual = typ === undefined || type === 'id_token';
+  const { kind, key } =
+    storage.tokens.identify === undefined
+      ? { kind: kindOfType ?? (isUsual ? 'access_token' : undefined), key: claims.jti }
+      : (storage.tokens.identify(claims) ?? { kind: undefined, key: undefined });
+  if (!isTokenKind(kind) || typeof key !== 'string' || key === '') return undefined;
+  return kindOfType === undefined || kindOfType === kind ? { kind, key } : undefined;
+}
+
+/** VSCHAR (RFC 6749 Appendix A). Texts with other characters do not exist as tokens and are not looked up. */
+const OPAQUE = /^[\x20-\x7E]{1,4096}$/;
 
 async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const kind = opaqueKindOf(token);
-  if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
+  if (kind !== 'access_token' && kind !== 'refresh_token')
+    return hasPrefix(token) || !OPAQUE.test(token) ? { reason: 'malformed' } : findForeign(context, token);
   const record = await lookUp(context, kind, await sha256(token));
   if (record === undefined) return { reason: 'no_record', kind };
   return { record, claims: await claimsOfRecord(context, record) };
 }
 
-function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitable<TokenRecord | undefined> {
-  return kind === 'access_token' ? storage.tokens.getByAccessToken(id) : storage.tokens.getByRefreshToken(id);
+/** Finds an opaque token that the host issued itself. The text does not tell its kind. */
+async function findForeign(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
+  const digest = await sha256(token);
+  const key = context.storage.tokens.keyedBy === 'token' ? token : digest;
+  const record =
+    (await lookUp(context, 'refresh_token', key, digest)) ??
+    (await lookUp(context, 'access_token', key, digest));
+  if (record === undefined) return { reason: 'no_record' };
+  if (!isAsIssued(record, digest)) return { reason: 'differs_from_issued', kind: record.kind };
+  return { record, claims: await claimsOfRecord(context, record) };
+}
+
+/** @param id of the record, if the key is the token itself */
+function lookUp(
+  { storage }: TokenContext,
+  kind: TokenKind,
+  key: string,
+  id?: string,
+): Awaitable<TokenRecord | undefined> {
+  return kind === 'access_token'
+    ? storage.tokens.getByAccessToken(key, id)
+    : storage.tokens.getByRefreshToken(key, id);
 }
 
 /**
@@ -159,8 +246,10 @@ function isHint(text: string): text is TokenTypeHint {
  * Decides whether a token is alive: neither expired nor revoked, and client and user still exist and are enabled. It is
  * the only function that decides this, so introspection, UserInfo and refresh always agree. `superseded` is checked
  * last, so it means that no other reason applies.
+ * @throws {StorageFault} storage is unavailable, or the record of a host cannot be read
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
+  context.storage.tokens.requireReadable?.(record);
   const stored = storedLife(record, context.clock());
   if (!stored.alive) return stored;
   if (hasRevocationCheck(context, record.kind) && (await isRevokedByStore(context, record)))
@@ -241,17 +330,8 @@ async function isRevokedByStore({ storage }: TokenContext, record: TokenRecord):
   );
 }
 
-/**
- * Verifies access tokens of this server: signature, `typ`, issuer, record and state. It does not check the audience:
- * every access token of this issuer is accepted (grantd §7.4).
- */
-export class AccessTokenVerifier {
-  readonly #context: TokenContext;
-
-  constructor(context: TokenContext) {
-    this.#context = context;
-  }
-
+/** Verifies access tokens. A host can replace that of the library. */
+export interface AccessTokenVerifier {
   /**
    * @param scheme how the token was presented. A token that is bound to a key is accepted only with `DPoP`, and the
    *   caller must then check the proof (RFC 9449 §7).
@@ -260,14 +340,28 @@ export class AccessTokenVerifier {
    * @returns the token's record and its verified claims
    * @throws {OAuthError} `invalid_token` (RFC 6750 §3.1)
    */
+  verify(token: string, scheme?: TokenScheme, certificate?: string): Promise<FoundToken>;
+}
+
+/**
+ * Verifies access tokens of this server: signature, `typ`, issuer, record and state. It does not check the audience:
+ * every access token of this issuer is accepted (grantd §7.4).
+ */
+export class StoredAccessTokenVerifier implements AccessTokenVerifier {
+  readonly #context: TokenContext;
+
+  constructor(context: TokenContext) {
+    this.#context = context;
+  }
+
   async verify(
     token: string,
     scheme: TokenScheme = 'Bearer',
     certificate: string | undefined = undefined,
   ): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
-    if (found.hasGenericType) throw refused('wrong_type'); // the typ header must be at+jwt
-    if ('reason' in found) throw refused(found.reason);
+    if (found.hasGenericType) requireGenericAllowed(this.#context, found.claims);
+    if ('reason' in found) throw refused(found.reason, found.cause);
     if (found.record.kind !== 'access_token') throw refused('wrong_type');
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
     const life = await lifeOf(this.#context, found.record, found.claims);
@@ -278,9 +372,18 @@ export class AccessTokenVerifier {
   }
 }
 
+/** The `typ` header must be `at+jwt`, unless the host allows others (grantd §7.3). */
+function requireGenericAllowed({ insecureAllowGenericJwts }: TokenContext, claims: Claims | undefined): void {
+  if (!insecureAllowGenericJwts) throw refused('wrong_type');
+  if (claims?.iss === undefined) throw refused('wrong_issuer');
+}
+
 /** The description contains only what the bearer may know. */
-function refused(reason: ReasonCode): OAuthError {
-  return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', { reason });
+function refused(reason: ReasonCode, cause?: unknown): OAuthError {
+  return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', {
+    reason,
+    cause,
+  });
 }
 
 const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {

@@ -1,4 +1,4 @@
-import type { Claims, PreviousServer, PreviousToken, PreviousTokenName, TokenKind } from '@grantd/core';
+import type { Claims, PreviousServer, PreviousToken, TokenKind, TokenName } from '@grantd/core';
 import { SignJWT } from 'jose';
 import type { SettableClock } from './settable_clock.ts';
 
@@ -36,9 +36,9 @@ export class OldServer implements PreviousServer {
   }
 
   /** An access token has a `jti`, a refresh token a `refresh_id`. */
-  identify({ jti, refresh_id }: Claims): PreviousTokenName | undefined {
-    if (jti !== undefined) return { kind: 'access_token', id: jti };
-    return refresh_id === undefined ? undefined : { kind: 'refresh_token', id: refresh_id };
+  identify({ jti, refresh_id }: Claims): TokenName | undefined {
+    if (jti !== undefined) return { kind: 'access_token', key: jti };
+    return refresh_id === undefined ? undefined : { kind: 'refresh_token', key: refresh_id };
   }
 
   async find(kind: TokenKind, id: string): Promise<PreviousToken | undefined> {

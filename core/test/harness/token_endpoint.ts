@@ -30,7 +30,8 @@ export function issued(response: TestResponse): GrantedTokens & { readonly token
 /** A client of the test. Default: confidential. */
 export async function addClient(world: World, client: NewClient, isPublic = false): Promise<void> {
   const secrets = isPublic ? undefined : [await world.server.operator.hashClientSecret(secretOf(client.id))];
-  await world.storage.clients.add({ ...client, ...(secrets !== undefined && { secrets }) });
+  const metadata = { ...client.metadata, ...(isPublic && { token_endpoint_auth_method: 'none' as const }) };
+  await world.storage.clients.add({ ...client, metadata, ...(secrets !== undefined && { secrets }) });
 }
 
 export function asClient(

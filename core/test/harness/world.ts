@@ -47,6 +47,7 @@ export const CLIENTS = {
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid', 'profile', 'read'],
     redirectUris: ['https://spa.example/callback'],
+    metadata: { token_endpoint_auth_method: 'none' },
   },
   machine: {
     id: 'machine',

@@ -1,9 +1,9 @@
 import type {
+  AuthorizingStorage,
   IssueOutcome,
   NewAuthorizationCode,
   NewClient,
   NewToken,
-  Storage,
   TokenRecord,
 } from '@grantd/core';
 import { type CodeState, codeFrom, type TokenState, tokenFrom } from '../records.ts';
@@ -17,7 +17,7 @@ import { redisKeys } from './keys.ts';
 export function redisStorage(
   redis: Redis,
   clock: () => number = Date.now,
-): Required<Omit<Storage, 'getPrincipalState' | 'cache'>> {
+): Required<Omit<AuthorizingStorage, 'getPrincipalState' | 'cache'>> {
   const run = (name: string, argument: object): Promise<unknown> =>
     redis.run(name, { ...argument, now: clock(), nowText: String(clock()) });
   const issue = async <Outcome>(name: string, argument: object): Promise<Outcome> =>

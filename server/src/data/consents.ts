@@ -1,4 +1,4 @@
-import type { ClientRepository } from '@grantd/core';
+import type { IssuingClientRepository } from '@grantd/core';
 import {
   type ActOfChange,
   askStorage,
@@ -279,7 +279,7 @@ const SWEEP_EVERY_MS = 60 * 60 * 1000;
 /** Deletes consents with removed clients and with clients whose tokens were all revoked. */
 export class ConsentSweep {
   readonly #consents: Pick<Consents, 'clientAfter' | 'forget'>;
-  readonly #clients: Pick<ClientRepository, 'get'>;
+  readonly #clients: Pick<IssuingClientRepository, 'get'>;
   readonly #clock: () => number;
   #nextSweepAtMs = 0;
   /** The client at which the current pass stopped. */
@@ -287,7 +287,7 @@ export class ConsentSweep {
 
   constructor(parts: {
     readonly consents: Pick<Consents, 'clientAfter' | 'forget'>;
-    readonly clients: Pick<ClientRepository, 'get'>;
+    readonly clients: Pick<IssuingClientRepository, 'get'>;
     readonly clock?: () => number;
   }) {
     this.#consents = parts.consents;

@@ -1,4 +1,4 @@
-import { type AuthorizationClient, type ClientRepository, isUnchecked } from '@grantd/core';
+import { type AuthorizationClient, type IssuingClientRepository, isUnchecked } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Agreed, ScopeText } from '../data/consents.ts';
 import type { Person } from '../data/people.ts';
@@ -73,7 +73,7 @@ export class ScopeGlossary {
       basePath,
     }: {
       readonly scopeTexts: { list(): Promise<readonly ScopeText[]> };
-      readonly clients: Pick<ClientRepository, 'get'>;
+      readonly clients: Pick<IssuingClientRepository, 'get'>;
       readonly basePath: string;
     },
     scopes: ReadonlySet<string>,

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import {
   type AdministrableStorage,
   type AuthorizationServer,
-  type ClientRepository,
   type HttpRequest,
   type HttpResponse,
+  type IssuingClientRepository,
   MAX_BODY_BYTES,
   type MayUseClient,
 } from '@grantd/core';
@@ -51,7 +51,7 @@ import type { Font } from './theme.ts';
 /** The parts that pages use. */
 export interface PageParts {
   readonly server: AuthorizationServer;
-  readonly clients: Pick<ClientRepository, 'get'>;
+  readonly clients: Pick<IssuingClientRepository, 'get'>;
   readonly mayUse: MayUseClient;
   readonly grants: Pick<AdministrableStorage, 'grantsOf'>;
   readonly browserSessions: BrowserSessions;

@@ -1,6 +1,6 @@
 // Kit cases: operations that run at the same time.
 import { type AuthorizationCodeRecord, type NewToken, PRINCIPALS } from '../../protocol/records.ts';
-import type { Awaitable, ContinuationOutcome, IssueOutcome, Storage } from '../contract.ts';
+import type { AuthorizingStorage, Awaitable, ContinuationOutcome, IssueOutcome } from '../contract.ts';
 import {
   type Attempt,
   basisOf,
@@ -38,10 +38,17 @@ async function raceRotations(
 }
 
 /** Stores many pairs in parallel by the same call. */
-function attempted<T>(stage: Stage, grant: Grant, store: (storage: Storage, pair: Pair) => Awaitable<T>) {
+function attempted<T>(
+  stage: Stage,
+  grant: Grant,
+  store: (storage: AuthorizingStorage, pair: Pair) => Awaitable<T>,
+) {
   const pairs = Array.from({ length: PARALLEL }, () => stage.pair(grant));
   return stage.parallel(
-    pairs.map((pair) => async (storage: Storage) => ({ ...pair, outcome: await store(storage, pair) })),
+    pairs.map((pair) => async (storage: AuthorizingStorage) => ({
+      ...pair,
+      outcome: await store(storage, pair),
+    })),
   );
 }
 
@@ -140,7 +147,7 @@ type Redeemed = Pair & { readonly code: AuthorizationCodeRecord };
 const ENDS: readonly {
   readonly what: string;
   readonly extent: 'nothing' | 'family' | 'grant';
-  readonly act?: (storage: Storage, first: Redeemed) => Awaitable<void>;
+  readonly act?: (storage: AuthorizingStorage, first: Redeemed) => Awaitable<void>;
 }[] = [
   { what: 'a grant that nobody ends', extent: 'nothing' },
   { what: 'a family', extent: 'family', act: ({ tokens }, { refresh }) => tokens.revokeFamily(refresh) },
@@ -202,7 +209,7 @@ async function contested(stage: Stage, clientId: string, { what, extent, act }: 
  */
 function allOf<T>(stage: Stage, attempts: readonly Attempt<T>[]): Promise<T[]> {
   return stage.parallel(
-    attempts.map((attempt) => async (storage: Storage) => {
+    attempts.map((attempt) => async (storage: AuthorizingStorage) => {
       try {
         return await attempt(storage);
       } catch (cause) {

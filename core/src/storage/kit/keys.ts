@@ -1,6 +1,6 @@
 // Kit cases: signing keys.
 import type { KeyRecord } from '../../protocol/records.ts';
-import type { Storage } from '../contract.ts';
+import type { AuthorizingStorage } from '../contract.ts';
 import { expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';
 
 function key(stage: Stage, kid: string, fields: Partial<KeyRecord> = {}): KeyRecord {
@@ -68,7 +68,7 @@ export const keys: readonly KitCase[] = [
     await keys.initialize([key(stage, 'a', { status: 'current' }), key(stage, 'b')]);
     stage.advance(1);
     const attempts = ['c', 'd', 'e'].map(
-      (kid) => (storage: Storage) => storage.keys?.rotate('a', key(stage, kid)),
+      (kid) => (storage: AuthorizingStorage) => storage.keys?.rotate('a', key(stage, kid)),
     );
     expectEqual((await stage.parallel(attempts)).filter(Boolean).length, 1, 'rotations');
     expectEqual(await keys.currentKeyId('ES256'), 'b', 'the current key');

@@ -9,7 +9,7 @@ import type {
 } from '../../protocol/records.ts';
 import type { NewClient } from '../contract.ts';
 import { isUnguarded } from '../faults.ts';
-import { authorizationCodeRecord, clientRecord, tokenRecord } from '../host_storage.ts';
+import { authorizationCodeRecord, clientRecord, tokenRecord } from '../host_records.ts';
 import { caseOfPart, expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';
 
 const isAbsent = (found: unknown): boolean => found === undefined || found === null;
@@ -159,10 +159,22 @@ async function allOf(
   return [
     ...(client ? [{ what: 'a client', found: client, read: clientRecord(client) }] : []),
     ...(accessToken
-      ? [{ what: 'an access token', found: accessToken, read: tokenRecord(accessToken, 'access_token') }]
+      ? [
+          {
+            what: 'an access token',
+            found: accessToken,
+            read: tokenRecord(accessToken, 'access_token', access),
+          },
+        ]
       : []),
     ...(refreshToken
-      ? [{ what: 'a refresh token', found: refreshToken, read: tokenRecord(refreshToken, 'refresh_token') }]
+      ? [
+          {
+            what: 'a refresh token',
+            found: refreshToken,
+            read: tokenRecord(refreshToken, 'refresh_token', refresh),
+          },
+        ]
       : []),
     ...(stored ? [{ what: 'a code', found: stored, read: authorizationCodeRecord(stored) }] : []),
   ];

@@ -9,8 +9,16 @@ import type {
   TokenKind,
   TokenRecord,
 } from '../../protocol/records.ts';
-import type { AdministrableStorage, Awaitable, NewClient, OneTimeUse, Storage } from '../contract.ts';
+import type {
+  AdministrableStorage,
+  AuthorizingStorage,
+  Awaitable,
+  NewClient,
+  OneTimeUse,
+  Storage,
+} from '../contract.ts';
 import { isUnguarded } from '../faults.ts';
+import { isIssuing } from '../groups.ts';
 import { canContinue } from '../issuing.ts';
 
 /** The store under test, and how to control it. */
@@ -24,14 +32,29 @@ export interface KitSubject<S extends Storage = Storage> {
    * this reveals a store that synchronizes calls only within one handle.
    */
   openAnother?(storage: S): Awaitable<S>;
-  /** Registers a client. Needed only if `clients` has no `add`. */
-  registerClient?(storage: S, client: NewClient): Awaitable<void>;
+  /**
+   * Registers a client. Needed only if `clients` has no `add`.
+   * @param secret for stores with `verifySecret`
+   */
+  registerClient?(storage: S, client: NewClient, secret: string): Awaitable<void>;
+  /** Puts a token into the tables, as the host issues it. Needed only without the group `issuing`. */
+  insertToken?(storage: S, token: KitToken): Awaitable<void>;
   /** Makes the store unavailable, like an outage. Needed only by the group `faults`. */
   breakStorage?(storage: S): Awaitable<void>;
   /**
    * Called for each handle at the end of a case, also after `breakStorage`. Needed only if the store has no `close`.
    */
   close?(storage: S): Awaitable<void>;
+}
+
+/** A token as a host issues it. Tokens with the same `pairId` were issued together. */
+export interface KitToken
+  extends Pick<
+    NewToken,
+    'kind' | 'clientId' | 'subject' | 'scopes' | 'issuedAtMs' | 'expiresAt' | 'pairId' | 'grantId'
+  > {
+  /** What lookups get. */
+  readonly key: string;
 }
 
 /** A guarantee that a store breaks; the message names it. */
@@ -84,7 +107,7 @@ export async function expectFault(repository: object, attempt: () => unknown, wh
 
 /** The record under a token's identifier; `undefined` if it is absent in either spelling. */
 export async function findToken(
-  { tokens }: Storage,
+  { tokens }: AuthorizingStorage,
   token: { readonly id: string; readonly kind: TokenKind },
 ): Promise<TokenRecord | undefined> {
   const record = await (token.kind === 'access_token'
@@ -99,7 +122,7 @@ export async function findToken(
  * @param nowMs milliseconds since 1970
  */
 export async function isAlive(
-  storage: Storage,
+  storage: AuthorizingStorage,
   token: { readonly id: string; readonly kind: TokenKind },
   nowMs: number,
 ): Promise<boolean> {
@@ -135,7 +158,7 @@ export const CODE_SECONDS = 60;
 export const ONE_TIME_SECONDS = 60;
 
 /** An opened store, with the steps that cases share. */
-export class Stage<S extends Storage = Storage> {
+export class Stage<S extends AuthorizingStorage = AuthorizingStorage> {
   readonly storage: S;
   readonly clock: { nowMs: number };
   readonly #subject: KitSubject<S>;
@@ -167,7 +190,7 @@ export class Stage<S extends Storage = Storage> {
   }
 
   /** Starts all attempts before awaiting one, through the store's handles in turn. */
-  async parallel<T>(attempts: readonly ((storage: Storage) => Awaitable<T>)[]): Promise<T[]> {
+  async parallel<T>(attempts: readonly ((storage: AuthorizingStorage) => Awaitable<T>)[]): Promise<T[]> {
     if (this.#others.length === 0) {
       const another = await this.#subject.openAnother?.(this.storage);
       if (another !== undefined) this.#others.push(another);
@@ -314,8 +337,9 @@ export class Stage<S extends Storage = Storage> {
 
   async #register(client: NewClient): Promise<void> {
     const subject = this.#subject;
-    const storage: Storage = this.storage;
-    if (subject.registerClient !== undefined) return subject.registerClient(this.storage, client);
+    const storage: AuthorizingStorage = this.storage;
+    if (subject.registerClient !== undefined)
+      return subject.registerClient(this.storage, client, fresh('secret'));
     expect(isAdministrable(storage), 'the kit needs registerClient, for `clients` has no `add`');
     expectEqual(await storage.clients.add(client), true, 'adding a client');
   }
@@ -340,7 +364,7 @@ export class Stage<S extends Storage = Storage> {
 }
 
 /** @throws KitFailure if a store has no administration */
-export function administrationOf(storage: Storage): AdministrableStorage {
+export function administrationOf(storage: AuthorizingStorage): AdministrableStorage {
   expect(isAdministrable(storage), 'this case needs an AdministrableStorage: leave out its group');
   return storage;
 }
@@ -350,11 +374,15 @@ export function basisOf({ generation }: ClientRecord): { readonly clientGenerati
   return generation === undefined ? {} : { clientGeneration: generation };
 }
 
-function fresh(what: string): string {
+export function fresh(what: string): string {
   return `${what}-${crypto.randomUUID()}`;
 }
 
-function isAdministrable(storage: Storage): storage is AdministrableStorage {
+export function isAuthorizing(storage: Storage): storage is AuthorizingStorage {
+  return isIssuing(storage.tokens) && storage.authorizationCodes !== undefined;
+}
+
+function isAdministrable(storage: AuthorizingStorage): storage is AdministrableStorage {
   return 'revokeAll' in storage && 'sweep' in storage;
 }
 
@@ -363,7 +391,7 @@ export const PARALLEL = 100;
 /** The number of attempts that race something else. */
 export const RACERS = 20;
 
-export type Attempt<T> = (storage: Storage) => Awaitable<T>;
+export type Attempt<T> = (storage: AuthorizingStorage) => Awaitable<T>;
 
 /** Starts attempts with `act` in the middle, so that it runs after some and before others. */
 export async function race(
@@ -376,7 +404,14 @@ export async function race(
 }
 
 /** The guarantee that a case checks. */
-export type KitGroup = 'records' | 'atomicity' | 'concurrency' | 'expiry' | 'faults' | 'administration';
+export type KitGroup =
+  | 'endpoints'
+  | 'records'
+  | 'atomicity'
+  | 'concurrency'
+  | 'expiry'
+  | 'faults'
+  | 'administration';
 
 export interface KitCase {
   readonly group: KitGroup;
@@ -390,15 +425,18 @@ export interface KitCase {
 }
 
 /** Every case starts at this time: 2030-01-01T00:00:00Z. */
-const START_MS = 1_893_456_000_000;
+export const START_MS = 1_893_456_000_000;
 
 export function kitCase(group: KitGroup, title: string, check: (stage: Stage) => Promise<void>): KitCase {
   return {
     group,
     title,
-    async run(subject) {
-      subject.clock.nowMs = START_MS;
-      const stage = new Stage(subject, await subject.open());
+    async run(given) {
+      given.clock.nowMs = START_MS;
+      const storage: Storage = await given.open();
+      expect(isAuthorizing(storage), 'this case needs the groups issuing and authorizationCodes');
+      const subject = given as unknown as KitSubject<AuthorizingStorage>; // it only gets storages that it has opened
+      const stage = new Stage(subject, storage);
       try {
         await check(stage);
       } finally {
@@ -456,7 +494,7 @@ export function caseOfPart<P extends 'oneTimeIdentifiers' | 'pushedRequests'>(
   part: P,
   group: KitGroup,
   title: string,
-  check: (stage: Stage, part: NonNullable<Storage[P]>) => Promise<void>,
+  check: (stage: Stage, part: NonNullable<AuthorizingStorage[P]>) => Promise<void>,
 ): KitCase {
   return kitCase(group, title, async (stage) => {
     const found = stage.storage[part];

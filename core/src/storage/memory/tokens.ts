@@ -17,8 +17,8 @@ import {
 import type {
   AdministrableStorage,
   AuthorizationCodeRepository,
+  IssuingTokenRepository,
   OneTimeUse,
-  TokenRepository,
 } from '../contract.ts';
 import { asFault } from '../faults.ts';
 import {
@@ -160,7 +160,7 @@ export function memoryTokens(
     readonly revoking: Revoking;
     readonly tellsRevokedByMethod: boolean;
   },
-): TokenRepository {
+): IssuingTokenRepository {
   const { issuing, principals, revoking, tellsRevokedByMethod } = parts;
   const { tables, clock } = handle;
 
@@ -202,7 +202,7 @@ export function memoryTokens(
     return outcome === 'issued' && isTaken(handle, once) ? 'already_used' : outcome;
   };
 
-  const repository: TokenRepository = {
+  const repository: IssuingTokenRepository = {
     takesOnce: true,
 
     getByAccessToken: (id) => show(find(id, 'access_token')),

@@ -14,8 +14,8 @@ import type {
   AuthorizationCodeRepository,
   ContinuationOutcome,
   IssueOutcome,
+  IssuingTokenRepository,
   OneTimeUse,
-  TokenRepository,
 } from '../contract.ts';
 import {
   endOfDay,
@@ -268,7 +268,7 @@ function issuanceEvent(
 export async function postgresTokens(
   handle: PostgresHandle,
   principals: Principals,
-): Promise<TokenRepository> {
+): Promise<IssuingTokenRepository> {
   const { primary, lookUps, issuerId, clock, originOf } = handle;
   const sql = await namedStatements(TOKENS_SQL);
 

@@ -17,7 +17,11 @@ import {
   TOKENS,
   type WrittenValue,
 } from '../columns.ts';
-import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
+import type {
+  AdministrableStorage,
+  AuthorizationCodeRepository,
+  IssuingTokenRepository,
+} from '../contract.ts';
 import {
   endOfDay,
   type GrantBeginning,
@@ -96,7 +100,7 @@ export function sqliteTokens(
     readonly cache: CachedTokens;
     readonly take: Take;
   },
-): TokenRepository {
+): IssuingTokenRepository {
   const { issuing, grants, principals, events, cache, take } = parts;
   const { getAccessToken, getRefreshToken, ...others } = TOKENS_SQL;
   const sql = prepareAll(database, others);

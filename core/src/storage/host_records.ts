@@ -1,0 +1,303 @@
+// Reads the records of a host's tables, with values as database drivers return them. Other values are storage faults.
+import { StorageFault } from '../http/errors.ts';
+import { isScopeToken } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
+import type { Claims } from '../protocol/claims.ts';
+import { AUTHENTICATION_METHODS } from '../protocol/client_metadata.ts';
+import {
+  type ApiRecord,
+  type AuthorizationCodeRecord,
+  type ClientRecord,
+  type ClientSecretRecord,
+  PRINCIPALS,
+  type Principal,
+  type PushedRequest,
+  type Standing,
+  type TokenKind,
+  type TokenRecord,
+} from '../protocol/records.ts';
+import {
+  type AnyColumn,
+  AUTHORIZATION_CODES,
+  CLIENTS,
+  columnsWithout,
+  PUSHED_REQUESTS,
+  TOKENS,
+} from './columns.ts';
+import type { HostClient, HostToken } from './contract.ts';
+
+// Records are read member by member into plain data. `null` counts as absence, because many databases return it. Class
+// instances work too, including getters.
+
+/** The members of a record and the types of their values. The type requires that all are listed. */
+type Members<T> = {
+  readonly [M in keyof Required<T>]: Pick<AnyColumn, 'type'> &
+    (T extends Record<M, T[M]> ? { readonly optional?: never } : { readonly optional: true });
+};
+
+const OPTIONAL_TEXT = { type: 'text', optional: true } as const;
+const OPTIONAL_INTEGER = { type: 'integer', optional: true } as const;
+const OPTIONAL_LIST = { type: 'json', optional: true } as const;
+
+/** A minimal host keeps neither grants nor redirect URIs. */
+const CLIENT: Members<Omit<ClientRecord, 'id' | HostedList> & Partial<Pick<ClientRecord, HostedList>>> = {
+  ...columnsWithout(CLIENTS, 'id'),
+  grantTypes: OPTIONAL_LIST,
+  scopes: OPTIONAL_LIST,
+  redirectUris: OPTIONAL_LIST,
+};
+
+type HostedList = 'grantTypes' | 'scopes' | 'redirectUris';
+
+const CLIENT_SECRET: Members<ClientSecretRecord> = {
+  hash: { type: 'text' },
+  sealed: OPTIONAL_TEXT,
+  serverSecret: OPTIONAL_TEXT,
+  createdAtMs: OPTIONAL_INTEGER,
+  expiresAt: OPTIONAL_INTEGER,
+  lastUsedAtMs: OPTIONAL_INTEGER,
+};
+
+const API: Members<ApiRecord> = {
+  clientId: { type: 'text' },
+  resource: { type: 'text' },
+  scopes: { type: 'json' },
+};
+
+/** The lookup determines identifier and kind of a token. */
+type HostedToken = Omit<TokenRecord, 'id' | 'kind' | 'clientId' | 'standing' | 'issuedAtMs'> &
+  Partial<Pick<TokenRecord, 'issuedAtMs'>>;
+
+const TOKEN: Members<HostedToken> = {
+  ...columnsWithout(TOKENS, 'id', 'kind', 'clientId', 'keepUntil'),
+  digest: OPTIONAL_TEXT,
+  issuedAtMs: OPTIONAL_INTEGER,
+  notBeforeMs: OPTIONAL_INTEGER,
+};
+
+const CODE: Members<Omit<AuthorizationCodeRecord, 'standing'>> = {
+  ...columnsWithout(AUTHORIZATION_CODES, 'keepUntil'),
+  notBeforeMs: OPTIONAL_INTEGER,
+};
+
+const PUSHED_REQUEST: Members<PushedRequest> = PUSHED_REQUESTS;
+
+const STANDING: Members<Standing> = {
+  copied: { type: 'integer' },
+  current: { type: 'integer' },
+  raisedAtMs: OPTIONAL_INTEGER,
+  disabledAtMs: OPTIONAL_INTEGER,
+};
+
+type Check = (value: unknown) => boolean;
+const isInteger: Check = Number.isSafeInteger;
+const isText: Check = (value) => typeof value === 'string';
+const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
+
+/** Claims that introspection returns as stored (RFC 7662 §2.2), and their types. */
+const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
+  ['exp', isInteger],
+  ['iat', isInteger],
+  ['nbf', isInteger],
+  ['username', isText],
+  ['sub', isText],
+  ['iss', isText],
+  ['jti', isText],
+  ['aud', (value) => isText(value) || isTextList(value)],
+  ['sid', isText],
+  ['auth_time', isInteger],
+  ['acr', isText],
+  ['amr', isTextList],
+];
+
+/** @throws {StorageFault} a member is missing or has a wrong type */
+export function clientRecord(found: HostClient): ClientRecord {
+  const id = idOf(found.id, 'client', 'id');
+  const client = read(found, CLIENT, 'client');
+  const metadata = metadataOf(found);
+  return {
+    grantTypes: [],
+    scopes: [],
+    redirectUris: [],
+    ...client,
+    id,
+    ...(client.secrets && {
+      secrets: client.secrets.map((secret) => read(secret, CLIENT_SECRET, 'client secret')),
+    }),
+    ...(metadata && { metadata }),
+  };
+}
+
+/** A host names the method beside the other members, or in the metadata. */
+function metadataOf({ metadata, tokenEndpointAuthMethod: method }: HostClient): ClientRecord['metadata'] {
+  if (method === undefined || method === null) return metadata ?? undefined;
+  if (!AUTHENTICATION_METHODS.includes(method))
+    throw wrong('client', 'tokenEndpointAuthMethod', `one of ${AUTHENTICATION_METHODS.join(', ')}`, method);
+  return { ...metadata, token_endpoint_auth_method: method };
+}
+
+/** @throws {StorageFault} a member is missing or has a wrong type */
+export function apiRecord(found: ApiRecord): ApiRecord {
+  return read(found, API, 'API');
+}
+
+/** A host's record of a token, as far as it can be read. */
+export interface ReadToken {
+  readonly record: TokenRecord;
+  /** Why the rest cannot be read. The record then has only what is needed to revoke the token. */
+  readonly fault?: StorageFault;
+}
+
+/**
+ * Reads a token, its owner first, so that a fault in the rest stays hidden from other clients.
+ * @param kind that was looked up
+ * @param id `jti` of a JWT or digest of an opaque token
+ * @throws {StorageFault} the owner is missing
+ */
+export function readToken(found: HostToken, kind: TokenKind, id: string): ReadToken {
+  const owned = { id, kind, clientId: idOf(found.clientId, 'token', 'clientId') };
+  try {
+    requireClaimTypes(found.claims);
+    // Without a time of issue, a cutoff in time ends the token.
+    const record = { issuedAtMs: Number.NaN, ...read(found as object, TOKEN, 'token'), ...standing(found) };
+    return { record: { ...record, ...owned } };
+  } catch (error) {
+    if (!(error instanceof StorageFault)) throw error;
+    return { record: { ...owned, scopes: [], issuedAtMs: Number.NaN, expiresAt: 0 }, fault: error };
+  }
+}
+
+/** @throws {StorageFault} a member is missing or has a wrong type */
+export function tokenRecord(found: HostToken, kind: TokenKind, id: string): TokenRecord {
+  const { record, fault } = readToken(found, kind, id);
+  if (fault !== undefined) throw fault;
+  return record;
+}
+
+/** @throws {StorageFault} a member is missing, or a member or claim has a wrong type */
+export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
+  requireClaimTypes(found.claims);
+  const record = read(found, CODE, 'authorization code');
+  if (!isText(record.claims.sub)) throw fault('the record of an authorization code has no claim sub');
+  return { ...record, ...standing(found) };
+}
+
+/** @throws {StorageFault} a member is missing or has a wrong type */
+export function pushedRequest(found: PushedRequest): PushedRequest {
+  return read(found, PUSHED_REQUEST, 'pushed request');
+}
+
+function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {
+  if (!found.standing) return undefined;
+  const standings: Partial<Record<Principal, Standing>> = {};
+  for (const principal of PRINCIPALS) {
+    const one = found.standing[principal];
+    if (one) standings[principal] = read(one, STANDING, `standing of a ${principal}`);
+  }
+  return { standing: standings };
+}
+
+/** A claim of the wrong type is a fault. Without the claim, introspection would return less than was issued. */
+function requireClaimTypes(claims: Claims | null | undefined): void {
+  if (claims === undefined || claims === null) return;
+  if (typeof claims !== 'object') throw fault('expected claims to be an object');
+  for (const [name, isOfType] of CLAIMS) {
+    const value = claims[name];
+    if (value === undefined || value === null || isOfType(value)) continue;
+    throw fault(`the claim ${name} has a wrong type`);
+  }
+}
+
+function read<T extends object>(source: object, members: Members<T>, what: string): T {
+  const record: Partial<Record<keyof T, unknown>> = {};
+  for (const name in members) {
+    const { type, optional } = members[name] as AnyColumn;
+    const value: unknown = Reflect.get(source, name);
+    if (value !== undefined && value !== null)
+      record[name] = name === 'scopes' ? scopesOf(value, what) : READERS[type](value, what, name);
+    else if (optional === undefined) throw fault(`the record of a ${what} has no ${name}`);
+  }
+  return record as T; // every required member was found
+}
+
+type Reader = (value: unknown, what: string, member: string) => unknown;
+
+const READERS: { readonly [T in AnyColumn['type']]: Reader } = {
+  text: idOf,
+  integer: integerOf,
+  flag(value, what, member) {
+    if (typeof value === 'boolean') return value;
+    if (value === 0 || value === 0n || value === 1 || value === 1n) return value > 0;
+    throw wrong(what, member, 'true, false, 0 or 1', value);
+  },
+  json(value, what, member) {
+    if (typeof value === 'object') return value;
+    throw wrong(what, member, 'an object or a list', value);
+  },
+};
+
+/** Identifiers of many tables are integers. */
+function idOf(value: unknown, what: string, member: string): string {
+  if (typeof value === 'string') return value;
+  if (isInteger(value) || typeof value === 'bigint') return String(value);
+  if (value === undefined || value === null) throw fault(`the record of a ${what} has no ${member}`);
+  throw wrong(what, member, 'a text or an integer', value);
+}
+
+const INTEGER = /^-?\d{1,16}$/;
+
+/** Where seconds are expected, a greater number is a time in milliseconds. As seconds it would be the year 5138. */
+const FIRST_MILLISECONDS = 10 ** 11;
+
+/** Reads a time or a counter. By their names, times are in milliseconds (`…Ms`) or seconds (`…At`). */
+function integerOf(value: unknown, what: string, member: string): number {
+  const isMs = member.endsWith('Ms');
+  const isSeconds = member.endsWith('At');
+  const number = numberOf(value, isMs || isSeconds, isSeconds);
+  const expected =
+    isMs || isSeconds ? `${isMs ? 'milli' : ''}seconds since 1970 as an integer, or a Date` : 'an integer';
+  if (number === undefined) throw wrong(what, member, expected, value);
+  if (isSeconds && number >= FIRST_MILLISECONDS)
+    throw wrong(what, member, `${expected}. Is it in milliseconds?`, value);
+  return number;
+}
+
+function numberOf(value: unknown, isTime: boolean, isSeconds: boolean): number | undefined {
+  if (value instanceof Date && isTime)
+    return integer(isSeconds ? Math.floor(value.getTime() / 1000) : value.getTime());
+  if (typeof value === 'bigint') return integer(Number(value));
+  if (typeof value === 'string') return INTEGER.test(value) ? integer(Number(value)) : undefined;
+  return typeof value === 'number' ? integer(value) : undefined;
+}
+
+function integer(value: number): number | undefined {
+  return Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** Reads a list, or the text of the `scope` parameter (RFC 6749 §3.3). */
+function scopesOf(value: unknown, what: string): readonly string[] {
+  const scopes = typeof value === 'string' ? value.split(' ').filter((scope) => scope !== '') : value;
+  if (isTextList(scopes) && (scopes as readonly string[]).every(isScopeToken))
+    return scopes as readonly string[];
+  throw wrong(what, 'scopes', 'a list of scopes, or their text with spaces in between', value);
+}
+
+function fault(message: string): StorageFault {
+  return new StorageFault(new TypeError(message));
+}
+
+function wrong(what: string, member: string, expected: string, found: unknown): StorageFault {
+  return fault(`${member} in the record of a ${what}: expected ${expected}, found ${shown(found)}`);
+}
+
+/** A text can be a secret that is in the wrong column, so it is not shown. */
+function shown(value: unknown): string {
+  if (value instanceof Date)
+    return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`;
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+    return `the ${typeof value} ${value}`;
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string')
+    return /^[\d .:+\-TZ]{1,40}$/.test(value) ? `the text ${value}` : 'another text';
+  return isJsonObject(value) ? 'an object' : `a ${typeof value}`;
+}

@@ -1,0 +1,86 @@
+// Guards what a host supplies to verify tokens: a refused token, a mistake of the host and an outage stay apart.
+import { ConfigurationError, OAuthError, StorageFault } from '../http/errors.ts';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
+import { asFault } from '../storage/faults.ts';
+import { tokenRecord } from '../storage/host_records.ts';
+import type { FoundToken } from './context.ts';
+import { isCompactJws } from './jwt.ts';
+import type { JwtService, JwtVerifier, VerifiedJwt } from './jwt_service.ts';
+import { refusalOf } from './jwt_verifier.ts';
+import type { AccessTokenVerifier } from './state.ts';
+
+/**
+ * A host's service as endpoints use it. It only gets texts in the form of a JWT. A rejection with an error of jose about
+ * the token means that the token is not verified, although the service should resolve. Every other rejection is an outage. A service that only verifies has
+ * no algorithms to sign with.
+ */
+export function hostJwtService(service: JwtVerifier | JwtService): JwtService {
+  const verify = async (token: string): Promise<VerifiedJwt> => {
+    if (!isCompactJws(token)) return { verified: false, reason: 'malformed' };
+    try {
+      return checkedAnswer(await service.verify(token));
+    } catch (error) {
+      if (error instanceof ConfigurationError) throw error;
+      if (isOutage(error)) throw asFault(error);
+      return { verified: false, reason: 'verifier_rejected', cause: error };
+    }
+  };
+  if (!('sign' in service)) return { ...SIGNS_NOTHING, verify };
+  return {
+    algorithms: service.algorithms,
+    sign: (claims, signing) => service.sign(claims, signing),
+    verify,
+    publicKeys: () => service.publicKeys(),
+  };
+}
+
+const SIGNS_NOTHING: Omit<JwtService, 'verify'> = {
+  algorithms: [],
+  sign: () => Promise.reject(new TypeError('the option jwtService only verifies JWTs')),
+  publicKeys: async () => [],
+};
+
+/** @throws {StorageFault} the service does not say whether the token is verified */
+function checkedAnswer(answer: unknown): VerifiedJwt {
+  const { verified, reason, type, claims }: JsonObject = isJsonObject(answer) ? answer : {};
+  if (verified === false && (reason === undefined || typeof reason === 'string'))
+    return answer as VerifiedJwt;
+  const hasType = type === undefined || type === null || typeof type === 'string';
+  if (verified === true && isJsonObject(claims) && hasType)
+    return { ...(answer as VerifiedJwt & { verified: true }), type: type ?? undefined };
+  throw new StorageFault(
+    new TypeError(
+      'jwtService.verify must resolve to { verified: true, claims, type } or { verified: false }',
+    ),
+  );
+}
+
+/** A host's verifier as UserInfo uses it. */
+export function hostAccessTokens(verifier: AccessTokenVerifier): AccessTokenVerifier {
+  return {
+    async verify(token, scheme, certificate) {
+      try {
+        return checkedToken(await verifier.verify(token, scheme, certificate));
+      } catch (error) {
+        if (error instanceof OAuthError) throw error;
+        if (isOutage(error)) throw asFault(error);
+        const details = { reason: 'verifier_rejected', cause: error } as const;
+        throw new OAuthError('invalid_token', 'the access token is not valid', details);
+      }
+    },
+  };
+}
+
+function isOutage(error: unknown): boolean {
+  return error instanceof StorageFault || refusalOf(error) === undefined;
+}
+
+/** @throws {StorageFault} the verifier does not return a token */
+function checkedToken(found: unknown): FoundToken {
+  const { record, claims }: JsonObject = isJsonObject(found) ? found : {};
+  if (isJsonObject(record) && isJsonObject(claims)) {
+    const id = typeof record.id === 'string' ? record.id : String(claims.jti ?? '');
+    return { record: tokenRecord(record as unknown as FoundToken['record'], 'access_token', id), claims };
+  }
+  throw new StorageFault(new TypeError('accessTokenVerifier.verify must resolve to { record, claims }'));
+}

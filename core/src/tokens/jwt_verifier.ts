@@ -1,0 +1,260 @@
+// Verifies JWTs that a host, or the server that grantd replaces, has signed with keys of its own.
+import type { CryptoKey, JWK, JWSHeaderParameters } from 'jose';
+import { compactVerify } from 'jose/jws/compact/verify';
+import { importJWK } from 'jose/key/import';
+import { ConfigurationError } from '../http/errors.ts';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
+import { parseClaims, readJwtHeader } from './jwt.ts';
+import type { JwtRefusal, JwtVerifier, VerifiedJwt } from './jwt_service.ts';
+import { readPublicKey, withoutUse } from './public_keys.ts';
+
+/** A key with the only algorithm that it verifies. */
+export type VerificationKey = {
+  /** `kid` of the tokens that it signed. Default: tokens without a `kid`. */
+  readonly keyId?: string;
+} & (
+  | {
+      readonly algorithm: 'HS256' | 'HS384' | 'HS512';
+      /** A string is used as UTF-8 bytes. */
+      readonly secret: string | Uint8Array;
+    }
+  | {
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA or Ed25519. */
+      readonly algorithm: string;
+      /** RSA keys must have 2048 to 8192 bits. */
+      readonly publicKey: JWK | CryptoKey;
+    }
+);
+
+/** Finds the public key of a token by its header, such as `createRemoteJWKSet()` of jose, or a call to a KMS. */
+export type FindVerificationKey = (header: JWSHeaderParameters, token: never) => Promise<CryptoKey>;
+
+/** Where the keys of a `jwtVerifier` come from: a public key, a JWK set, a list of 1 to 16 keys, or a function. */
+export type VerificationKeys =
+  | CryptoKey
+  | { readonly keys: readonly JWK[] }
+  | readonly VerificationKey[]
+  | FindVerificationKey;
+
+/** By `kty` and `crv` of a key: the algorithms that it can have, the usual one first. */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'P-256': ['ES256'],
+  'P-384': ['ES384'],
+  'P-521': ['ES512'],
+  Ed25519: ['EdDSA', 'Ed25519'],
+};
+const SIGNATURES: readonly string[] = Object.values(ALGORITHMS).flat();
+const MACS: readonly string[] = ['HS256', 'HS384', 'HS512'];
+
+/** Limits the signatures that a token without `kid` is checked against. */
+const MAX_KEYS = 16;
+
+/** A key with the `alg` values that it accepts. */
+export interface ReadyKey {
+  /** Whether the key can have signed a token with this `kid`. */
+  fits(keyId: string | undefined): boolean;
+  readonly algorithms: readonly string[];
+  readonly key: CryptoKey | Uint8Array | Promise<CryptoKey | Uint8Array>;
+}
+
+/**
+ * Makes the `JwtVerifier` of a host that signs its tokens itself: it checks signatures, and nothing else. The algorithm
+ * is that of the key, never that of the token. A key of a JWK set without `alg` verifies the usual algorithm of its type:
+ * RS256, ES256, ES384, ES512 or EdDSA.
+ * @throws {ConfigurationError} a key is invalid; the message names it, but never contains it
+ * @example
+ * jwtService: jwtVerifier(publicKey) // a CryptoKey
+ * jwtService: jwtVerifier({ keys: [jwk] })
+ * jwtService: jwtVerifier([{ algorithm: 'HS256', secret: process.env.JWT_SECRET }])
+ * jwtService: jwtVerifier(createRemoteJWKSet(new URL('https://login.example/jwks')))
+ */
+export function jwtVerifier(keys: VerificationKeys): JwtVerifier {
+  if (typeof keys === 'function') return { verify: (token) => verifyWithFound(token, keys) };
+  const ready = readyKeys(keys, 'jwtVerifier');
+  return { verify: (token) => verifyWith(token, ready) };
+}
+
+/**
+ * @param option name for errors
+ * @throws {ConfigurationError} names the member and says what was expected, but never contains a key
+ */
+export function readyKeys(keys: unknown, option: string): readonly ReadyKey[] {
+  if (isCryptoKey(keys)) return [{ fits: () => true, algorithms: [algorithmOfKey(keys, option)], key: keys }];
+  const { keys: set }: JsonObject = isJsonObject(keys) ? keys : {};
+  const list: unknown = set ?? keys;
+  if (!Array.isArray(list) || list.length === 0 || list.length > MAX_KEYS)
+    throw new ConfigurationError(
+      option,
+      `a CryptoKey, a JWK set, a function, or a list of 1 to ${MAX_KEYS} keys`,
+    );
+  const isSet = set !== undefined;
+  return list.map((key: unknown, index) => {
+    const name = isSet ? `${option}.keys.${index}` : `${option}.${index}`;
+    return isSet ? keyOfSet(key, name) : namedKey(key, name);
+  });
+}
+
+function keyOfSet(value: unknown, option: string): ReadyKey {
+  const { jwk, possible } = publicKeyOf(value, option);
+  const algorithms = jwk.alg === undefined ? possible.slice(0, 1) : [jwk.alg];
+  const fits = (keyId: string | undefined) =>
+    keyId === undefined || jwk.kid === undefined || keyId === jwk.kid;
+  return ready(fits, withBothNames(algorithms), jwk, possible, option);
+}
+
+function namedKey(value: unknown, option: string): ReadyKey {
+  const { keyId, algorithm, secret, publicKey }: JsonObject = isJsonObject(value) ? value : {};
+  if (keyId !== undefined && typeof keyId !== 'string')
+    throw new ConfigurationError(`${option}.keyId`, 'a text');
+  if (typeof algorithm !== 'string' || ![...MACS, ...SIGNATURES].includes(algorithm))
+    throw new ConfigurationError(`${option}.algorithm`, `one of ${[...MACS, ...SIGNATURES].join(', ')}`);
+  const fits = (found: string | undefined) => found === keyId;
+  if (MACS.includes(algorithm))
+    return { fits, algorithms: [algorithm], key: secretBytes(secret, `${option}.secret`) };
+  if (isCryptoKey(publicKey)) {
+    const own = algorithmOfKey(publicKey, `${option}.publicKey`);
+    if (!withBothNames([own]).includes(algorithm))
+      throw new ConfigurationError(`${option}.publicKey`, `a key for ${algorithm}`);
+    return { fits, algorithms: withBothNames([algorithm]), key: publicKey };
+  }
+  const { jwk, possible } = publicKeyOf(publicKey, `${option}.publicKey`, algorithm);
+  return ready(fits, withBothNames([algorithm]), jwk, possible, `${option}.publicKey`);
+}
+
+/** Reads a JWK, with its public members only. */
+function publicKeyOf(value: unknown, option: string, algorithm?: string) {
+  const jwk = isJsonObject(value) ? readPublicKey(value) : undefined;
+  const possible = ALGORITHMS[jwk?.kty === 'RSA' ? 'RSA' : (jwk?.crv ?? '')] ?? [];
+  const isUsable =
+    jwk !== undefined && jwk.use !== 'enc' && possible.includes(algorithm ?? jwk.alg ?? possible[0] ?? '');
+  const whose = algorithm === undefined ? '' : ` for ${algorithm}`;
+  if (!isUsable) throw new ConfigurationError(option, `a JWK with the public part of a key${whose}`);
+  return { jwk, possible };
+}
+
+function ready(
+  fits: ReadyKey['fits'],
+  algorithms: readonly string[],
+  jwk: JWK,
+  possible: readonly string[],
+  option: string,
+): ReadyKey {
+  const [algorithm = ''] = algorithms;
+  if (!possible.includes(algorithm)) throw new ConfigurationError(option, `a key for ${algorithm}`);
+  const key = importJWK(withoutUse(jwk), algorithm).catch(() => {
+    throw new ConfigurationError(option, `a JWK with the public part of a key for ${algorithm}`);
+  });
+  key.catch(() => {}); // each verification reports it
+  return { fits, algorithms, key };
+}
+
+/** EdDSA with this curve has two names (RFC 9864 §2.2). */
+function withBothNames(algorithms: readonly string[]): readonly string[] {
+  return algorithms.some((one) => one === 'EdDSA' || one === 'Ed25519') ? ['EdDSA', 'Ed25519'] : algorithms;
+}
+
+function secretBytes(secret: unknown, option: string): Uint8Array {
+  const bytes = typeof secret === 'string' ? new TextEncoder().encode(secret) : secret;
+  if (bytes instanceof Uint8Array && bytes.length > 0) return bytes.slice();
+  throw new ConfigurationError(option, 'a non-empty string or bytes');
+}
+
+function isCryptoKey(value: unknown): value is CryptoKey {
+  return typeof CryptoKey === 'function' && value instanceof CryptoKey;
+}
+
+/** The algorithm of a public key by Web Crypto's names. */
+function algorithmOfKey({ type, algorithm, usages }: CryptoKey, option: string): string {
+  const { name, hash, namedCurve }: { name: string; hash?: { name: string }; namedCurve?: string } =
+    algorithm;
+  const bits = hash?.name.replace('SHA-', '');
+  const [found] =
+    name === 'RSASSA-PKCS1-v1_5'
+      ? [`RS${bits}`]
+      : name === 'RSA-PSS'
+        ? [`PS${bits}`]
+        : (ALGORITHMS[namedCurve ?? name] ?? []);
+  if (type === 'public' && usages.includes('verify') && found !== undefined && SIGNATURES.includes(found))
+    return found;
+  throw new ConfigurationError(option, 'a public CryptoKey that verifies signatures');
+}
+
+export async function verifyWith(token: string, keys: readonly ReadyKey[]): Promise<VerifiedJwt> {
+  const header = readJwtHeader(token);
+  const { keyId, algorithm = '', isExtended = true } = header ?? {};
+  if (header === undefined) return { verified: false, reason: 'malformed' };
+  const named = keys.filter(({ fits }) => fits(keyId));
+  if (named.length === 0) return { verified: false, reason: 'unknown_key' };
+  for (const { key, algorithms } of named) {
+    const opened = await key; // an invalid key is an error, whatever the token says
+    // Nobody signs critical extensions into tokens (RFC 7515 §4.1.11).
+    if (isExtended || !algorithms.includes(algorithm)) continue;
+    const verified = await verifiedBy(token, opened, algorithms);
+    if (verified !== undefined) return verified;
+  }
+  return { verified: false, reason: 'bad_signature' };
+}
+
+async function verifyWithFound(token: string, find: FindVerificationKey): Promise<VerifiedJwt> {
+  const header = readJwtHeader(token);
+  if (header === undefined) return { verified: false, reason: 'malformed' };
+  if (header.isExtended) return { verified: false, reason: 'bad_signature' };
+  try {
+    const { payload, protectedHeader } = await compactVerify(token, find as never, {
+      algorithms: [...SIGNATURES],
+    });
+    return verifiedJwt(payload, protectedHeader);
+  } catch (error) {
+    // A key set with several keys that fit a token without `kid`: jose hands them out one by one.
+    for await (const key of severalKeys(error)) {
+      const verified = await verifiedBy(token, key, SIGNATURES);
+      if (verified !== undefined) return verified;
+    }
+    const reason = refusalOf(error);
+    if (reason === undefined) throw error; // the keys cannot be had
+    return { verified: false, reason };
+  }
+}
+
+async function verifiedBy(
+  token: string,
+  key: CryptoKey | Uint8Array,
+  algorithms: readonly string[],
+): Promise<VerifiedJwt | undefined> {
+  try {
+    const { payload, protectedHeader } = await compactVerify(token, key, { algorithms: [...algorithms] });
+    return verifiedJwt(payload, protectedHeader);
+  } catch (error) {
+    if (refusalOf(error) === undefined) throw error;
+    return undefined;
+  }
+}
+
+function verifiedJwt(payload: Uint8Array, { typ, kid }: JWSHeaderParameters): VerifiedJwt {
+  const claims = parseClaims(payload);
+  if (claims === undefined) return { verified: false, reason: 'malformed' };
+  return { verified: true, type: typ, keyId: kid, claims };
+}
+
+const SEVERAL_KEYS = 'ERR_JWKS_MULTIPLE_MATCHING_KEYS';
+
+function severalKeys(error: unknown): AsyncIterable<CryptoKey> | Iterable<CryptoKey> {
+  return codeOf(error) === SEVERAL_KEYS ? (error as AsyncIterable<CryptoKey>) : [];
+}
+
+/**
+ * Returns why a token was refused, by an error of jose. By its code, because a host may have another copy of jose.
+ * @returns `undefined` for every error that is not about the token
+ */
+export function refusalOf(error: unknown): JwtRefusal | undefined {
+  const code = codeOf(error);
+  if (code === 'ERR_JWKS_NO_MATCHING_KEY') return 'unknown_key';
+  if (code === 'ERR_JWS_INVALID' || code === 'ERR_JWT_INVALID') return 'malformed';
+  return /^ERR_(?:JWS|JWT|JOSE)_|^ERR_JWKS_MULTIPLE_MATCHING_KEYS$/.test(code) ? 'bad_signature' : undefined;
+}
+
+function codeOf(error: unknown): string {
+  const code: unknown = error instanceof Error ? Reflect.get(error, 'code') : undefined;
+  return typeof code === 'string' ? code : '';
+}
