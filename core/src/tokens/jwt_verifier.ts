@@ -126,8 +126,10 @@ function namedKey(value: unknown, option: string): ReadyKey {
 function publicKeyOf(value: unknown, option: string, algorithm?: string) {
   const jwk = isJsonObject(value) ? readPublicKey(value) : undefined;
   const possible = ALGORITHMS[jwk?.kty === 'RSA' ? 'RSA' : (jwk?.crv ?? '')] ?? [];
-  const isUsable =
-    jwk !== undefined && jwk.use !== 'enc' && possible.includes(algorithm ?? jwk.alg ?? possible[0] ?? '');
+  const named = algorithm ?? jwk?.alg ?? possible[0] ?? '';
+  const isForIt = jwk?.alg === undefined || withBothNames([jwk.alg]).includes(named);
+  const verifies = jwk?.use !== 'enc' && (jwk?.key_ops?.includes('verify') ?? true);
+  const isUsable = jwk !== undefined && possible.includes(named) && isForIt && verifies;
   const whose = algorithm === undefined ? '' : ` for ${algorithm}`;
   if (!isUsable) throw new ConfigurationError(option, `a JWK with the public part of a key${whose}`);
   return { jwk, possible };
