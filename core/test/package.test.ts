@@ -1,7 +1,7 @@
 // Uses the packages as npm would publish them. Takes about 25 seconds of one core.
 // Begins early: it compiles consumers.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +10,12 @@ import { publicEntries } from '../../scripts/packaging/published_manifest.ts';
 import { installedLibraries, packedPackages } from './harness/package/archives.ts';
 import { bundled } from './harness/package/bundle.ts';
 import { consumerProgram } from './harness/package/consumer_program.ts';
-import { type Archive, ROOT } from './harness/package/packed.ts';
+import {
+  type Archive,
+  CERTIFICATE_PACKAGES,
+  copyCertificatePackages,
+  ROOT,
+} from './harness/package/packed.ts';
 import { run } from './harness/package/run.ts';
 import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
 
@@ -34,8 +39,8 @@ describe('the package', () => {
   const folder = installedLibraries(archives);
   linkNodeTypes(folder);
 
-  test('npm publishes nothing but compiled code, declarations, sources, manifest, licence, description and changelog', () => {
-    const described = ['LICENSE', 'README.md', 'lib', 'package.json', 'src'];
+  test('npm publishes nothing but compiled code, declarations, manifest, licence, description and changelog', () => {
+    const described = ['LICENSE', 'README.md', 'lib', 'package.json'];
     for (const [name, archive, contents] of [
       ['core', archives.core, described],
       ['protect', archives.protect, described],
@@ -46,6 +51,90 @@ describe('the package', () => {
       assert.deepEqual(topLevel(archive), [...contents, ...changelog].sort());
     }
   });
+
+  test('the core is small, with and without its dependencies', (t) => {
+    const modules = join(folder, 'node_modules');
+    const own = footprint(join(modules, '@grantd', 'core'));
+    const { dependencies } = manifestOf(join(modules, '@grantd', 'core'));
+    const others = Object.keys(dependencies).map((name) => footprint(join(modules, name)));
+    const all = {
+      files: [own, ...others].reduce((sum, { files }) => sum + files, 0),
+      bytes: [own, ...others].reduce((sum, { bytes }) => sum + bytes, 0),
+    };
+    t.diagnostic(`the core: ${JSON.stringify(own)}; with its dependencies: ${JSON.stringify(all)}`);
+    assert.ok(own.bytes < LARGEST.own.bytes && own.files < LARGEST.own.files, JSON.stringify(own));
+    assert.ok(all.bytes < LARGEST.all.bytes && all.files < LARGEST.all.files, JSON.stringify(all));
+  });
+
+  test('the dependencies of the core need no packages of their own', () => {
+    const { dependencies } = manifestOf(join(ROOT, 'core'));
+    for (const name of Object.keys(dependencies))
+      assert.deepEqual(manifestOf(join(folder, 'node_modules', name)).dependencies ?? {}, {}, name);
+  });
+
+  test('each published file is compiled code, a CommonJS file of an entry point, or declarations that one leads to', () => {
+    for (const { contents } of [archives.core, archives.protect]) {
+      const files = contents.filter((path) => path.startsWith('lib/'));
+      assert.deepEqual(
+        files.filter((path) => !/\.(?:c?js|d\.c?ts)$/.test(path)),
+        [],
+      );
+      const compiledCode = new Set(files.filter((path) => path.endsWith('.js')));
+      const declared = files.filter((path) => path.endsWith('.d.ts'));
+      assert.deepEqual(
+        declared.filter((path) => !compiledCode.has(path.replace(/\.d\.ts$/, '.js'))),
+        [],
+      );
+      assert.ok(declared.length < compiledCode.size, `${declared.length} declarations`);
+    }
+  });
+
+  test('an error names the line of the installed code that threw it', () => {
+    const code = "import { documentOf } from '@grantd/core'; documentOf();";
+    const { status, stderr } = run(process.execPath, ['--input-type=module', '-e', code], folder);
+    assert.equal(status, 1);
+    const [, place = '', line = ''] =
+      /at documentOf \((?:file:\/\/)?([^)]*\/lib\/[^)]*\.js):(\d+):\d+\)/.exec(stderr) ?? [];
+    const text = readFileSync(place, 'utf8').split('\n');
+    assert.ok(text.slice(0, Number(line)).some((each) => each.startsWith('export function documentOf(')));
+  });
+
+  for (const system of ['esm', 'commonjs'] as const) {
+    const program = `
+      const { loadCertificateReader } = await import('@grantd/core/client_certificates');
+      await loadCertificateReader().then((read) => console.log(read(new Uint8Array(3))), ({ name, option, message }) =>
+        console.log(JSON.stringify({ name, option, message })));`;
+    const source =
+      system === 'esm' ? program : `(async () => {${program.replace('await import(', 'require(')}})();`;
+    const ask = (place: string) =>
+      run(
+        process.execPath,
+        [`--input-type=${system === 'esm' ? 'module' : 'commonjs'}`, '-e', source],
+        place,
+      );
+
+    test(`without its optional packages, the certificate reader names them: ${system}`, () => {
+      const { status, stdout } = ask(installedLibraries(archives));
+      assert.equal(status, 0);
+      const { message, ...error } = JSON.parse(stdout);
+      assert.deepEqual(error, { name: 'ConfigurationError', option: 'clientCertificates' });
+      assert.match(
+        message,
+        /^clientCertificates: expected the packages @peculiar\/asn1-schema and @peculiar\/asn1-x509/,
+      );
+      assert.match(message, /Cannot find package '@peculiar\/asn1-schema'/);
+      for (const name of CERTIFICATE_PACKAGES) {
+        const major = /\d+/.exec(manifestOf(join(ROOT, 'core')).peerDependencies[name])?.[0];
+        assert.ok(message.includes(` ${name}@${major}`), message);
+      }
+    });
+
+    test(`with its optional packages, the certificate reader reads: ${system}`, () => {
+      const place = installedLibraries(archives);
+      copyCertificatePackages(place);
+      assert.deepEqual(ask(place), { status: 0, stdout: 'undefined\n', stderr: '' });
+    });
+  }
 
   test('the oldest Node that the package is for is among those that run it', () => {
     const oldest = manifestOf(join(ROOT, 'core')).engines.node;
@@ -143,6 +232,23 @@ describe('the package', () => {
 
 function manifestOf(folder: string) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** On a file system with blocks of 4 KiB, as `du` shows it. */
+const BLOCK_BYTES = 4096;
+
+/** Compare with `npm install` in an empty folder. Raise a bound only with a reason. */
+const LARGEST = {
+  own: { bytes: 2_300_000, files: 300 },
+  all: { bytes: 3_700_000, files: 500 },
+};
+
+/** The files of a package, and the room that they take on a disk. */
+function footprint(place: string): { readonly files: number; readonly bytes: number } {
+  const files = globSync('**', { cwd: place, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sizes = files.map((entry) => statSync(join(entry.parentPath, entry.name)).size);
+  const blocks = sizes.map((size) => Math.ceil(size / BLOCK_BYTES));
+  return { files: files.length, bytes: blocks.reduce((sum, each) => sum + each, 0) * BLOCK_BYTES };
 }
 
 /** The top-level files and folders of an archive. */
