@@ -215,7 +215,23 @@ describe('the package', () => {
   test('a bundle that uses nothing holds nothing', async () => {
     const entries = ENTRY_POINTS.filter((entry) => WITHOUT_NODE.includes(entry));
     const source = entries.map((entry) => `import '${entry}';`).join('\n');
-    assert.deepEqual(await bundled(folder, source), { bytes: 0, files: [], others: [] });
+    const place = installedLibraries(archives);
+    copyCertificatePackages(place);
+    assert.deepEqual(await bundled(place, source), { bytes: 0, files: [], others: [] });
+  });
+
+  test('a bundle of the certificate reader needs its packages, and fails with their names', async () => {
+    const source = `export { loadCertificateReader } from '@grantd/core/client_certificates';`;
+    await assert.rejects(bundled(folder, source), (error: Error) =>
+      CERTIFICATE_PACKAGES.every((name) => error.message.includes(`Could not resolve "${name}"`)),
+    );
+    const place = installedLibraries(archives);
+    copyCertificatePackages(place);
+    const { others } = await bundled(place, source);
+    assert.deepEqual(
+      CERTIFICATE_PACKAGES.filter((name) => !others.includes(name)),
+      [],
+    );
   });
 });
 

@@ -85,7 +85,7 @@ export function compiled(
   return run(process.execPath, [COMPILER, '-p', folder], folder);
 }
 
-/** The declarations of our packages that `compiled` has read, such as `core/lib/index.d.ts`, in order. */
+/** The declarations of our packages that `compiled` has read, by their paths in the scope `@grantd`, in order. */
 export function declarationsRead(folder: string): readonly string[] {
   const { stdout } = run(process.execPath, [COMPILER, '-p', folder, '--listFilesOnly'], folder);
   const read = stdout.matchAll(/\/node_modules\/@grantd\/(.+)$/gm);
