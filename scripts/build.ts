@@ -1,7 +1,6 @@
-// Builds the published form of each package in its folder `dist`: compiled or bundled code, declarations, sources for
-// debuggers, and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it.
-// `--into FOLDER` writes to another folder, which must be inside this repository, because the compiler needs its
-// dependencies.
+// Builds the published form of each package in its folder `dist`: compiled or bundled code, declarations and a
+// manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes to
+// another folder, which must be inside this repository, because the compiler needs its dependencies.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,11 +8,12 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundleProgram, EMBEDDED, PROGRAM } from './packaging/bundled_program.ts';
 import { carrySources, filesOf } from './packaging/carried_sources.ts';
-import { commonjsDoor } from './packaging/commonjs_door.ts';
+import { commonjsDoor, modulesReachedFrom } from './packaging/commonjs_door.ts';
 import {
   carriedImports,
   entryModules,
   type Manifest,
+  publicEntries,
   publishedManifest,
 } from './packaging/published_manifest.ts';
 
@@ -56,32 +56,35 @@ async function build(folder: string, target: string): Promise<void> {
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
     for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
   }
+  // The compiled code is readable, and the declarations have the documentation.
+  rmSync(sources, { recursive: true });
   if (manifest.exports === undefined) return;
   nameCompiledFiles(join(target, 'lib'));
+  const entries = entryModules(manifest.exports);
   const declarations = declarationsIn(join(target, 'lib'));
-  for (const module of entryModules(manifest.exports))
-    await addCommonjsDoor(join(target, 'lib'), module, declarations);
+  removeUnreached(join(target, 'lib'), entries, declarations);
+  for (const module of entries) await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
 /**
  * Makes two bundles without npm packages: the program, and what applications import of it. An application shares
- * `@grantd/core` with the second, so that each class exists once.
+ * `@grantd/core` with the second, so that each class exists once. The second holds copies of the core's internal
+ * modules, which the published core does not export.
  * @param packages that npm installs with it
  */
 async function buildProgram(folder: string, target: string, packages: readonly string[]): Promise<void> {
-  const own = ['@grantd/core', '@grantd/protect'];
-  const foreign = packages.filter((name) => !own.includes(name));
-  await bundleProgram(folder, join(target, 'lib', 'program'), PROGRAM, withSubpaths(foreign));
-  await bundleProgram(folder, join(target, 'lib'), EMBEDDED, withSubpaths([...foreign, ...own]));
+  const own = ['core', 'protect'].map((name) => manifestOf(join(root, name)));
+  const foreign = packages.filter((name) => !own.some((manifest) => manifest.name === name));
+  await bundleProgram(folder, join(target, 'lib', 'program'), PROGRAM, foreign);
+  await bundleProgram(folder, join(target, 'lib'), EMBEDDED, foreign, own.flatMap(publicSpecifiers));
   // Applications cannot import the program's other modules.
   compile(join(folder, 'tsconfig.declarations.json'), target, DECLARED_OF_PROGRAM, 'src', 'lib');
-  rmSync(join(target, 'src'), { recursive: true });
   copyPrograms(join(folder, 'bin'), join(target, 'bin'));
 }
 
-/** As `external` of esbuild has them. */
-function withSubpaths(packages: readonly string[]): readonly string[] {
-  return packages.flatMap((name) => [name, `${name}/*`]);
+/** How to import the published entry points of a package. */
+function publicSpecifiers({ name, exports = {} }: Manifest): readonly string[] {
+  return Object.keys(publicEntries(exports)).map((entry) => name + entry.slice(1));
 }
 
 function manifestOf(folder: string): Manifest {
@@ -118,6 +121,16 @@ function declarationsIn(library: string): ReadonlyMap<string, string> {
   return new Map(
     files.map((file) => [relative(library, file).slice(0, -'.d.ts'.length), readFileSync(file, 'utf8')]),
   );
+}
+
+/** Removes the declarations of modules that no compiler reads, because no entry point's declarations refer to them. */
+function removeUnreached(
+  library: string,
+  entries: readonly string[],
+  declarations: ReadonlyMap<string, string>,
+): void {
+  const reached = new Set(entries.flatMap((entry) => [...modulesReachedFrom(entry, declarations)]));
+  for (const module of declarations.keys()) if (!reached.has(module)) rmSync(join(library, `${module}.d.ts`));
 }
 
 async function addCommonjsDoor(

@@ -9,8 +9,7 @@ export async function publicNamesPage(): Promise<string> {
     const { name, exports }: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
     for (const [entry, file] of Object.entries(publicEntries(exports ?? {}))) {
       const specifier = name + entry.slice(1);
-      const values = Object.keys(await import(specifier));
-      const types = typesIn(readFileSync(join(folder, String(file)), 'utf8'), specifier);
+      const { values, types } = await publicNames(specifier, join(folder, String(file)));
       sections.push(`## \`${specifier}\`\n${listed('Values', values)}${listed('Types', types)}`);
     }
   }
@@ -21,6 +20,15 @@ This page lists all names that \`@grantd/core\` and \`@grantd/protect\` export. 
 \`npm run docs\` writes this page from the source. So if a change adds or removes a public name, its reviewers see it here.
 
 ${sections.join('\n')}`;
+}
+
+/** @param file the source of the entry point */
+export async function publicNames(
+  specifier: string,
+  file: string,
+): Promise<{ readonly values: readonly string[]; readonly types: readonly string[] }> {
+  const values = Object.keys(await import(specifier));
+  return { values, types: typesIn(readFileSync(file, 'utf8'), specifier) };
 }
 
 /** Types leave no trace at run time, so they come from the source of the entry point. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { openSqliteConnection } from '@grantd/core/sqlite';
+import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
 import type { RowList } from '../../core/src/storage/columns.ts';
 import { returningLists } from '../../core/src/storage/sqlite/queues.ts';
 import { ISSUING_SQL, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';

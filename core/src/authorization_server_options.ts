@@ -86,7 +86,7 @@ export interface AuthorizationServerOptions {
   readonly fetchDocument?: FetchDocument;
   /**
    * Whether clients can bind tokens to TLS certificates, and authenticate with a registered certificate
-   * (self_signed_tls_client_auth). With certificateReader, they can also authenticate by a name in a certificate
+   * (self_signed_tls_client_auth). With loadCertificateReader, they can also authenticate by a name in a certificate
    * (tls_client_auth). Adapters get the certificate from their option clientCertificate (RFC 8705 §2). Default:
    * `false`.
    */

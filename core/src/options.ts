@@ -409,10 +409,10 @@ const HOST_OPTIONS = {
     'Host',
     hostValue<boolean | CertificateReader>(
       'boolean | CertificateReader',
-      'true, false, or certificateReader of @grantd/core/client_certificates',
+      'true, false, or await loadCertificateReader() of @grantd/core/client_certificates',
       (value) => typeof value === 'boolean' || typeof value === 'function',
     ),
-    'Whether clients can bind tokens to TLS certificates, and authenticate with a registered certificate (self_signed_tls_client_auth). With certificateReader, they can also authenticate by a name in a certificate (tls_client_auth). Adapters get the certificate from their option clientCertificate.',
+    'Whether clients can bind tokens to TLS certificates, and authenticate with a registered certificate (self_signed_tls_client_auth). With loadCertificateReader, they can also authenticate by a name in a certificate (tls_client_auth). Adapters get the certificate from their option clientCertificate.',
     false,
     { section: 'RFC 8705 §2' },
   ),

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type Conditions, publicEntries } from '../../scripts/packaging/published_manifest.ts';
+import { publicNames } from '../../scripts/public_names_page.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
@@ -19,5 +20,31 @@ for (const name of ['core', 'protect']) {
         .map((entry) => `@grantd/${name}${entry.slice(1)}`)
         .sort(),
     );
+  });
+}
+
+/** What a host needs to open a store, and to keep its own tables in the same database. */
+const STORE_NAMES = {
+  sqlite: {
+    values: ['migrateTables', 'openSqliteStorage'],
+    types: [
+      ...['Migration', 'MigrationDirection', 'Reads', 'SchemaState', 'SqliteConnection', 'SqliteHostTables'],
+      ...['SqliteStorage', 'SqliteStorageOptions', 'SqliteTables', 'Transaction'],
+    ],
+  },
+  postgres: {
+    values: ['eventOf', 'insertEvent', 'openPostgresStorage'],
+    types: [
+      ...['EventInsertion', 'PostgresClient', 'PostgresDeadlines', 'PostgresPool', 'PostgresQuery'],
+      ...['PostgresResult', 'PostgresStorageOptions'],
+    ],
+  },
+};
+
+for (const [store, expected] of Object.entries(STORE_NAMES)) {
+  test(`the entry point of the store ${store} has only what hosts need`, async () => {
+    const file = join(ROOT, 'core', 'src', 'storage', store, `${store}_storage.ts`);
+    const { values, types } = await publicNames(`@grantd/core/${store}`, file);
+    assert.deepEqual({ values: [...values].sort(), types: [...types].sort() }, expected);
   });
 }

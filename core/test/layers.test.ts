@@ -17,6 +17,7 @@ const SOUND: Readonly<Record<string, string>> = {
   'protect/src/issuer_metadata.ts': "import { http } from '@grantd/core/internal/http/http';",
   'protect/src/protection.ts': "import './issuer_metadata.ts';",
   'server/src/config/options.ts': "import { x } from '@grantd/core';",
+  'server/src/data/tables.ts': "import type { M } from '@grantd/core/internal/storage/migrations';",
   'server/src/cli/run.ts': "import '../config/options.ts';",
 };
 
@@ -108,6 +109,16 @@ const PLANTED: readonly (readonly [
     'an internal entry point in the program',
     { 'server/src/config/options.ts': "import '@grantd/core/internal/http/http';" },
     /config\/options\.ts imports @grantd\/core\/internal\/http\/http/,
+  ],
+  [
+    'an internal entry point of a store in the program, outside of its files of databases',
+    { 'server/src/config/options.ts': "import '@grantd/core/internal/storage/migrations';" },
+    /config\/options\.ts imports @grantd\/core\/internal\/storage\/migrations/,
+  ],
+  [
+    'a whole store by its internal entry point in the program',
+    { 'server/src/data/tables.ts': "import '@grantd/core/internal/storage/sqlite/sqlite_storage';" },
+    /data\/tables\.ts imports @grantd\/core\/internal\/storage\/sqlite\/sqlite_storage/,
   ],
   [
     'node: in protect',

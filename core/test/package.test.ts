@@ -1,18 +1,24 @@
 // Uses the packages as npm would publish them. Takes about 25 seconds of one core.
 // Begins early: it compiles consumers.
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { publint } from 'publint';
 import { publicEntries } from '../../scripts/packaging/published_manifest.ts';
+import { newCertificate } from './harness/certificates.ts';
 import { installedLibraries, packedPackages } from './harness/package/archives.ts';
 import { bundled } from './harness/package/bundle.ts';
-import { consumerProgram } from './harness/package/consumer_program.ts';
-import { type Archive, ROOT } from './harness/package/packed.ts';
+import { certificateProgram, consumerProgram } from './harness/package/consumer_program.ts';
+import {
+  type Archive,
+  CERTIFICATE_PACKAGES,
+  copyCertificatePackages,
+  ROOT,
+} from './harness/package/packed.ts';
 import { run } from './harness/package/run.ts';
-import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
+import { compiled, declarationsRead, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
 
 /** The consumers' new RSA keys cost next to nothing. */
 const CHEAP_KEYS = pathToFileURL(join(ROOT, 'server', 'test', 'harness', 'cheap_keys.mjs')).href;
@@ -34,8 +40,8 @@ describe('the package', () => {
   const folder = installedLibraries(archives);
   linkNodeTypes(folder);
 
-  test('npm publishes nothing but compiled code, declarations, sources, manifest, licence, description and changelog', () => {
-    const described = ['LICENSE', 'README.md', 'lib', 'package.json', 'src'];
+  test('npm publishes nothing but compiled code, declarations, manifest, licence, description and changelog', () => {
+    const described = ['LICENSE', 'README.md', 'lib', 'package.json'];
     for (const [name, archive, contents] of [
       ['core', archives.core, described],
       ['protect', archives.protect, described],
@@ -46,6 +52,78 @@ describe('the package', () => {
       assert.deepEqual(topLevel(archive), [...contents, ...changelog].sort());
     }
   });
+
+  test('the core is small, with and without its dependencies', (t) => {
+    const modules = join(folder, 'node_modules');
+    const own = footprint(join(modules, '@grantd', 'core'));
+    const { dependencies } = manifestOf(join(modules, '@grantd', 'core'));
+    const others = Object.keys(dependencies).map((name) => footprint(join(modules, name)));
+    const all = {
+      files: [own, ...others].reduce((sum, { files }) => sum + files, 0),
+      bytes: [own, ...others].reduce((sum, { bytes }) => sum + bytes, 0),
+    };
+    t.diagnostic(`the core: ${JSON.stringify(own)}; with its dependencies: ${JSON.stringify(all)}`);
+    assert.ok(own.bytes < LARGEST.own.bytes && own.files < LARGEST.own.files, JSON.stringify(own));
+    assert.ok(all.bytes < LARGEST.all.bytes && all.files < LARGEST.all.files, JSON.stringify(all));
+  });
+
+  test('the dependencies of the core need no packages of their own', () => {
+    const { dependencies } = manifestOf(join(ROOT, 'core'));
+    for (const name of Object.keys(dependencies))
+      assert.deepEqual(manifestOf(join(folder, 'node_modules', name)).dependencies ?? {}, {}, name);
+  });
+
+  test('lib has only code, and the declarations that compilers read', () => {
+    compiled(folder, ENTRY_POINTS, { module: 'nodenext', moduleResolution: 'nodenext' }, ['node']);
+    const files = (['core', 'protect'] as const).flatMap((name) =>
+      archives[name].contents.filter((path) => path.startsWith('lib/')).map((path) => `${name}/${path}`),
+    );
+    assert.deepEqual(files.filter((path) => !/\.c?js$/.test(path)).sort(), declarationsRead(folder));
+  });
+
+  test('an error names the line of the installed code that threw it', () => {
+    const code = "import { documentOf } from '@grantd/core'; documentOf();";
+    const { status, stderr } = run(process.execPath, ['--input-type=module', '-e', code], folder);
+    assert.equal(status, 1);
+    const [, place = '', line = ''] =
+      /at documentOf \((?:file:\/\/)?([^)]*\/lib\/[^)]*\.js):(\d+):\d+\)/.exec(stderr) ?? [];
+    const text = readFileSync(place, 'utf8').split('\n');
+    const above = text
+      .slice(0, Number(line))
+      .findLast((each) => /^(?:export )?(?:async )?function /.test(each));
+    assert.match(above ?? '', /^export function documentOf\(/);
+  });
+
+  for (const system of ['esm', 'commonjs'] as const) {
+    const readNames = async (place: string) => {
+      const { certificate } = await newCertificate({ names: [{ type: 'dns', value: 'client.example' }] });
+      const program = join(place, system === 'esm' ? 'reader.mjs' : 'reader.cjs');
+      writeFileSync(program, certificateProgram(system, new Uint8Array(certificate.rawData)));
+      const { status, stdout, stderr } = run(process.execPath, [program], place);
+      assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
+      return JSON.parse(stdout);
+    };
+
+    test(`without its optional packages, the certificate reader names them: ${system}`, async () => {
+      const { message, ...error } = await readNames(installedLibraries(archives));
+      assert.deepEqual(error, { name: 'ConfigurationError', option: 'clientCertificates' });
+      assert.match(
+        message,
+        /^clientCertificates: expected the packages @peculiar\/asn1-schema and @peculiar\/asn1-x509: run "npm install /,
+      );
+      assert.match(message, /Cannot find package '@peculiar\/asn1-schema'/);
+      for (const name of CERTIFICATE_PACKAGES) {
+        const major = /\d+/.exec(manifestOf(join(ROOT, 'core')).peerDependencies[name])?.[0];
+        assert.ok(message.includes(` ${name}@${major}`), message);
+      }
+    });
+
+    test(`with its optional packages, the certificate reader reads: ${system}`, async () => {
+      const place = installedLibraries(archives);
+      copyCertificatePackages(place);
+      assert.deepEqual(await readNames(place), { subject: [], names: [{ dNSName: 'client.example' }] });
+    });
+  }
 
   test('the oldest Node that the package is for is among those that run it', () => {
     const oldest = manifestOf(join(ROOT, 'core')).engines.node;
@@ -137,12 +215,45 @@ describe('the package', () => {
   test('a bundle that uses nothing holds nothing', async () => {
     const entries = ENTRY_POINTS.filter((entry) => WITHOUT_NODE.includes(entry));
     const source = entries.map((entry) => `import '${entry}';`).join('\n');
-    assert.deepEqual(await bundled(folder, source), { bytes: 0, files: [], others: [] });
+    const place = installedLibraries(archives);
+    copyCertificatePackages(place);
+    assert.deepEqual(await bundled(place, source), { bytes: 0, files: [], others: [] });
+  });
+
+  test('a bundle of the certificate reader needs its packages, and fails with their names', async () => {
+    const source = `export { loadCertificateReader } from '@grantd/core/client_certificates';`;
+    await assert.rejects(bundled(folder, source), (error: Error) =>
+      CERTIFICATE_PACKAGES.every((name) => error.message.includes(`Could not resolve "${name}"`)),
+    );
+    const place = installedLibraries(archives);
+    copyCertificatePackages(place);
+    const { others } = await bundled(place, source);
+    assert.deepEqual(
+      CERTIFICATE_PACKAGES.filter((name) => !others.includes(name)),
+      [],
+    );
   });
 });
 
 function manifestOf(folder: string) {
   return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** On a file system with blocks of 4 KiB, as `du` shows it. */
+const BLOCK_BYTES = 4096;
+
+/** Compare with `npm install` in an empty folder. Raise a bound only with a reason. */
+const LARGEST = {
+  own: { bytes: 2_300_000, files: 300 },
+  all: { bytes: 3_700_000, files: 500 },
+};
+
+/** The files of a package, and the room that they take on a disk. */
+function footprint(place: string): { readonly files: number; readonly bytes: number } {
+  const files = globSync('**', { cwd: place, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sizes = files.map((entry) => statSync(join(entry.parentPath, entry.name)).size);
+  const blocks = sizes.map((size) => Math.ceil(size / BLOCK_BYTES));
+  return { files: files.length, bytes: blocks.reduce((sum, each) => sum + each, 0) * BLOCK_BYTES };
 }
 
 /** The top-level files and folders of an archive. */

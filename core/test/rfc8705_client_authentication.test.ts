@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type ClientMetadata, ClientMetadataError, type FetchDocument, type HttpRequest } from '@grantd/core';
-import { certificateReader } from '@grantd/core/client_certificates';
+import { loadCertificateReader } from '@grantd/core/client_certificates';
 import { exportJWK } from 'jose';
 import {
   type CertificateContent,
@@ -15,6 +15,8 @@ import { Chance } from './harness/chance.ts';
 import { openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 type Certificate = HttpRequest['clientCertificate'];
+
+const certificateReader = await loadCertificateReader();
 
 const AUTHORITY = await newCertificate({ subject: [{ CN: ['authority'] }], isCa: true });
 

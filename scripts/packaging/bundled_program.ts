@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { type BuildOptions, build } from 'esbuild';
+import { type BuildOptions, build, type Plugin } from 'esbuild';
 import { embeddedChartLibrary } from './embedded_chart_library.ts';
 import { packedHelp } from './help_module.ts';
 
@@ -18,12 +18,14 @@ export const EMBEDDED = ['embed', ...STARTED];
  * @param server the folder of its sources
  * @param modules to be files of their own, each below `src/`
  * @param packages that are not part of the bundle, as of `external` in esbuild; default: only those that are optional
+ * @param entries of packages that are not part of the bundle, although other modules of these packages are
  */
 export async function bundleProgram(
   server: string,
   folder: string,
   modules: readonly string[],
   packages?: readonly string[],
+  entries: readonly string[] = [],
 ): Promise<void> {
   const whole: BuildOptions = {
     plugins: [embeddedChartLibrary, packedHelp],
@@ -33,7 +35,9 @@ export async function bundleProgram(
     },
   };
   await build({
-    ...(packages === undefined ? whole : { plugins: [packedHelp], sourcemap: true, sourcesContent: false }),
+    ...(packages === undefined
+      ? whole
+      : { plugins: [packedHelp, leftOut(entries)], sourcemap: true, sourcesContent: false }),
     external: ['pg-native', ...(packages ?? [])],
     entryPoints: modules.map((module) => ({
       in: join(server, 'src', `${module}.ts`),
@@ -47,4 +51,16 @@ export async function bundleProgram(
     target: 'node24',
     logLevel: 'error',
   });
+}
+
+/** With `external`, esbuild would leave out all modules of a package. */
+function leftOut(entries: readonly string[]): Plugin {
+  return {
+    name: 'left_out',
+    setup({ onResolve }) {
+      onResolve({ filter: /./ }, ({ path }) =>
+        entries.includes(path) ? { path, external: true } : undefined,
+      );
+    },
+  };
 }

@@ -19,7 +19,9 @@ export function commonjsDoor(
   exported: Readonly<Record<string, unknown>>,
   declarations: ReadonlyMap<string, string>,
 ): CommonjsDoor {
-  const reached = reachedFrom(module, declarations);
+  const reached = [...modulesReachedFrom(module, declarations)]
+    .map((one) => declarations.get(one) ?? '')
+    .join('\n');
   const file = `./${basename(module)}.js`;
   const lines = Object.entries(exported).flatMap(([name, value]) => {
     const constant = `export declare const ${name}: typeof imported.${name};`;
@@ -40,16 +42,22 @@ function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** The declarations of a module and its imports. A class of another entry point may have the same name. */
-function reachedFrom(module: string, declarations: ReadonlyMap<string, string>): string {
+/**
+ * A module and all modules to which its declarations lead. So a class of another entry point may have the same name.
+ * @param declarations of the whole package, by module
+ */
+export function modulesReachedFrom(
+  module: string,
+  declarations: ReadonlyMap<string, string>,
+): ReadonlySet<string> {
   const reached = new Set([module]);
   for (const one of reached) {
     const imports = (declarations.get(one) ?? '').matchAll(
-      /(?:from |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g,
+      /(?:from |import |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g,
     );
     for (const [, path = ''] of imports) reached.add(posix.join(posix.dirname(one), path));
   }
-  return [...reached].map((one) => declarations.get(one) ?? '').join('\n');
+  return reached;
 }
 
 /** `export type Cache<K extends Key = string> = imported.Cache<K>;` */

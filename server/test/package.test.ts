@@ -9,6 +9,7 @@ import { installedProgram, packedPackages } from '../../core/test/harness/packag
 import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { run } from '../../core/test/harness/package/run.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
+import { POSTGRESQL } from './harness/databases.ts';
 import { CHEAP_OPTIONS, Workbench } from './harness/program.ts';
 import { introspect } from './harness/protocol.ts';
 
@@ -38,6 +39,20 @@ for (const [kind, loading] of [
     const { status, stdout } = run(process.execPath, ['--input-type=module', '-e', code], folder);
     assert.deepEqual({ status, stdout }, { status: 0, stdout: 'function\n' });
   });
+
+test('an application embeds the installed program on PostgreSQL', { skip: POSTGRESQL.absence }, async () => {
+  const { GRANTD_DATABASE: database, GRANTD_SECRET: secret } = await POSTGRESQL.newDatabase();
+  const options = { issuer: 'https://app.example/auth', database, secret, create: true };
+  const code = `
+    const { embed } = await import('grantd');
+    for (const turn of ['new', 'again']) {
+      const grantd = await embed(${JSON.stringify(options)});
+      console.log(turn, typeof grantd.handle);
+      await grantd.close();
+    }`;
+  const { status, stdout } = run(process.execPath, ['--input-type=module', '-e', code], folder);
+  assert.deepEqual({ status, stdout }, { status: 0, stdout: 'new function\nagain function\n' });
+});
 
 for (const [name, node] of [
   ['24.7', OLDEST_NODE],

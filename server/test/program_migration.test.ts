@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { scriptOf } from '@grantd/core/sqlite';
+import { scriptOf } from '@grantd/core/internal/storage/migrations';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { SQLITE_MIGRATIONS } from '../src/data/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';

@@ -1,37 +1,31 @@
-// Reads X.509 certificates (RFC 5280). A module of its own, so that only hosts that need it load the ASN.1 library.
-import { AsnConvert } from '@peculiar/asn1-schema';
-import {
-  type AttributeTypeAndValue,
-  Certificate,
-  id_ce_subjectAltName as SUBJECT_ALTERNATIVE_NAME,
-  SubjectAlternativeName,
-} from '@peculiar/asn1-x509';
-import { attributeOf, type CertificateReader } from './distinguished_name.ts';
+// Loads the reader of client certificates, and the packages that it needs.
+import { ConfigurationError } from '../http/errors.ts';
+import type { CertificateReader } from './distinguished_name.ts';
 
 export type { CertificateReader, ReadCertificate } from './distinguished_name.ts';
 
 /**
- * Reads the names in client certificates. Pass it as the option `clientCertificates` to offer `tls_client_auth` (RFC 8705
- * §2.1).
+ * Returns a function that reads the names in client certificates. Pass it as the option `clientCertificates` to offer
+ * `tls_client_auth` (RFC 8705 §2.1).
  *
  * ```ts
- * createAuthorizationServer({ ...options, clientCertificates: certificateReader });
+ * new AuthorizationServer({ ...options, clientCertificates: await loadCertificateReader() });
  * ```
+ *
+ * It needs the packages `@peculiar/asn1-schema` and `@peculiar/asn1-x509`, which you install yourself.
+ * @throws {ConfigurationError} one of the packages is not installed
  */
-export const certificateReader: CertificateReader = (der) => {
+export async function loadCertificateReader(): Promise<CertificateReader> {
   try {
-    const { subject, extensions = [] } = AsnConvert.parse(der, Certificate).tbsCertificate;
-    const names = extensions.find(({ extnID }) => extnID === SUBJECT_ALTERNATIVE_NAME);
-    return {
-      subject: subject.map((relative) => relative.map(attributeIn)),
-      names: names ? [...AsnConvert.parse(names.extnValue, SubjectAlternativeName)] : [],
-    };
-  } catch {
-    return undefined; // nothing is fetched here, so only the certificate itself can be wrong
+    // Not the packages themselves: bundlers lose the names in CommonJS packages that are imported dynamically.
+    const { readCertificate } = await import('./x509_certificate.ts');
+    return readCertificate;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
+    throw new ConfigurationError('clientCertificates', `${PACKAGES} (${error.message})`);
   }
-};
-
-function attributeIn({ type, value }: AttributeTypeAndValue) {
-  const { anyValue } = value;
-  return attributeOf(type, anyValue === undefined ? value.toString() : new Uint8Array(anyValue));
 }
+
+const PACKAGES =
+  'the packages @peculiar/asn1-schema and @peculiar/asn1-x509: ' +
+  'run "npm install @peculiar/asn1-schema@2 @peculiar/asn1-x509@2"';

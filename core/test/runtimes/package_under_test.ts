@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { packedPackages } from '../harness/package/archives.ts';
-import { ROOT } from '../harness/package/packed.ts';
+import { CERTIFICATE_PACKAGES, copyCertificatePackages, ROOT } from '../harness/package/packed.ts';
 
 const { installed } = packedPackages();
 
@@ -11,14 +11,19 @@ const { installed } = packedPackages();
 export const MANIFEST: { readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>> } =
   JSON.parse(readFileSync(join(installed, 'node_modules', '@grantd', 'core', 'package.json'), 'utf8'));
 
-/** A folder that is removed after the test, in which npm has installed core and protect from their archives. */
+/**
+ * A folder that is removed after the test, in which npm has installed core and protect from their archives, with the
+ * optional packages.
+ */
 export function hostFolder(t: TestContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   cpSync(join(installed, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
   // The suites' client library is not part of the package.
   symlinkSync(join(ROOT, 'node_modules', 'oauth4webapi'), join(folder, 'node_modules', 'oauth4webapi'));
-  const dependencies = { '@grantd/core': '*', '@grantd/protect': '*', jose: '*', oauth4webapi: '*' };
+  copyCertificatePackages(folder);
+  const names = ['@grantd/core', '@grantd/protect', 'jose', 'oauth4webapi', ...CERTIFICATE_PACKAGES];
+  const dependencies = Object.fromEntries(names.map((name) => [name, '*']));
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
   return folder;
 }

@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
-import {
-  namedStatements,
-  PostgresConnections,
-  type PostgresPool,
-  readStoredIssuer,
-} from '@grantd/core/postgres';
+import { namedStatements, PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
+import { readStoredIssuer } from '@grantd/core/internal/storage/postgres/schema';
+import type { PostgresPool } from '@grantd/core/postgres';
 import { type PostgresCluster, startPostgres } from '../harness/postgres_cluster.ts';
 import { disposableDatabase } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';

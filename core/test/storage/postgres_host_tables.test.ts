@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
-  migratePostgres,
   namedStatements,
   PostgresConnections,
-  type PostgresTables,
   rowsOf,
-} from '@grantd/core/postgres';
+} from '@grantd/core/internal/storage/postgres/connections';
+import { migratePostgres, type PostgresTables } from '@grantd/core/internal/storage/postgres/schema';
 import { Pool } from 'pg';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';

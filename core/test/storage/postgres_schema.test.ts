@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { migratePostgres, openPostgresStorage, PostgresConnections } from '@grantd/core/postgres';
+import { PostgresConnections } from '@grantd/core/internal/storage/postgres/connections';
+import { migratePostgres } from '@grantd/core/internal/storage/postgres/schema';
+import { openPostgresStorage } from '@grantd/core/postgres';
 import { neededVersion } from '../../src/storage/migrations.ts';
 import { STORE_TABLES } from '../../src/storage/postgres/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';

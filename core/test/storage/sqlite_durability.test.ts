@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { assertDurable, openDatabase } from '../../src/storage/sqlite/connection.ts';
-import { Corruption, inTransaction } from '../../src/storage/sqlite/queues.ts';
-import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { readStoredIssuer } from '../../src/storage/sqlite/files.ts';
+import { inTransaction } from '../../src/storage/sqlite/queues.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { faultBy } from '../harness/storage_fault.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
@@ -202,8 +203,7 @@ test('after the first error that says that the file is corrupt, nothing is read 
   writer.close();
 
   const found: string[] = [];
-  const corruption = new Corruption((error) => found.push(error.message));
-  const storage = openSqliteStorage({ path, issuer, corruption });
+  const storage = openSqliteStorage({ path, issuer, onCorruption: (error) => found.push(error.message) });
   // All pages but the first one, which is read when a file is opened.
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(statSync(path).size - 4096, 'x'), 0, undefined, 4096);

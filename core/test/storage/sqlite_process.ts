@@ -5,11 +5,8 @@
 import { text } from 'node:stream/consumers';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import type { Awaitable } from '../../src/storage/contract.ts';
-import {
-  openSqliteStorage,
-  readStoredIssuer,
-  type SqliteStorage,
-} from '../../src/storage/sqlite/sqlite_storage.ts';
+import { readStoredIssuer } from '../../src/storage/sqlite/files.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newToken } from './samples.ts';
 
 const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => Awaitable<unknown>>> = {

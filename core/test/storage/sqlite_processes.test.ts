@@ -6,11 +6,8 @@ import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import {
-  openSqliteStorage,
-  readStoredIssuer,
-  type SqliteStorage,
-} from '../../src/storage/sqlite/sqlite_storage.ts';
+import { readStoredIssuer } from '../../src/storage/sqlite/files.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

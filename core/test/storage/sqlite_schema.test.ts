@@ -6,10 +6,11 @@ import { after, test } from 'node:test';
 import { scriptOf } from '../../src/storage/migrations.ts';
 import { CLIENTS_SQL } from '../../src/storage/sqlite/clients.ts';
 import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/sqlite/events.ts';
+import { readStoredIssuer } from '../../src/storage/sqlite/files.ts';
 import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/sqlite/keys.ts';
 import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/sqlite/principals.ts';
 import { ISSUER_SQL, SQLITE_STORE_TABLES } from '../../src/storage/sqlite/schema.ts';
-import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import {
   AUTHORIZATION_CODES_SQL,
   GRANTS_SQL,

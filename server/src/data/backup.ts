@@ -18,13 +18,9 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { ServerSecret } from '@grantd/core';
-import {
-  copySqlite,
-  makeFolder,
-  readSqlite,
-  SQLITE_STORE_TABLES,
-  skipEventNumbers,
-} from '@grantd/core/sqlite';
+import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
+import { copySqlite, readSqlite, skipEventNumbers } from '@grantd/core/internal/storage/sqlite/files';
+import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema';
 import packageJson from '../../package.json' with { type: 'json' };
 import { withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';

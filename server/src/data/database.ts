@@ -3,12 +3,10 @@ import type { AdministrableStorage, MigrationAssumption } from '@grantd/core';
 import {
   canUse,
   isTooNew,
-  type Migration,
-  type MigrationDirection,
   type MigrationPlan,
   migrationPlan,
-  type SchemaState,
-} from '@grantd/core/sqlite';
+} from '@grantd/core/internal/storage/migrations';
+import type { Migration, MigrationDirection, SchemaState } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import type { ActorKind } from '../log/log.ts';
 import type { ProgramData } from './program_data.ts';

@@ -1,16 +1,15 @@
+import { PostgresConnections, rowsOf, unnamed } from '@grantd/core/internal/storage/postgres/connections';
+import { exportPostgres } from '@grantd/core/internal/storage/postgres/export';
+import { importPostgres } from '@grantd/core/internal/storage/postgres/import';
 import {
-  exportPostgres,
-  importPostgres,
   migratePostgres,
-  PostgresConnections,
-  type PostgresDeadlines,
   readStoredIssuer,
-  rowsOf,
   STORE_TABLES,
   storedState,
-  unnamed,
-} from '@grantd/core/postgres';
-import { exportSqlite, importSqlite } from '@grantd/core/sqlite';
+} from '@grantd/core/internal/storage/postgres/schema';
+import { exportSqlite } from '@grantd/core/internal/storage/sqlite/export';
+import { importSqlite } from '@grantd/core/internal/storage/sqlite/import';
+import type { PostgresDeadlines } from '@grantd/core/postgres';
 import type { Pool } from 'pg';
 import { Refused } from '../config/refused.ts';
 import { isOutdated } from './database.ts';

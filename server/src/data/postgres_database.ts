@@ -2,21 +2,20 @@ import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventOrigin, MigrationAssumption } from '@grantd/core';
 import {
-  ALLOWED_APIS_SINCE,
-  eventOf,
-  insertEvent,
-  migratePostgres,
   namedStatements,
-  openPostgresStorage,
   PostgresConnections,
-  type PostgresDeadlines,
   type PostgresStatement,
+  rowsOf,
+} from '@grantd/core/internal/storage/postgres/connections';
+import {
+  ALLOWED_APIS_SINCE,
+  migratePostgres,
   readStoredIssuer,
   requireUsableTables,
-  rowsOf,
   STORE_TABLES,
   storedState,
-} from '@grantd/core/postgres';
+} from '@grantd/core/internal/storage/postgres/schema';
+import { eventOf, insertEvent, openPostgresStorage, type PostgresDeadlines } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';

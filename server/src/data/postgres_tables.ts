@@ -1,4 +1,4 @@
-import type { PostgresTables } from '@grantd/core/postgres';
+import type { PostgresTables } from '@grantd/core/internal/storage/postgres/schema';
 
 /** The program’s tables, next to the library’s, with the same columns as in SQLite. */
 export const PROGRAM_TABLES: PostgresTables = {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { ServerSecret } from '@grantd/core';
-import { makeFolder } from '@grantd/core/sqlite';
+import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
 import { Refused } from '../config/refused.ts';
 import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 

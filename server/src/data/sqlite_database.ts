@@ -3,20 +3,17 @@ import { join } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventOrigin, MigrationAssumption } from '@grantd/core';
+import { CachedRows } from '@grantd/core/internal/cache';
+import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
 import {
-  CachedRows,
-  Corruption,
-  inTransaction,
   migrateSqlite,
-  openSqliteConnection,
-  openSqliteStorage,
   readSqlite,
   readStoredIssuer,
-  rowMaker,
-  SQLITE_STORE_TABLES,
-  type SqliteConnection,
   SqliteInUse,
-} from '@grantd/core/sqlite';
+} from '@grantd/core/internal/storage/sqlite/files';
+import { inTransaction, rowMaker } from '@grantd/core/internal/storage/sqlite/queues';
+import { SQLITE_STORE_TABLES } from '@grantd/core/internal/storage/sqlite/schema';
+import { openSqliteStorage, type SqliteConnection } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import { originOf } from '../log/log.ts';
 import {
@@ -117,10 +114,14 @@ export function sqliteDatabase(
       try {
         const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const isAfterCrash = wasLeftOpen(path);
-        const corruption = new Corruption(({ message }) => markDamaged(path, message));
+        let isCorrupt = false;
+        const onCorruption = ({ message }: Error) => {
+          isCorrupt = true;
+          markDamaged(path, message);
+        };
         const storage = asDatabase(path, () =>
           openSqliteStorage({
-            ...{ path, issuer, corruption, onAssumption },
+            ...{ path, issuer, onAssumption, onCorruption },
             hostTables: { tables: SQLITE_PROGRAM_TABLES, migrate: migrateProgramTables },
             eventRetentionSeconds: KEPT_BY_SWEEPS,
             audit: { originOf: originOf(actor), issuance: recordsIssuance },
@@ -138,7 +139,7 @@ export function sqliteDatabase(
           storage,
           ...data,
           isInPlace: () => file.isInPlace(),
-          isDamaged: () => corruption.isFound || isMarkedDamaged(path),
+          isDamaged: () => isCorrupt || isMarkedDamaged(path),
           isAfterCrash,
         };
       } catch (error) {

@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { canUse } from '@grantd/core/internal/storage/migrations';
+import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
+import { inTransaction } from '@grantd/core/internal/storage/sqlite/queues';
+import { usableState } from '@grantd/core/internal/storage/sqlite/schema';
 import {
-  canUse,
-  inTransaction,
   type Migration,
   type MigrationDirection,
   migrateTables,
-  openSqliteConnection,
   type SqliteTables,
-  usableState,
 } from '@grantd/core/sqlite';
 
 /** The program’s tables, next to the library’s in the same file. Each migration is applied once and never edited. */

@@ -233,13 +233,15 @@ async function certificateOptions(
   if (mtlsPort === undefined && clientCertificateHeader === undefined) return {};
   const origin = mtlsOrigin ?? (mtlsPort === undefined ? undefined : originOfPort(issuer, mtlsPort));
   const areVerified = tlsClientCa !== undefined || clientCertificateVerified === true;
-  const { certificateReader } = areVerified
-    ? await import('@grantd/core/client_certificates')
-    : { certificateReader: true };
   return {
-    clientCertificates: certificateReader,
+    clientCertificates: areVerified ? await reader() : true,
     ...(origin !== undefined && { mtlsOrigin: origin }),
   };
+}
+
+async function reader(): Promise<CertificateReader> {
+  const { loadCertificateReader } = await import('@grantd/core/client_certificates');
+  return loadCertificateReader();
 }
 
 function originOfPort(issuer: string, port: number): string {

@@ -36,14 +36,7 @@ import {
   postgresAdministration,
   postgresPrincipals,
 } from './principals.ts';
-import {
-  ALLOWED_APIS_SINCE,
-  assertSound,
-  migratePostgres,
-  requireTables,
-  STORE_TABLES,
-  usableState,
-} from './schema.ts';
+import { ALLOWED_APIS_SINCE, assertSound, migratePostgres, requireTables, STORE_TABLES } from './schema.ts';
 import {
   AUTHORIZATION_CODES_SQL,
   GRANTS_SQL,
@@ -60,26 +53,7 @@ export type {
   PostgresQuery,
   PostgresResult,
 } from './connections.ts';
-export {
-  namedStatements,
-  type PostgresCall,
-  PostgresConnections,
-  type PostgresStatement,
-  rowsOf,
-  unnamed,
-} from './connections.ts';
 export { type EventInsertion, eventOf, insertEvent } from './events.ts';
-export { exportPostgres, type PostgresExportOptions } from './export.ts';
-export { importPostgres, type PostgresImportOptions } from './import.ts';
-export {
-  ALLOWED_APIS_SINCE,
-  migratePostgres,
-  type PostgresTables,
-  requireUsableTables,
-  STORE_TABLES,
-  storedState,
-  usableState,
-} from './schema.ts';
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
   /**
@@ -155,19 +129,6 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   return { ...storage, close: async () => connections.close() };
 }
 
-/**
- * The issuer for which a database was opened first.
- * @returns `undefined` if there is none in it yet
- * @throws Error if the database cannot be reached in time, or was written by a newer program
- */
-export async function readStoredIssuer(
-  pool: PostgresPool,
-  deadlines: PostgresDeadlines = {},
-): Promise<string | undefined> {
-  const connections = new PostgresConnections(pool, deadlines);
-  return (await usableState(connections, STORE_TABLES)).version === 0 ? undefined : firstIssuer(connections);
-}
-
 async function storageOn(
   handle: PostgresHandle,
   eventRetentionSeconds: number,
@@ -197,7 +158,6 @@ const ISSUER_SQL = {
   addSweep: `
     INSERT INTO grantd.sweeps (issuer_id) SELECT id FROM grantd.issuers WHERE issuer = $1
     ON CONFLICT (issuer_id) DO NOTHING`,
-  first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1',
 };
 
 /** The number of an issuer in every key; it gets one if it has none yet. */
@@ -210,10 +170,4 @@ async function issuerIdOf(connections: PostgresConnections, issuer: string): Pro
   const added = await find();
   if (added === undefined) throw new Error(`the issuer ${issuer} was not stored`);
   return added;
-}
-
-/** The issuer for which the database was opened first; `undefined` if there is none yet. */
-async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
-  const sql = await namedStatements(ISSUER_SQL);
-  return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
 }

@@ -8,7 +8,15 @@ import {
   NO_TABLES,
   type SchemaState,
 } from '../migrations.ts';
-import { ended, namedStatements, type PostgresConnections, rowsOf, unnamed } from './connections.ts';
+import {
+  ended,
+  namedStatements,
+  PostgresConnections,
+  type PostgresDeadlines,
+  type PostgresPool,
+  rowsOf,
+  unnamed,
+} from './connections.ts';
 
 /** Tables with a versioned schema: the store's own, or those that a host keeps next to them. */
 export interface PostgresTables {
@@ -66,6 +74,23 @@ export async function storedState(
   const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
   if (found?.is_there !== true) return NO_TABLES;
   return stateOf(rowsOf(await connections.read([sql.state])));
+}
+
+const FIRST_ISSUER_SQL = { first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1' };
+
+/**
+ * The issuer for which a database was opened first.
+ * @returns `undefined` if there is none in it yet
+ * @throws Error if the database cannot be reached in time, or was written by a newer program
+ */
+export async function readStoredIssuer(
+  pool: PostgresPool,
+  deadlines: PostgresDeadlines = {},
+): Promise<string | undefined> {
+  const connections = new PostgresConnections(pool, deadlines);
+  if ((await usableState(connections, STORE_TABLES)).version === 0) return undefined;
+  const sql = await namedStatements(FIRST_ISSUER_SQL);
+  return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
 }
 
 /**

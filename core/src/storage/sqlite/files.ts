@@ -12,23 +12,43 @@ import {
   requireOwnLog,
 } from './connection.ts';
 import { inTransaction } from './queues.ts';
-import { migrate, requireNotForeign } from './schema.ts';
+import { ISSUER_SQL, migrate, requireNotForeign, SQLITE_STORE_TABLES, usableState } from './schema.ts';
 
 /**
  * Reads a file without creating, migrating or changing it.
+ * @param busyTimeoutMs how long to wait for a process that is creating the file
  * @returns what `read` returned; `undefined` if there is no such file
  * @throws Error if the file is no database of a store, or its log belongs to another file
  */
-export function readSqlite<T>(path: string, read: (database: DatabaseSync) => T): T | undefined {
+export function readSqlite<T>(
+  path: string,
+  read: (database: DatabaseSync) => T,
+  busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
+): T | undefined {
   if (!existsSync(path)) return undefined;
   requireOwnLog(path);
-  const database = new Database(path, { readOnly: true, timeout: DEFAULT_BUSY_TIMEOUT_MS });
+  const database = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     requireNotForeign(database, path);
     return read(database);
   } finally {
     database.close();
   }
+}
+
+/**
+ * The issuer for which a database file was opened first. Neither creates the file nor changes it.
+ * @param busyTimeoutMs how long to wait for a process that is creating the file
+ * @returns `undefined` if there is no such file, or no issuer in it yet
+ * @throws Error if the file is no database, or belongs to another or a newer program, or its log to another file
+ */
+export function readStoredIssuer(path: string, busyTimeoutMs?: number): string | undefined {
+  const read = (database: DatabaseSync) => {
+    if (usableState(database, path, SQLITE_STORE_TABLES).version === 0) return undefined;
+    const row = database.prepare(ISSUER_SQL.first).get();
+    return row && String(row.issuer);
+  };
+  return readSqlite(path, read, busyTimeoutMs);
 }
 
 export interface SqliteCopyOptions {

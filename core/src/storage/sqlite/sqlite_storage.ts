@@ -1,5 +1,4 @@
 // Opens a SQLite store.
-import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { CachedRows } from '../../cache.ts';
 import {
@@ -18,11 +17,9 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
 import { CachedTokens } from './cached_tokens.ts';
 import { sqliteClients } from './clients.ts';
 import {
-  Database,
   DEFAULT_BUSY_TIMEOUT_MS,
   openDatabase,
   type Reads,
-  requireOwnLog,
   type SqliteHandle,
   type Transaction,
 } from './connection.ts';
@@ -34,53 +31,15 @@ import {
   ISSUER_SQL,
   isUpToDate,
   migrate,
-  requireNotForeign,
   SQLITE_STORE_TABLES,
   type SqliteTables,
   usableState,
 } from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
 
-export { CachedRows } from '../../cache.ts';
-export {
-  canUse,
-  isTooNew,
-  type Migration,
-  type MigrationDirection,
-  type MigrationPlan,
-  migrationPlan,
-  type SchemaState,
-  scriptOf,
-} from '../migrations.ts';
-export {
-  makeFolder,
-  openSqliteConnection,
-  type Reads,
-  type SqliteConnectionOptions,
-  type Transaction,
-} from './connection.ts';
-export { exportSqlite, type SqliteExportOptions } from './export.ts';
-export {
-  copySqlite,
-  migrateSqlite,
-  readSqlite,
-  type SqliteCopyOptions,
-  SqliteInUse,
-  type SqliteMigrationOptions,
-  skipEventNumbers,
-} from './files.ts';
-export { importSqlite, type SqliteImportOptions } from './import.ts';
-export {
-  Corruption,
-  inTransaction,
-  rowMaker,
-} from './queues.ts';
-export {
-  migrateTables,
-  SQLITE_STORE_TABLES,
-  type SqliteTables,
-  usableState,
-} from './schema.ts';
+export type { Migration, MigrationDirection, SchemaState } from '../migrations.ts';
+export type { Reads, Transaction } from './connection.ts';
+export { migrateTables, type SqliteTables } from './schema.ts';
 
 export interface SqliteStorageOptions {
   /** The database file. Created with its folder, readable by its owner alone, if it is missing. */
@@ -103,8 +62,11 @@ export interface SqliteStorageOptions {
    * milliseconds. Default: 1000, as in SQLite.
    */
   readonly checkpointPages?: number;
-  /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
-  readonly corruption?: Corruption;
+  /**
+   * Receives SQLite's error once, when it first reports that the file is corrupt. From then on, every lookup and write is
+   * rejected.
+   */
+  readonly onCorruption?: (error: Error) => void;
   /** Tables that a host keeps in the same file. */
   readonly hostTables?: SqliteHostTables;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
@@ -120,7 +82,7 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   checkpointPages: wholeNumber(1, 1_000_000),
   onAssumption: anyFunction,
   hostTables: anyValue,
-  corruption: anyValue,
+  onCorruption: anyFunction,
   audit: anyValue,
 };
 
@@ -206,13 +168,16 @@ function storageOn(
     clock = Date.now,
     busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
-    corruption = new Corruption(),
+    onCorruption,
     hostTables,
     audit,
   }: SqliteStorageOptions,
 ): SqliteStorage {
   const allTables = tablesOf(hostTables);
-  const checks = { corruption, requireUsable: requireUsableTables(database, allTables) };
+  const checks = {
+    corruption: new Corruption(onCorruption),
+    requireUsable: requireUsableTables(database, allTables),
+  };
   const writes = new WriteQueue(database, busyTimeoutMs, checks);
   const reads = new ReadQueue(database, writes, checks);
   // The queues check tables that change from now on. They must be usable already.
@@ -289,24 +254,4 @@ function addIssuer(database: DatabaseSync, issuer: string): number {
   const id = findIssuerId(database, issuer);
   if (id === undefined) throw new Error(`the issuer ${issuer} was not stored`);
   return id;
-}
-
-/**
- * The issuer for which a database file was opened first. Neither creates the file nor changes it.
- * @param busyTimeoutMs how long to wait for a process that is creating the file
- * @returns `undefined` if there is no such file, or no issuer in it yet
- * @throws Error if the file is no database, or belongs to another or a newer program, or its log to another file
- */
-export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
-  if (!existsSync(path)) return undefined;
-  requireOwnLog(path);
-  const database = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
-  try {
-    requireNotForeign(database, path);
-    if (usableState(database, path, SQLITE_STORE_TABLES).version === 0) return undefined;
-    const row = database.prepare(ISSUER_SQL.first).get();
-    return row && String(row.issuer);
-  } finally {
-    database.close();
-  }
 }

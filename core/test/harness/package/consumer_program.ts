@@ -13,10 +13,25 @@ const IMPORTS: Readonly<Record<string, string>> = {
  * it again. It prints the results by store.
  */
 export function consumerProgram(system: ModuleSystem): string {
-  const lines = Object.entries(IMPORTS).map(([name, entry]) =>
-    system === 'esm' ? `import { ${name} } from '${entry}';` : `const { ${name} } = require('${entry}');`,
-  );
+  const lines = Object.entries(IMPORTS).map(([name, entry]) => importOf(system, name, entry));
   return `${lines.join('\n')}\n${BODY}`;
+}
+
+/** A program that prints the names in a certificate, or the error of a package that is missing. */
+export function certificateProgram(system: ModuleSystem, der: Uint8Array): string {
+  return `${importOf(system, 'loadCertificateReader', '@grantd/core/client_certificates')}
+const der = Uint8Array.from(${JSON.stringify([...der])});
+loadCertificateReader().then(
+  (read) => console.log(JSON.stringify(read(der))),
+  ({ name, option, message }) => console.log(JSON.stringify({ name, option, message })),
+);
+`;
+}
+
+function importOf(system: ModuleSystem, name: string, entry: string): string {
+  return system === 'esm'
+    ? `import { ${name} } from '${entry}';`
+    : `const { ${name} } = require('${entry}');`;
 }
 
 const BODY = `

@@ -32,6 +32,9 @@ export interface Packed {
 /** Publishes a folder of `pack` to later test files of the run. */
 export const PACKED_VARIABLE = 'GRANTD_TEST_PACKED';
 
+/** Optional peer dependencies of the core. */
+export const CERTIFICATE_PACKAGES = ['@peculiar/asn1-schema', '@peculiar/asn1-x509'] as const;
+
 const RECORD = 'packed.json';
 
 /** Builds, packs and installs; takes five seconds of one core. Returns a new folder with everything, for `packedIn`. */
@@ -74,20 +77,41 @@ export function packedIn(folder: string): Packed {
  * @param without packages that are not copied
  */
 export function copyDependencies(source: string, folder: string, without: readonly string[] = []): void {
+  copyPackages(dependenciesOf(source), source, folder, without);
+}
+
+/** Copies the packages that a host of the core installs for `tls_client_auth`. */
+export function copyCertificatePackages(folder: string): void {
+  copyPackages(CERTIFICATE_PACKAGES, join(ROOT, 'core'), folder);
+}
+
+/** @param source the package that depends on those of `names` */
+function copyPackages(
+  names: readonly string[],
+  source: string,
+  folder: string,
+  without: readonly string[] = [],
+): void {
   const top = new Map<string, string>();
-  const waiting: (readonly [source: string, folder: string])[] = [[source, folder]];
-  for (const [dependent, place] of waiting) {
-    const manifest = JSON.parse(readFileSync(join(dependent, 'package.json'), 'utf8'));
-    for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+  const waiting: (readonly [names: readonly string[], source: string, folder: string])[] = [
+    [names, source, folder],
+  ];
+  for (const [needed, dependent, place] of waiting) {
+    for (const name of needed) {
       const found = resolved(name, dependent);
       if (found === undefined || without.includes(name) || top.get(name) === found) continue;
       // A second version is nested, as npm does it.
       const target = join(top.has(name) ? place : folder, 'node_modules', name);
       if (!top.has(name)) top.set(name, found);
       cpSync(found, target, { recursive: true, filter: (path) => path !== join(found, 'node_modules') });
-      waiting.push([found, target]);
+      waiting.push([dependenciesOf(found), found, target]);
     }
   }
+}
+
+function dependenciesOf(source: string): readonly string[] {
+  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+  return Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
 }
 
 /** The folder of a dependency, as Node finds it. @returns `undefined` for an optional one of another platform */

@@ -5,6 +5,8 @@ import { linkPackage } from './archives.ts';
 import { ROOT } from './packed.ts';
 import { type Ended, run } from './run.ts';
 
+const COMPILER = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+
 /** A host's code, with the public classes and functions as values and as types. */
 const USAGE = `
 const settings: core.AuthorizationServerOptions = {
@@ -80,11 +82,14 @@ export function compiled(
     lib,
   };
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
-  return run(
-    process.execPath,
-    [join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder],
-    folder,
-  );
+  return run(process.execPath, [COMPILER, '-p', folder], folder);
+}
+
+/** The declarations of our packages that `compiled` has read, by their paths in the scope `@grantd`, in order. */
+export function declarationsRead(folder: string): readonly string[] {
+  const { stdout } = run(process.execPath, [COMPILER, '-p', folder, '--listFilesOnly'], folder);
+  const read = stdout.matchAll(/\/node_modules\/@grantd\/(.+)$/gm);
+  return [...read].map(([, file = '']) => file).sort();
 }
 
 /** Each class is one type: CommonJS accepts an instance that an ES module made. */
