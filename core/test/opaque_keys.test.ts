@@ -9,7 +9,7 @@ import {
   type TokenRepository,
 } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
-import { SignJWT } from 'jose';
+import { type JWTPayload, SignJWT } from 'jose';
 
 const ISSUER = 'https://login.example';
 const SECRET = 'the secret that the host signs with';
@@ -43,21 +43,22 @@ function host(tokens: TokenRepository, jwtService?: ReturnType<typeof jwtVerifie
       oidc: { getUserClaims: () => ({ name: 'Alice' }) },
     }),
   );
-  const isActive = async (token: string) => {
+  const introspect = async (token: string): Promise<Record<string, unknown>> => {
     const body = new URLSearchParams({ token });
     const response = await endpoints(new Request(`${ISSUER}/token/introspect`, { method: 'POST', body }));
-    return ((await response.json()) as { active: boolean }).active;
+    return JSON.parse(await response.text());
   };
+  const isActive = async (token: string) => (await introspect(token)).active;
   const userInfo = async (token: string) =>
     (await endpoints(new Request(`${ISSUER}/userinfo`, { headers: { authorization: `Bearer ${token}` } })))
       .status;
-  return { isActive, userInfo };
+  return { introspect, isActive, userInfo };
 }
 
 const verifier = () => jwtVerifier([{ algorithm: 'HS256', secret: SECRET }]);
-const signed = () =>
-  new SignJWT({ jti: JTI, iss: ISSUER, sub: 'alice' })
-    .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' })
+const signed = (sub: unknown = 'alice', typ = 'at+jwt') =>
+  new SignJWT({ jti: JTI, iss: ISSUER, sub } as JWTPayload)
+    .setProtectedHeader({ alg: 'HS256', typ })
     .setExpirationTime('1h')
     .sign(new TextEncoder().encode(SECRET));
 
@@ -105,4 +106,36 @@ test('identify gets the JWT itself, for tables that hold it', async () => {
     verifier(),
   );
   assert.equal(await isActive(token), true);
+});
+
+test('the row tells the user, and the expiry of refresh tokens, if a JWT of the host lacks them', async () => {
+  const tokens: TokenRepository = {
+    ...TOKENS,
+    getByAccessToken: (key) => (key === JTI ? { ...row, subject: 7 } : undefined),
+    identify: ({ jti }) => ({ kind: 'access_token', key: jti }),
+  };
+  for (const typ of ['at+jwt', 'JWT']) {
+    const { introspect } = host(tokens, verifier());
+    for (const sub of [7, null])
+      assert.equal((await introspect(await signed(sub, typ))).sub, '7', `${typ} ${sub}`);
+    assert.equal((await introspect(await signed('pairwise', typ))).sub, 'pairwise');
+  }
+  const exp = Math.floor(Date.now() / 1000) + 1000;
+  const refresh = await new SignJWT({ key: OPAQUE_REFRESH })
+    .setProtectedHeader({ alg: 'HS256' })
+    .sign(new TextEncoder().encode(SECRET));
+  const { introspect } = host(
+    {
+      ...tokens,
+      getByRefreshToken: (key) => (key === OPAQUE_REFRESH ? { ...row, expiresAt: exp } : undefined),
+      identify: ({ key }) => ({ kind: 'refresh_token', key }),
+    },
+    verifier(),
+  );
+  assert.deepEqual(await introspect(refresh), {
+    ...{ active: true, client_id: 'app', scope: 'openid', sub: 'alice', exp },
+  });
+  // RFC 9068 requires a sub.
+  const { isActive } = host({ ...tokens, identify: undefined } as never, verifier());
+  assert.equal(await isActive(await signed(null)), false);
 });

@@ -80,7 +80,19 @@ async function findHostJwt(
   const mustHaveDigest = isUnnamed && !isBroken(context, record);
   const isIssued =
     (!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digest ?? (await sha256(token)));
-  return isIssued ? { record, ...verified } : { reason: 'differs_from_issued', kind, ...verified };
+  if (!isIssued) return { reason: 'differs_from_issued', kind, ...verified };
+  return { record, ...verified, claims: await completeClaims(context, claims, record) };
+}
+
+/**
+ * Adds what the row knows, as for opaque tokens: some servers sign numbers as `sub`, and refresh tokens without `sub` and
+ * `exp`. RFC 9068 §2.2 requires `exp` of access tokens.
+ */
+async function completeClaims(context: TokenContext, claims: Claims, record: TokenRecord): Promise<Claims> {
+  const { kind, subject, expiresAt: exp } = record;
+  const lacksSub = subject !== undefined && typeof claims.sub !== 'string';
+  const sub = lacksSub ? await subjectOfRecord(context, record) : claims.sub;
+  return kind === 'refresh_token' ? { exp, ...claims, sub } : { ...claims, sub };
 }
 
 function isBroken({ storage }: TokenContext, record: TokenRecord): boolean {
