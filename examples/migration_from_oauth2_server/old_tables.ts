@@ -25,6 +25,7 @@ export function openTables(path: string) {
   const database = new DatabaseSync(path);
   database.exec(SCHEMA);
   return {
+    database,
     get: (sql: string, ...values: (string | number | null)[]) =>
       database.prepare(sql).get(...values) as Row | undefined,
     all: (sql: string) => database.prepare(sql).all() as Row[],

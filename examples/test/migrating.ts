@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type ApplicationClaims, AuthorizationServer, type VerificationKey } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import type { JwtInterface } from '@jmondi/oauth2-server';
+import type { JwtInterface, OAuthUser, AuthorizationServer as OldServer } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
 import { newClient, oldTokens } from '../migration_from_oauth2_server/old_records.ts';
 import { type OldRepositories, oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
@@ -64,52 +64,15 @@ export async function moved({
   const endpoints = mount(server);
 
   const old = (lifetime?: string) => oldServer(repositories, jwt ?? OLD_SECRET, lifetime);
-  const askOld = async (
-    operation: 'respondToAccessTokenRequest' | 'introspect' | 'revoke',
-    fields: Fields,
-    lifetime?: string,
-  ) => {
-    const request = new Request('https://old.example/', {
-      method: 'POST',
-      body: new URLSearchParams(fields),
-    });
-    try {
-      return answerOf(responseToVanilla(await old(lifetime)[operation](await requestFromVanilla(request))));
-    } catch (error) {
-      return answerOf(responseToVanilla(handleVanillaError(error)));
-    }
-  };
+  const askOld = (operation: OldOperation, fields: Fields, lifetime?: string) =>
+    askOldServer(old(lifetime), operation, fields);
   const ask = async (path: string, fields: Fields) =>
     answerOf(
       await endpoints(new Request(ISSUER + path, { method: 'POST', body: new URLSearchParams(fields) })),
     );
 
-  /** The tokens for a code of the old server for Alice. */
-  const issueOld = async (scope = 'openid email', lifetime?: string) => {
-    const verifier = randomBytes(32).toString('base64url');
-    const query = new URLSearchParams({
-      ...{ response_type: 'code', client_id: APP.client_id, redirect_uri: CALLBACK, scope },
-      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
-      code_challenge_method: 'S256',
-    });
-    const authorization = old(lifetime);
-    const request = await requestFromVanilla(new Request(`https://old.example/authorize?${query}`));
-    const asked = await authorization.validateAuthorizationRequest(request);
-    const user = await users.getUserByCredentials(7);
-    assert.ok(user);
-    Object.assign(asked, { user, isAuthorizationApproved: true });
-    const { headers } = await authorization.completeAuthorizationRequest(asked);
-    const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
-    const redeemed = {
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: CALLBACK,
-      code_verifier: verifier,
-    };
-    const { status, body } = await askOld('respondToAccessTokenRequest', { ...APP, ...redeemed }, lifetime);
-    assert.equal(status, 200);
-    return { access: String(body.access_token), refresh: String(body.refresh_token), code };
-  };
+  const issueOld = async (scope?: string, lifetime?: string) =>
+    issueAt(old(lifetime), await users.getUserByCredentials(7), scope);
   const refresh = (refresh_token: string, fields: Fields = {}) =>
     ask('/token', { ...APP, grant_type: 'refresh_token', refresh_token, ...fields });
   const isActive = async (token: string) =>
@@ -128,6 +91,43 @@ export async function moved({
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+type OldOperation = 'respondToAccessTokenRequest' | 'introspect' | 'revoke';
+
+export async function askOldServer(
+  server: OldServer,
+  operation: OldOperation,
+  fields: Fields,
+): Promise<Answer> {
+  const request = new Request('https://old.example/', { method: 'POST', body: new URLSearchParams(fields) });
+  try {
+    return answerOf(responseToVanilla(await server[operation](await requestFromVanilla(request))));
+  } catch (error) {
+    return answerOf(responseToVanilla(handleVanillaError(error)));
+  }
+}
+
+/** The tokens for a code of the old server. */
+export async function issueAt(server: OldServer, user: OAuthUser | undefined, scope = 'openid email') {
+  assert.ok(user);
+  const verifier = randomBytes(32).toString('base64url');
+  const query = new URLSearchParams({
+    ...{ response_type: 'code', client_id: APP.client_id, redirect_uri: CALLBACK, scope },
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+  });
+  const request = await requestFromVanilla(new Request(`https://old.example/authorize?${query}`));
+  const asked = await server.validateAuthorizationRequest(request);
+  Object.assign(asked, { user, isAuthorizationApproved: true });
+  const { headers } = await server.completeAuthorizationRequest(asked);
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  const { status, body } = await askOldServer(server, 'respondToAccessTokenRequest', {
+    ...APP,
+    ...{ grant_type: 'authorization_code', code, redirect_uri: CALLBACK, code_verifier: verifier },
+  });
+  assert.equal(status, 200);
+  return { access: String(body.access_token), refresh: String(body.refresh_token), code };
 }
 
 export async function answerOf(response: Response): Promise<Answer> {

@@ -1,0 +1,48 @@
+// The clients and tokens of oidc-provider, whatever its adapter, as storage of grantd.
+import type { HostClient, HostToken, Storage } from '@grantd/core';
+import type { AccessToken, Client, ClientCredentials, Provider, RefreshToken } from 'oidc-provider';
+
+type Found = HostToken & { readonly token: AccessToken | ClientCredentials | RefreshToken };
+type FoundClient = HostClient & { readonly client: Client };
+
+/** What a token is bound to. Without it, UserInfo would accept the token from every bearer. */
+const bindingOf = ({ jkt, 'x5t#S256': thumbprint }: Found['token']) =>
+  jkt ? { jkt } : thumbprint && { 'x5t#S256': thumbprint };
+
+const record = (token: Found['token'] | undefined): Found | undefined =>
+  token && {
+    ...{ token, clientId: token.clientId ?? '', scopes: token.scope ?? '', expiresAt: token.exp ?? 0 },
+    ...{ issuedAtMs: token.iat * 1000, subject: 'accountId' in token ? token.accountId : undefined },
+    ...(token.kind !== 'RefreshToken' && { tokenType: token.jkt === undefined ? 'Bearer' : 'DPoP' }),
+    confirmation: bindingOf(token) || undefined,
+  };
+const EXPIRED_TOO = { ignoreExpiration: true };
+
+export const oidcProvider = (provider: Provider): Storage => ({
+  clients: {
+    async get(id): Promise<FoundClient | undefined> {
+      const client = await provider.Client.find(id);
+      const method = client?.tokenEndpointAuthMethod as HostClient['tokenEndpointAuthMethod'];
+      return client && { id, client, tokenEndpointAuthMethod: method };
+    },
+    verifySecret: async (found, secret) =>
+      (await (found as FoundClient | undefined)?.client.compareClientSecret(secret)) ?? false,
+  },
+  tokens: {
+    keyedBy: 'token',
+    getByAccessToken: async (key) =>
+      record(
+        (await provider.AccessToken.find(key, EXPIRED_TOO)) ??
+          (await provider.ClientCredentials.find(key, EXPIRED_TOO)),
+      ),
+    getByRefreshToken: async (key) => record(await provider.RefreshToken.find(key, EXPIRED_TOO)),
+    isRefreshTokenRevoked: (found) => 'consumed' in (found as Found).token,
+    async revoke(found) {
+      const { token } = found as Found;
+      await token.destroy();
+      if (!('grantId' in token) || token.grantId === undefined) return;
+      await provider.AccessToken.revokeByGrantId(token.grantId);
+      await provider.RefreshToken.revokeByGrantId(token.grantId);
+    },
+  },
+});
