@@ -107,7 +107,7 @@ export const PARTS: readonly Part[] = [
         title: 'Mount the endpoints in your framework',
         to: 'mount the endpoints in Express, NestJS, Next.js and other frameworks',
       },
-      { path: 'docs/migration.md', to: 'replace another server and keep its tokens' },
+      { path: 'docs/migration.md', to: 'use your present library’s tokens, or replace it' },
     ],
   },
   {

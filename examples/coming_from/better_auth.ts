@@ -5,7 +5,9 @@ import type { DBAdapter } from 'better-auth';
 import { constantTimeEqual } from 'better-auth/crypto';
 
 type Adapter = Pick<DBAdapter<never>, 'findOne' | 'deleteMany' | 'updateMany'>;
-type Row = Readonly<Record<'id' | 'clientId' | 'userId' | 'sessionId' | 'authorizationCodeId', string>> &
+type Row = Readonly<
+  Record<'id' | 'clientId' | 'userId' | 'sessionId' | 'refreshId' | 'authorizationCodeId', string>
+> &
   Readonly<Record<'createdAt' | 'expiresAt' | 'revoked', Date>> &
   Pick<HostToken, 'scopes' | 'confirmation'>;
 type Token = HostToken & { readonly row: Row };
@@ -53,12 +55,20 @@ export const betterAuth = (adapter: Adapter): Storage => {
         return session === null || session.expiresAt < new Date();
       },
       async revoke(token) {
-        const { id, authorizationCodeId } = (token as Token).row;
-        const where = authorizationCodeId
-          ? [{ field: 'authorizationCodeId', value: authorizationCodeId }]
-          : [{ field: 'id', value: id }];
-        await adapter.deleteMany({ model: 'oauthAccessToken', where });
-        await adapter.updateMany({ model: 'oauthRefreshToken', where, update: { revoked: new Date() } });
+        const { id, refreshId, authorizationCodeId: code } = (token as Token).row;
+        const refresh = code
+          ? { field: 'authorizationCodeId', value: code }
+          : { field: 'id', value: refreshId ?? id };
+        // Tokens for a device have no code.
+        const access = code
+          ? [refresh]
+          : [
+              { field: 'id', value: id },
+              { field: 'refreshId', value: refresh.value },
+            ];
+        for (const where of access) await adapter.deleteMany({ model: 'oauthAccessToken', where: [where] });
+        const update = { revoked: new Date() };
+        await adapter.updateMany({ model: 'oauthRefreshToken', where: [refresh], update });
       },
     },
   };

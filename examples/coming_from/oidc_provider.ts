@@ -25,8 +25,12 @@ export const oidcProvider = (provider: Provider): Storage => ({
       const method = client?.tokenEndpointAuthMethod as HostClient['tokenEndpointAuthMethod'];
       return client && { id, client, tokenEndpointAuthMethod: method };
     },
-    verifySecret: async (found, secret) =>
-      (await (found as FoundClient | undefined)?.client.compareClientSecret(secret)) ?? false,
+    async verifySecret(found, secret) {
+      if (found === undefined) return false;
+      const { client } = found as FoundClient;
+      const isExpired = Date.now() / 1000 >= (client.clientSecretExpiresAt || Number.POSITIVE_INFINITY);
+      return !isExpired && client.compareClientSecret(secret);
+    },
   },
   tokens: {
     keyedBy: 'token',
@@ -36,7 +40,7 @@ export const oidcProvider = (provider: Provider): Storage => ({
           (await provider.ClientCredentials.find(key, EXPIRED_TOO)),
       ),
     getByRefreshToken: async (key) => record(await provider.RefreshToken.find(key, EXPIRED_TOO)),
-    isRefreshTokenRevoked: (found) => 'consumed' in (found as Found).token,
+    isRefreshTokenRevoked: (found) => ((found as Found).token as RefreshToken).consumed !== undefined,
     async revoke(found) {
       const { token } = found as Found;
       await token.destroy();

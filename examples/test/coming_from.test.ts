@@ -1,15 +1,20 @@
 // Only introspection, revocation and UserInfo of grantd, over the tables and tokens of other libraries.
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { decodeJwt } from 'jose';
-import { basic } from './asking.ts';
+import { basic, post } from './asking.ts';
 import { betterAuthServer } from './coming_from/better_auth.ts';
 import { jmondiServer } from './coming_from/jmondi.ts';
 import { nodeOauthServer } from './coming_from/node_oauth.ts';
 import { oidcProviderServer } from './coming_from/oidc_provider.ts';
 import type { Credentials, OtherServer } from './coming_from/other_server.ts';
+import { OLD_SECRET } from './migrating.ts';
+import { started } from './started.ts';
 
 const SERVERS: Readonly<Record<string, () => Promise<OtherServer>>> = {
   '@jmondi/oauth2-server with JWTs': () => jmondiServer(),
@@ -211,6 +216,20 @@ for (const [name, start] of [
   });
 }
 
+for (const [name, start] of [
+  ['oidc-provider', oidcProviderServer],
+  ['better-auth', betterAuthServer],
+] as const) {
+  test(`${name}: UserInfo refuses a token that is bound to a key from a bearer`, async () => {
+    await using server = await start();
+    const { introspect, userInfo } = grantdOver(server);
+    const { access } = await server.issue();
+    server.bind();
+    assert.equal((await userInfo(access)).status, 401);
+    assert.deepEqual((await introspect(access)).cnf, { jkt: 'a key' });
+  });
+}
+
 test('better-auth: a disabled client cannot authenticate, and its tokens are inactive', async () => {
   await using server = await betterAuthServer();
   const { ask, introspect } = grantdOver(server);
@@ -218,4 +237,20 @@ test('better-auth: a disabled client cannot authenticate, and its tokens are ina
   server.disableApp();
   assert.deepEqual(await introspect(access, server.other), { active: false });
   assert.equal((await ask('/token/introspect', server.app, access)).status, 401);
+});
+
+test('the host of the example accepts tokens of its library', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-coming-from-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const DATABASE = join(folder, 'host.db');
+  await using server = await jmondiServer({}, DATABASE);
+  const { access } = await server.issue();
+  const variables = { DATABASE, JWT_SECRET: OLD_SECRET, ISSUER: server.issuer };
+  const { url } = await started(t, 'coming_from/host.ts', variables);
+  const userInfo = () => fetch(`${url}/userinfo`, { headers: { authorization: `Bearer ${access}` } });
+  assert.deepEqual(await (await userInfo()).json(), { email: 'alice@example.com', sub: '7' });
+  const { app } = server;
+  assert.equal((await post(`${url}/token/revoke`, { token: access }, basic(app.id, app.secret))).status, 200);
+  assert.equal((await userInfo()).status, 401);
+  assert.equal(await server.accepts(access), false);
 });

@@ -18,6 +18,8 @@ const API = 'https://api.example';
 export interface BetterAuthServer extends OtherServer {
   /** An access token for an API: a JWT. */
   issueJwt(): Promise<string>;
+  /** Binds all access tokens to a key. */
+  bind(): void;
   /** Lets the sessions of the user time out. When a session is deleted, its tokens live on. */
   endSessions(): void;
   disableApp(): void;
@@ -107,6 +109,7 @@ export async function betterAuthServer(): Promise<BetterAuthServer> {
     },
     revoke: (token) => ask('/oauth2/revoke', { token }),
     issueJwt: async () => (await issue({ resource: API })).access,
+    bind: () => void database.exec(`UPDATE oauthAccessToken SET confirmation = '{"jkt":"a key"}'`),
     endSessions: () => void database.exec("UPDATE session SET expiresAt = '2020-01-01T00:00:00.000Z'"),
     disableApp: () =>
       void database.prepare('UPDATE oauthClient SET disabled = 1 WHERE clientId = ?').run(app.id),

@@ -7,8 +7,9 @@ import { issuedTokens, type OtherServer } from './other_server.ts';
 
 export async function jmondiServer(
   options: { readonly useOpaqueRefreshTokens?: boolean } = {},
+  path = ':memory:',
 ): Promise<OtherServer> {
-  const tables = hostTables(':memory:');
+  const tables = hostTables(path);
   const repositories = oldRepositories(tables);
   const server = oldServer(repositories, OLD_SECRET, '1h', { ...options, issuer: ISSUER });
   const credentials = ({ client_id: id, client_secret: secret }: typeof APP) => ({ id, secret });

@@ -19,6 +19,8 @@ export const API = 'https://api.example';
 export interface OidcProviderServer extends OtherServer {
   /** A JWT for an API, for the client itself. */
   issueJwt(): Promise<string>;
+  /** Binds all access tokens to a key. */
+  bind(): void;
   /** Ends the session of the user's browser. */
   endSessions(): void;
 }
@@ -63,6 +65,10 @@ export async function oidcProviderServer(): Promise<OidcProviderServer> {
       );
       return String(answer.access_token);
     },
+    bind: () =>
+      void database.exec(
+        "UPDATE oidc SET payload = json_set(payload, '$.jkt', 'a key') WHERE model = 'AccessToken'",
+      ),
     endSessions: () => void database.exec("DELETE FROM oidc WHERE model = 'Session'"),
     async [Symbol.asyncDispose]() {
       web.closeAllConnections();
@@ -95,6 +101,7 @@ function providerOf(issuer: string, database: DatabaseSync): Provider {
       claims: async () => ({ sub, email: 'alice@example.com' }),
     }),
     issueRefreshToken: async () => true,
+    rotateRefreshToken: true,
     features: {
       devInteractions: { enabled: false },
       revocation: { enabled: true },
