@@ -74,24 +74,25 @@ ${code('../coming_from/better_auth.ts')}
 
 ## Move issuance from @jmondi/oauth2-server
 
-Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts old access tokens with the scope \`openid\`. When a client uses an old refresh token, it gets tokens of grantd. You write fewer than 60 lines of code.
+Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. You can still introspect and revoke these tokens. UserInfo accepts old access tokens with the scope \`openid\`. When a client uses an old refresh token, it gets tokens of grantd. You write fewer than 60 lines of code, besides the storage.
 
 First read [what changes for clients](../${FOLDER}/README.md#what-changes) and [what is not kept](../${FOLDER}/README.md#what-is-not-kept), such as opaque refresh tokens.
 
 The code below is from [an example that runs](../${FOLDER}). [Its tests](../examples/test/migration.test.ts) issue tokens with version 4.3.7 of the old server, and introspect them at grantd.
 
-### 1. Describe the old rows
+### 1. Describe the old tokens
 
-With the option \`previousServer\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs the method \`getPrincipalState\`, which the stores of the library have.
+With the option \`previousServer\`, grantd recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md), [ADR 145](adr/0145-previous-servers-have-the-token-methods-of-a-storage.md)). The storage of grantd needs the method \`getPrincipalState\`, which the stores of the library have.
 
 | member | purpose |
 | --- | --- |
-| \`keys\` | The keys and secrets that verify old tokens, each with its algorithm. grantd never signs with them. |
-| \`identify\` | All JWTs of the old server have \`typ: JWT\`, so this function derives the kind and identifier of a token from its claims. An access token has \`jti\`, a refresh token has \`refresh_token_id\`, and a code has neither. |
-| \`find\` | Returns the row of a token, or \`undefined\` if the token has no row. If \`find\` throws, the response is 503. Do not use the old \`getBy…\` methods in it, because they also throw for a missing row. |
-| \`revoke\` | Revokes the row in the same way as the old server. |
+| \`jwtService\` | Verifies old tokens. grantd never signs with its keys. |
+| \`issuer\` | The \`iss\` of old tokens, if it differs from the issuer of grantd. |
+| \`tokens\` | The tokens of [the storage above](#jmondioauth2-server), with \`identify\`. All JWTs of the old server have \`typ: JWT\`, so \`identify\` derives the kind and the key of a token from its claims. Rows of access tokens have \`refreshTokenId\`: the key of the refresh token that was issued with it. |
 
-${code('old_records.ts')}
+The clients move to the tables of grantd:
+
+${code('old_clients.ts')}
 
 ### 2. Write the host
 

@@ -60,8 +60,8 @@ export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notif
 export type { Explanation } from './operator/explanation.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
-export type { PreviousServer } from './previous_server/previous_jwts.ts';
-export type { PreviousToken, PreviousTokenRepository } from './previous_server/previous_tokens.ts';
+export type { PreviousServer, PreviousTokenRepository } from './previous_server/previous_jwts.ts';
+export type { PreviousToken } from './previous_server/previous_tokens.ts';
 export type {
   AuthorizationDetail,
   AuthorizationDetails,

@@ -8,6 +8,7 @@ import {
   type FoundToken,
   type HttpResponse,
   type IntrospectionPolicy,
+  jwtVerifier,
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
@@ -34,7 +35,8 @@ const REQUIRED = {
   storage: memoryStorage(),
 } satisfies AuthorizationServerOptions;
 const HS256 = { algorithm: 'HS256', secret: 'of a previous server' } as const;
-const OLD = { keys: [HS256], identify: () => undefined, find: () => undefined, revoke: () => {} };
+const OLD_TOKENS = { identify: () => undefined, getByAccessToken: () => undefined, revoke: () => {} };
+const OLD = { jwtService: jwtVerifier([HS256]), tokens: OLD_TOKENS };
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
 const INACTIVE = '{"active":false}';
 
@@ -273,8 +275,6 @@ test('every option that is left out has its default', () => {
   assert.equal(oidc?.getUserClaims('alice'), PEOPLE.alice);
 });
 
-const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(340)}Q`, e: 'AQAB' };
-
 /** Invalid values, and the name in the error. */
 const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...[
@@ -383,38 +383,25 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     (token) => ['paths.token', { paths: { token } }] as const,
   ),
   ...[null, 5].map((previousServer) => ['previousServer', { previousServer }] as const),
-  ...[{}, { keys: HS256 }, { keys: [] }, { keys: Array(17).fill(HS256) }].map(
-    (previousServer) => ['previousServer.keys', { previousServer }] as const,
-  ),
-  ...(
-    [
-      ['algorithm', null],
-      ['algorithm', { secret: 'x' }],
-      ['algorithm', { ...HS256, algorithm: 'none' }],
-      ['algorithm', { ...HS256, algorithm: 'HS1' }],
-      ['secret', { algorithm: 'HS256' }],
-      ['secret', { ...HS256, secret: '' }],
-      ['secret', { ...HS256, secret: new Uint8Array() }],
-      ['secret', { ...HS256, secret: RSA_JWK }],
-      ['keyId', { ...HS256, keyId: 5 }],
-      ['publicKey', { algorithm: 'RS256' }],
-      ['publicKey', { algorithm: 'RS256', secret: 'x' }],
-      ['publicKey', { algorithm: 'RS256', publicKey: 'x' }],
-      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, n: 'AQAB' } }],
-      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, d: 'AQAB' } }],
-      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, alg: 'PS256' } }],
-      ['publicKey', { algorithm: 'ES256', publicKey: RSA_JWK }],
-      ['publicKey', { algorithm: 'RS256', publicKey: { kty: 'oct', k: 'AQAB' } }],
-    ] as const
-  ).map(
-    ([member, key]) =>
-      [`previousServer.keys.1.${member}`, { previousServer: { ...OLD, keys: [HS256, key] } }] as const,
+  ...[{}, { jwtService: HS256 }, { jwtService: null }].map(
+    (previousServer) => ['previousServer.jwtService', { previousServer }] as const,
   ),
   ...['', 5, null].map(
     (issuer) => ['previousServer.issuer', { previousServer: { ...OLD, issuer } }] as const,
   ),
-  ...(['identify', 'find', 'revoke'] as const).map(
-    (name) => [`previousServer.${name}`, { previousServer: { ...OLD, [name]: undefined } }] as const,
+  ...(['identify', 'getByAccessToken', 'revoke'] as const).map(
+    (name) =>
+      [
+        `previousServer.tokens.${name}`,
+        { previousServer: { ...OLD, tokens: { ...OLD_TOKENS, [name]: undefined } } },
+      ] as const,
+  ),
+  ...(['getByRefreshToken', 'isRefreshTokenRevoked', 'isAccessTokenRevoked'] as const).map(
+    (name) =>
+      [
+        `previousServer.tokens.${name}`,
+        { previousServer: { ...OLD, tokens: { ...OLD_TOKENS, [name]: 5 } } },
+      ] as const,
   ),
   [
     'storage.getPrincipalState',
@@ -481,10 +468,8 @@ test('an option with an unknown name is refused at construction, with the name t
   // A host's own class may have additional members.
   class Previous {
     readonly pool = 'of the host';
-    readonly keys = [HS256];
-    identify = OLD.identify;
-    find = OLD.find;
-    revoke = OLD.revoke;
+    readonly jwtService = OLD.jwtService;
+    readonly tokens = OLD_TOKENS;
   }
   new AuthorizationServer({ ...REQUIRED, previousServer: new Previous() });
 });
@@ -621,9 +606,7 @@ test('values at the edge of what is allowed are accepted', () => {
     { defaultAudience: ['https://a.example'] },
     { introspectionPolicy: () => true, authenticateIntrospect: false },
     { previousServer: OLD },
-    { previousServer: { ...OLD, issuer: 'the previous one', keys: Array(16).fill(HS256) } },
-    { previousServer: { ...OLD, keys: [{ algorithm: 'HS256', secret: new Uint8Array(1), keyId: '' }] } },
-    { previousServer: { ...OLD, keys: [{ algorithm: 'PS256', publicKey: RSA_JWK, keyId: 'k' }] } },
+    { previousServer: { ...OLD, issuer: 'the previous one' } },
   ];
   for (const options of accepted) new AuthorizationServer({ ...REQUIRED, ...options });
 });

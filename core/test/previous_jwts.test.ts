@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import type { PreviousServer, VerificationKey } from '@grantd/core';
+import type { VerificationKey } from '@grantd/core';
 import { decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
 import { type ProofChanges, proofOf, thumbprintOf } from './harness/dpop_proofs.ts';
 import { OLD_SECRET, OldServer, previousJwt } from './harness/old_server.ts';
@@ -9,7 +9,7 @@ import { INACTIVE, REVOKED } from './harness/responses.ts';
 import { openWorld, type World } from './harness/world.ts';
 
 /** A world with a previous server, and a pair that it issued. */
-async function previousWorld(t: TestContext, keys?: PreviousServer['keys'], issuer?: string) {
+async function previousWorld(t: TestContext, keys?: readonly VerificationKey[], issuer?: string) {
   const previous = new OldServer(keys);
   const previousServer = issuer === undefined ? previous : Object.assign(previous, { issuer });
   const world = await openWorld(t, { previousServer });

@@ -122,7 +122,7 @@ oldTokenTest('an old token expires with its row, or by its own exp', async (worl
   assert.deepEqual(await world.alive(access, refresh), [false, true]);
   const tokens = await world.rotated(refresh);
   const row = previous.rows.get(`refresh_token ${refreshId}`);
-  assert.equal(row?.expiresAtMs, 0);
+  assert.equal(row?.expiresAt, 0);
   world.clock.advance(OLD_REFRESH_LIFETIME);
   assert.deepEqual(await world.alive(refresh, tokens.access_token), [false, false]);
   assert.deepEqual(await world.refresh(refresh), REFUSED);
@@ -153,7 +153,9 @@ oldTokenTest(
 
 oldTokenTest('a token that the previous server revokes is dead here', async (world, previous) => {
   const pair = await previous.issue(world.clock);
-  await previous.revoke('access_token', pair.accessId);
+  const row = await previous.getByAccessToken(pair.accessId);
+  assert.ok(row);
+  await previous.revoke(row);
   assert.deepEqual(await world.introspect(pair.access), INACTIVE);
   assert.deepEqual(await world.introspect(pair.refresh), INACTIVE);
   assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
@@ -408,7 +410,7 @@ oldTokenTest(
     const { clientId: _, ...withoutClient } = row;
     assert.deepEqual(await answer(null), [200, false, undefined]);
     assert.deepEqual(await answer({ ...row, subject: null, refreshTokenId: null }), [200, true, undefined]);
-    assert.deepEqual(await answer({ ...row, expiresAtMs: undefined }), [503, undefined, undefined]);
+    assert.deepEqual(await answer({ ...row, expiresAt: undefined }), [503, undefined, undefined]);
     assert.deepEqual(await answer(withoutClient), [503, undefined, undefined]);
   },
   {},

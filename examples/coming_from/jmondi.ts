@@ -1,22 +1,24 @@
 // The tables of a host with @jmondi/oauth2-server, as storage of grantd. Their columns are those of the host.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { HostClient, HostToken, Storage } from '@grantd/core';
+import type { HostClient, PreviousToken, PreviousTokenRepository, Storage } from '@grantd/core';
 
 type Client = HostClient & { readonly secret: string | null };
-type Token = HostToken & { readonly access_token: string };
+type Token = PreviousToken & { readonly access_token: string };
 
 const CLIENT = `SELECT id, secret, CASE WHEN secret IS NULL THEN 'none' END AS tokenEndpointAuthMethod
   FROM oauth_clients WHERE id = ?`;
 const tokenBy = (column: 'access_token' | 'refresh_token') => `
   SELECT access_token, client_id AS clientId, user_id AS subject, scopes, issued_at AS issuedAtMs,
-    ${column}_expires_at / 1000 AS expiresAt FROM oauth_tokens WHERE ${column} = ?`;
+    (${column}_expires_at + 999) / 1000 AS expiresAt, refresh_token AS refreshTokenId FROM oauth_tokens WHERE ${column} = ?`;
 const REVOKE =
   'UPDATE oauth_tokens SET access_token_expires_at = 0, refresh_token_expires_at = 0 WHERE access_token = ?';
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
-export const jmondi = (database: DatabaseSync, { useOpaqueRefreshTokens = false } = {}): Storage => ({
+type JmondiStorage = Storage & { readonly tokens: PreviousTokenRepository };
+
+export const jmondi = (database: DatabaseSync, { useOpaqueRefreshTokens = false } = {}): JmondiStorage => ({
   clients: {
     get: (id) => database.prepare(CLIENT).get(id) as unknown as Client | undefined,
     verifySecret: (client, secret) =>

@@ -112,8 +112,7 @@ export function oldRepositories(tables: OldTables) {
       !refreshTokenExpiresAt || Date.now() > refreshTokenExpiresAt.getTime(),
     getByRefreshToken: async (id) => required(findToken('refresh_token', id)),
     getByAccessToken: async (id) => required(findToken('access_token', id)),
-    find: findToken,
-  } satisfies OAuthTokenRepository & { readonly find: typeof findToken };
+  } satisfies OAuthTokenRepository;
 
   const codeRow = (code: string) => required(tables.get('SELECT * FROM oauth_codes WHERE code = ?', code));
   const authCodes: OAuthAuthCodeRepository = {

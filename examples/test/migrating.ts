@@ -3,12 +3,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ApplicationClaims, AuthorizationServer, type VerificationKey } from '@grantd/core';
+import { type ApplicationClaims, AuthorizationServer, jwtVerifier, type VerificationKey } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface, OAuthUser, AuthorizationServer as OldServer } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
-import { newClient, oldTokens } from '../migration_from_oauth2_server/old_records.ts';
+import { jmondi } from '../coming_from/jmondi.ts';
+import { newClient } from '../migration_from_oauth2_server/old_clients.ts';
 import { type OldRepositories, oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
 import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
@@ -48,7 +49,7 @@ export async function moved({
   const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
   const tables = hostTables(join(folder, 'host.db'));
   const repositories = oldRepositories(tables);
-  const { clients, tokens, users } = repositories;
+  const { clients, users } = repositories;
   const storage = openSqliteStorage({ path: join(folder, 'grantd.db'), issuer: ISSUER });
   const server = new AuthorizationServer({
     issuer: ISSUER,
@@ -56,7 +57,7 @@ export async function moved({
     storage,
     oidc: { getUserClaims: users.find },
     getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
-    previousServer: oldTokens(tokens, [oldKey]),
+    previousServer: { jwtService: jwtVerifier([oldKey]), tokens: jmondi(tables.database).tokens },
     ...(claims && { applicationClaims: claims(repositories) }),
   });
   await server.prepare();

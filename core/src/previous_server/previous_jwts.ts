@@ -3,35 +3,41 @@ import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { requireOptions } from '../option_kinds.ts';
 import { type Claims, readConfirmation } from '../protocol/claims.ts';
 import { formatScope, isTokenKind, type TokenKind, type TokenRecord } from '../protocol/records.ts';
-import type { Storage, TokenName } from '../storage/contract.ts';
+import type { Found, Storage, TokenName, TokenRepository } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
-import { type ReadyKey, readyKeys, type VerificationKey, verifyWith } from '../tokens/jwt_verifier.ts';
-import type { FindPreviousToken, PreviousParts, PreviousTokenRepository } from './previous_tokens.ts';
+import { hostJwtService } from '../tokens/host_verifiers.ts';
+import type { JwtVerifier } from '../tokens/jwt_service.ts';
+import type { FindPreviousToken, PreviousParts, PreviousToken } from './previous_tokens.ts';
 
 /**
  * Accepts tokens of a previous server: JWTs that it signed, with rows in its own tables. Introspection, UserInfo,
  * revocation and refresh treat them like tokens of this server. A refresh exchanges them for tokens of this server, and
- * revokes the old one through `revoke`.
+ * revokes the old one through `tokens.revoke`.
  * @example
- * previousServer: {
- *   keys: [{ keyId: '2023', algorithm: 'RS256', publicKey }],
- *   identify: ({ jti, typ }) => ({ kind: typ === 'Refresh' ? 'refresh_token' : 'access_token', key: jti }),
- *   find: (kind, id) => oldTokens.find(kind, id),
- *   revoke: (kind, id) => oldTokens.revoke(kind, id),
- * }
+ * previousServer: { jwtService: jwtVerifier([{ algorithm: 'HS256', secret }]), tokens: oldStorage.tokens }
  */
-export interface PreviousServer extends PreviousTokenRepository {
-  /** Keys that signed the JWTs: 1 to 16. They verify, but never sign. */
-  readonly keys: readonly VerificationKey[];
+export interface PreviousServer {
+  /** Verifies the JWTs. `jwtVerifier()` makes one from keys. */
+  readonly jwtService: JwtVerifier;
   /** `iss` of the tokens that have one. Default: the issuer of this server. */
   readonly issuer?: string;
-  /**
-   * Returns kind and key of a token from its verified claims. The two kinds must differ in a claim. Otherwise
-   * one kind could be used as the other.
-   * @returns `undefined` if the JWT is neither an access token nor a refresh token
-   */
-  identify(claims: Claims): TokenName | undefined;
+  /** The tokens in the tables of the previous server. */
+  readonly tokens: PreviousTokenRepository;
 }
+
+/**
+ * The tokens of a previous server, with the methods that introspection, revocation and UserInfo need of a storage.
+ * `revoke` must accept several calls for the same token. Of one that has gone, it is not called.
+ */
+export interface PreviousTokenRepository extends Pick<TokenRepository, PreviousMethod> {
+  /**
+   * As `TokenRepository.identify`. The two kinds must differ in a claim. Otherwise one kind could be used as the other.
+   */
+  identify(claims: Claims, token: string): TokenName | undefined;
+  getByAccessToken(key: string): Found<PreviousToken>;
+}
+
+type PreviousMethod = 'getByRefreshToken' | 'isRefreshTokenRevoked' | 'isAccessTokenRevoked' | 'revoke';
 
 /** The option after its check: copied, with methods bound to the host's object. */
 export type ResolvedPreviousServer = PreviousJwtParts & PreviousParts['previous'];
@@ -48,47 +54,70 @@ export function resolvePreviousServer(
 ): ResolvedPreviousServer | undefined {
   if (options === undefined) return undefined;
   requireOptions(options, OLD_TOKEN_OPTIONS, 'previousServer');
-  const { keys, issuer: previousIssuer = issuer }: Partial<PreviousServer> = options;
-  const ready = readyKeys(keys, 'previousServer.keys');
+  const { jwtService, issuer: previousIssuer = issuer, tokens }: Partial<PreviousServer> = options;
+  if (typeof jwtService?.verify !== 'function')
+    throw new ConfigurationError('previousServer.jwtService', 'an object with verify, as of jwtVerifier()');
   if (typeof previousIssuer !== 'string' || previousIssuer === '')
     throw new ConfigurationError('previousServer.issuer', 'a non-empty string');
+  requireTokens(tokens);
   const { getPrincipalState } = storage;
   if (typeof getPrincipalState !== 'function')
     throw new ConfigurationError('storage.getPrincipalState', 'a function, because previousServer needs it');
   return Object.freeze({
-    keys: ready,
+    verify: hostJwtService(jwtService).verify,
     issuer: previousIssuer,
-    identify: method(options, 'identify'),
-    find: method(options, 'find'),
-    revoke: method(options, 'revoke'),
+    identify: (claims: Claims, token: string) => tokens.identify(claims, token),
+    ...previousRows(tokens),
     getPrincipalState: getPrincipalState.bind(storage),
   });
 }
 
 const OLD_TOKEN_OPTIONS: Readonly<Record<keyof PreviousServer, true>> = {
-  keys: true,
+  jwtService: true,
   issuer: true,
-  identify: true,
-  find: true,
-  revoke: true,
+  tokens: true,
 };
 
-function method<M extends 'identify' | 'find' | 'revoke'>(
-  options: PreviousServer,
-  name: M,
-): PreviousServer[M] {
-  const value = options[name];
-  if (typeof value === 'function') return value.bind(options) as PreviousServer[M];
-  throw new ConfigurationError(`previousServer.${name}`, 'a function');
+const REQUIRED_METHODS = ['identify', 'getByAccessToken', 'revoke'] as const;
+const OPTIONAL_METHODS = ['getByRefreshToken', 'isRefreshTokenRevoked', 'isAccessTokenRevoked'] as const;
+
+function requireTokens(
+  tokens: Partial<PreviousTokenRepository> | undefined,
+): asserts tokens is PreviousTokenRepository {
+  for (const name of REQUIRED_METHODS)
+    if (typeof tokens?.[name] !== 'function')
+      throw new ConfigurationError(`previousServer.tokens.${name}`, 'a method');
+  for (const name of OPTIONAL_METHODS)
+    if (tokens?.[name] !== undefined && typeof tokens[name] !== 'function')
+      throw new ConfigurationError(`previousServer.tokens.${name}`, 'a method or nothing');
+}
+
+/** The rows by kind and key. */
+function previousRows(
+  tokens: PreviousTokenRepository,
+): Pick<ResolvedPreviousServer, 'find' | 'isRevoked' | 'revoke'> {
+  const find = async (kind: TokenKind, key: string): Promise<PreviousToken | undefined> =>
+    (await (kind === 'access_token' ? tokens.getByAccessToken(key) : tokens.getByRefreshToken?.(key))) ??
+    undefined;
+  return {
+    find,
+    isRevoked: async (kind, row) =>
+      (await (kind === 'access_token'
+        ? tokens.isAccessTokenRevoked?.(row)
+        : tokens.isRefreshTokenRevoked?.(row))) ?? false,
+    async revoke(kind, key) {
+      const row = await find(kind, key);
+      if (row !== undefined) await tokens.revoke(row);
+    },
+  };
 }
 
 /** What is needed to verify JWTs of a previous server. */
-interface PreviousJwtParts {
-  readonly keys: readonly ReadyKey[];
+interface PreviousJwtParts extends Pick<JwtVerifier, 'verify'> {
   /** Expected `iss`, if a token has one. */
   readonly issuer: string;
   /** @returns `undefined` if the JWT is neither an access token nor a refresh token */
-  readonly identify: (claims: Claims) => TokenName | undefined;
+  readonly identify: (claims: Claims, token: string) => TokenName | undefined;
 }
 
 /** A verified token of the previous server. */
@@ -104,7 +133,7 @@ interface NoPreviousJwt {
   readonly claims?: Claims;
 }
 
-/** Verifies JWTs of the previous server. The algorithm comes from the key, never from the token. */
+/** Verifies JWTs of the previous server. */
 export class PreviousJwts {
   readonly #parts: PreviousJwtParts;
 
@@ -114,11 +143,11 @@ export class PreviousJwts {
 
   /** @returns `undefined` if the token names no key of the previous server */
   async verify(token: string): Promise<PreviousJwt | NoPreviousJwt | undefined> {
-    const { keys, issuer, identify } = this.#parts;
-    const jwt = await verifyWith(token, keys);
+    const { verify, issuer, identify } = this.#parts;
+    const jwt = await verify(token);
     if (!jwt.verified) return jwt.reason === 'bad_signature' ? { reason: jwt.reason } : undefined;
     const { claims } = jwt;
-    const { kind, key: id } = identify(claims) ?? {};
+    const { kind, key: id } = identify(claims, token) ?? {};
     if (!isTokenKind(kind) || typeof id !== 'string' || id === '') return { reason: 'wrong_type', claims };
     if (claims.iss !== undefined && claims.iss !== issuer) return { reason: 'wrong_issuer', claims };
     return { kind, id, claims };

@@ -1,6 +1,6 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
 import type { Clock } from '../environment.ts';
-import type { Claims, Confirmation } from '../protocol/claims.ts';
+import type { Claims } from '../protocol/claims.ts';
 import {
   type NewToken,
   type Standing,
@@ -8,22 +8,24 @@ import {
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
-import type { Awaitable, ContinuationOutcome, Found, PrincipalState, Storage } from '../storage/contract.ts';
+import type {
+  Awaitable,
+  ContinuationOutcome,
+  Found,
+  HostToken,
+  PrincipalState,
+  Storage,
+} from '../storage/contract.ts';
 import { tokenRecord } from '../storage/host_records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import { canContinue } from '../storage/issuing.ts';
 
 /** Access to a previous server's tokens in its own tables. A rejection counts as a storage fault. */
-export interface PreviousTokenRepository {
-  /**
-   * Finds a token. Return `undefined` or `null` only if it does not exist. If it cannot be looked up, reject.
-   * @param id that `identify` returned for a token whose signature has verified
-   */
+interface PreviousRows {
+  /** @param id that `identify` returned for a token whose signature has verified */
   find(kind: TokenKind, id: string): Found<PreviousToken>;
-  /**
-   * Revokes a token and those that were issued with it, so that the previous server and `find` see it. Must be
-   * idempotent, and do nothing if the token does not exist.
-   */
+  isRevoked(kind: TokenKind, row: PreviousToken): Awaitable<boolean>;
+  /** Revokes a token and those that were issued with it. Does nothing if the token does not exist. */
   revoke(kind: TokenKind, id: string): Awaitable<void>;
 }
 
@@ -32,7 +34,7 @@ export type FindPreviousToken = (kind: TokenKind, id: string) => Promise<TokenRe
 
 export interface PreviousParts {
   /** `getPrincipalState` tells whether a client or a user was disabled or revoked as a whole. */
-  readonly previous: PreviousTokenRepository & Required<Pick<Storage, 'getPrincipalState'>>;
+  readonly previous: PreviousRows & Required<Pick<Storage, 'getPrincipalState'>>;
   readonly clock: Clock;
 }
 
@@ -58,7 +60,8 @@ export function withPreviousTokens(
   const ask: FindPreviousToken = async (kind, id) => {
     const found = await previous.find(kind, id);
     if (!found) return undefined;
-    const record = previousRecord(kind, id, found);
+    const isRevoked = (await previous.isRevoked(kind, found)) !== false;
+    const record = previousRecord(kind, id, found, isRevoked);
     const { clientId, subject, issuedAtMs } = record;
     const standing = async (principal: 'client' | 'subject', of: string | undefined) =>
       of === undefined ? undefined : standingOf(await previous.getPrincipalState(principal, of), issuedAtMs);
@@ -183,23 +186,13 @@ export function withPreviousTokens(
   return { find, tokens: { ...same, ...joined } };
 }
 
-/** A previous server's token, as its tables have it. */
-export interface PreviousToken {
-  readonly clientId: string;
-  /** The server's identifier of the user. Absent if the client acts for itself. */
-  readonly subject?: string | null | undefined;
-  readonly scopes: readonly string[];
-  /** Milliseconds since 1970. */
-  readonly issuedAtMs: number;
-  /**
-   * Milliseconds since 1970, rounded up to a second. Zero means revoked. If the token has `exp`, the earlier one
-   * counts.
-   */
-  readonly expiresAtMs: number;
-  /** For access tokens: `id` of the refresh token that was issued with it, if any. */
+/**
+ * A previous server's token, as its tables have it. Without `issuedAtMs`, it ends with each revocation of all tokens of its
+ * client or user. The earlier one of `expiresAt` and the token's `exp` counts.
+ */
+export interface PreviousToken extends HostToken {
+  /** For access tokens: the key of the refresh token that was issued with it, if any. */
   readonly refreshTokenId?: string | null | undefined;
-  /** What the token is bound to (RFC 8705 §3, RFC 9449 §6). Default: `cnf` of a JWT, else none. */
-  readonly confirmation?: Confirmation | null | undefined;
 }
 
 /** `keyId` in the records of previous tokens. No key of this server has it. */
@@ -212,22 +205,24 @@ const FAMILY_PREFIX = 'previous:';
 const NO_TOKENS_DIGEST = 'A'.repeat(43);
 
 /** @throws {StorageFault} a required member is missing or wrong */
-function previousRecord(kind: TokenKind, id: string, found: PreviousToken): TokenRecord {
-  const { clientId, subject, scopes, issuedAtMs, expiresAtMs, refreshTokenId, confirmation } = found;
+function previousRecord(kind: TokenKind, id: string, found: PreviousToken, isRevoked: boolean): TokenRecord {
+  const { clientId, subject, scopes, issuedAtMs, confirmation, refreshTokenId } = found;
   const refreshId = kind === 'refresh_token' ? id : refreshTokenId;
   const familyId = `${FAMILY_PREFIX}${refreshId}`;
-  return tokenRecord(
-    {
-      ...{ id, kind, keyId: KEY_ID, clientId, scopes, issuedAtMs },
-      ...(kind === 'access_token' && { tokenType: confirmation?.jkt == null ? 'Bearer' : 'DPoP' }),
-      ...(confirmation != null && { confirmation }),
-      ...(subject != null && { subject }),
-      ...(refreshId != null && { familyId, grantId: familyId }),
-      expiresAt: Math.ceil(expiresAtMs / 1000),
-    },
-    kind,
-    id,
-  );
+  const row = {
+    clientId,
+    subject,
+    scopes,
+    issuedAtMs,
+    confirmation,
+    expiresAt: isRevoked ? 0 : found.expiresAt,
+  };
+  return {
+    ...tokenRecord({ ...row, revokedAtMs: found.revokedAtMs ?? found.supersededAtMs }, kind, id),
+    keyId: KEY_ID,
+    ...(kind === 'access_token' && { tokenType: confirmation?.jkt == null ? 'Bearer' : 'DPoP' }),
+    ...(refreshId != null && { familyId, grantId: familyId }),
+  };
 }
 
 function isPrevious({ keyId }: TokenRecord): boolean {

@@ -51,7 +51,7 @@ const MACS: readonly string[] = ['HS256', 'HS384', 'HS512'];
 const MAX_KEYS = 16;
 
 /** A key with the `alg` values that it accepts. */
-export interface ReadyKey {
+interface ReadyKey {
   /** Whether the key can have signed a token with this `kid`. */
   fits(keyId: string | undefined): boolean;
   readonly algorithms: readonly string[];
@@ -71,15 +71,13 @@ export interface ReadyKey {
  */
 export function jwtVerifier(keys: VerificationKeys): JwtVerifier {
   if (typeof keys === 'function') return { verify: (token) => verifyWithFound(token, keys) };
-  const ready = readyKeys(keys, 'jwtVerifier');
+  const ready = readyKeys(keys);
   return { verify: (token) => verifyWith(token, ready) };
 }
 
-/**
- * @param option name for errors
- * @throws {ConfigurationError} names the member and says what was expected, but never contains a key
- */
-export function readyKeys(keys: unknown, option: string): readonly ReadyKey[] {
+/** @throws {ConfigurationError} names the member and says what was expected, but never contains a key */
+function readyKeys(keys: unknown): readonly ReadyKey[] {
+  const option = 'jwtVerifier';
   if (isCryptoKey(keys)) return [{ fits: () => true, algorithms: [algorithmOfKey(keys, option)], key: keys }];
   const { keys: set }: JsonObject = isJsonObject(keys) ? keys : {};
   const list: unknown = set ?? keys;
@@ -182,7 +180,7 @@ function algorithmOfKey({ type, algorithm, usages }: CryptoKey, option: string):
   throw new ConfigurationError(option, 'a public CryptoKey that verifies signatures');
 }
 
-export async function verifyWith(token: string, keys: readonly ReadyKey[]): Promise<VerifiedJwt> {
+async function verifyWith(token: string, keys: readonly ReadyKey[]): Promise<VerifiedJwt> {
   const header = readJwtHeader(token);
   const { keyId, algorithm = '', isExtended = true } = header ?? {};
   if (header === undefined) return { verified: false, reason: 'malformed' };

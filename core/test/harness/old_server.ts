@@ -1,4 +1,14 @@
-import type { Claims, PreviousServer, PreviousToken, TokenKind, TokenName } from '@grantd/core';
+import {
+  type Claims,
+  type HostToken,
+  type JwtVerifier,
+  jwtVerifier,
+  type PreviousServer,
+  type PreviousToken,
+  type PreviousTokenRepository,
+  type TokenName,
+  type VerificationKey,
+} from '@grantd/core';
 import { SignJWT } from 'jose';
 import type { SettableClock } from './settable_clock.ts';
 
@@ -18,21 +28,29 @@ export interface PreviousPair {
 }
 
 /** Changes to the usual pair. */
-type Order = Partial<Pick<PreviousToken, 'clientId' | 'scopes'>> & { readonly claims?: Claims };
+interface Order {
+  readonly clientId?: string;
+  readonly scopes?: readonly string[];
+  readonly claims?: Claims;
+}
+
+/** A row, with its kind and identifier. */
+type Row = PreviousToken & { readonly name: string };
 
 /** A previous server with its own rows. Its JWTs name no key and no issuer. */
-export class OldServer implements PreviousServer {
-  readonly keys: PreviousServer['keys'];
+export class OldServer implements PreviousServer, PreviousTokenRepository {
+  readonly jwtService: JwtVerifier;
+  readonly tokens = this;
   /** By kind and identifier. */
-  readonly rows = new Map<string, PreviousToken>();
+  readonly rows = new Map<string, Row>();
   /** The called methods, in order. */
   readonly asked: ('find' | 'revoke')[] = [];
   /** The methods that currently fail. */
   outage: 'find' | 'revoke' | undefined;
   #issued = 0;
 
-  constructor(keys: PreviousServer['keys'] = [{ algorithm: 'HS256', secret: OLD_SECRET }]) {
-    this.keys = keys;
+  constructor(keys: readonly VerificationKey[] = [{ algorithm: 'HS256', secret: OLD_SECRET }]) {
+    this.jwtService = jwtVerifier(keys);
   }
 
   /** An access token has a `jti`, a refresh token a `refresh_id`. */
@@ -41,26 +59,31 @@ export class OldServer implements PreviousServer {
     return refresh_id === undefined ? undefined : { kind: 'refresh_token', key: refresh_id };
   }
 
-  async find(kind: TokenKind, id: string): Promise<PreviousToken | undefined> {
+  async getByAccessToken(id: string): Promise<Row | undefined> {
     this.#ask('find');
-    return this.rows.get(`${kind} ${id}`);
+    return this.rows.get(`access_token ${id}`);
   }
 
-  async revoke(kind: TokenKind, id: string): Promise<void> {
+  async getByRefreshToken(id: string): Promise<Row | undefined> {
+    this.#ask('find');
+    return this.rows.get(`refresh_token ${id}`);
+  }
+
+  async revoke(found: HostToken): Promise<void> {
     this.#ask('revoke');
-    const row = this.rows.get(`${kind} ${id}`);
-    if (row === undefined) return;
+    const row = found as Row;
+    const [kind, id] = row.name.split(' ');
     const refreshId = kind === 'refresh_token' ? id : String(row.refreshTokenId);
     for (const [name, one] of this.rows) {
       const isOfPair = name === `refresh_token ${refreshId}` || one.refreshTokenId === refreshId;
-      if (one === row || isOfPair) this.rows.set(name, { ...one, expiresAtMs: 0 });
+      if (name === row.name || isOfPair) this.rows.set(name, { ...one, expiresAt: 0 });
     }
   }
 
   /** Whether the rows of a pair are revoked: access token, refresh token. */
   revoked({ accessId, refreshId }: PreviousPair): readonly boolean[] {
     return [`access_token ${accessId}`, `refresh_token ${refreshId}`].map(
-      (name) => this.rows.get(name)?.expiresAtMs === 0,
+      (name) => this.rows.get(name)?.expiresAt === 0,
     );
   }
 
@@ -68,7 +91,7 @@ export class OldServer implements PreviousServer {
   resurrect({ accessId, refreshId }: PreviousPair, { nowMs }: SettableClock): void {
     for (const name of [`access_token ${accessId}`, `refresh_token ${refreshId}`]) {
       const row = this.rows.get(name);
-      if (row !== undefined) this.rows.set(name, { ...row, expiresAtMs: nowMs + 1_000_000 });
+      if (row !== undefined) this.rows.set(name, { ...row, expiresAt: Math.ceil(nowMs / 1000) + 1000 });
     }
   }
 
@@ -79,9 +102,8 @@ export class OldServer implements PreviousServer {
     const { nowMs, seconds: iat } = clock;
     const row = { clientId, scopes, subject: 'alice', issuedAtMs: nowMs };
     const exp = iat + OLD_ACCESS_LIFETIME;
-    const refreshExpiresAtMs = (iat + OLD_REFRESH_LIFETIME) * 1000;
-    this.rows.set(`access_token ${accessId}`, { ...row, expiresAtMs: exp * 1000, refreshTokenId: refreshId });
-    this.rows.set(`refresh_token ${refreshId}`, { ...row, expiresAtMs: refreshExpiresAtMs });
+    this.#add({ ...row, name: `access_token ${accessId}`, expiresAt: exp, refreshTokenId: refreshId });
+    this.#add({ ...row, name: `refresh_token ${refreshId}`, expiresAt: iat + OLD_REFRESH_LIFETIME });
     const said = { sub: 'alice', client_id: clientId, scope: scopes.join(' '), aud: 'https://api.example' };
     return {
       accessId,
@@ -89,6 +111,10 @@ export class OldServer implements PreviousServer {
       access: await previousJwt({ ...said, iat, nbf: iat, exp, jti: accessId, ...claims }),
       refresh: await previousJwt({ refresh_id: refreshId, iat, ...claims }),
     };
+  }
+
+  #add(row: Row): void {
+    this.rows.set(row.name, row);
   }
 
   #ask(method: 'find' | 'revoke'): void {

@@ -6,7 +6,12 @@ import { storageKit } from '../../src/storage/kit/kit.ts';
 import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';
 
 const clock = { nowMs: 0 };
-const NO_OLD_TOKENS = { find: () => undefined, revoke: () => {}, getPrincipalState: () => undefined };
+const NO_OLD_TOKENS = {
+  find: () => undefined,
+  isRevoked: () => false,
+  revoke: () => {},
+  getPrincipalState: () => undefined,
+};
 
 function openJoined(): AdministrableStorage {
   const own = memoryStorage({ clock: () => clock.nowMs });
