@@ -77,7 +77,7 @@ export class AuthorizationServer<S extends Storage = AuthorizingStorage> {
   readonly #routes: Routes;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
-  constructor(options: AuthorizationServerOptions & { readonly storage: S }) {
+  constructor(options: AuthorizationServerOptions<S>) {
     const resolved = resolveOptions(options);
     const { context, signingKeys, caches } = wire(resolved);
     this.issuer = resolved.issuer;

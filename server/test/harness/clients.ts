@@ -7,7 +7,10 @@ import type { RunningServer } from './program.ts';
 export async function addClient({ folder, url }: RunningServer, client: NewClient): Promise<void> {
   const storage = openSqliteStorage({ path: join(folder, 'grantd-data', 'grantd.db'), issuer: url });
   try {
-    await storage.clients.add(client);
+    const isPublic =
+      client.secrets === undefined && client.metadata?.token_endpoint_auth_method === undefined;
+    const metadata = { ...client.metadata, token_endpoint_auth_method: 'none' as const };
+    await storage.clients.add(isPublic ? { ...client, metadata } : client);
   } finally {
     await storage.close();
   }
