@@ -31,7 +31,7 @@ export interface ClientRecord {
   readonly id: string;
   /** Shown to users. */
   readonly name?: string;
-  /** Newest first. A client without secrets is public, unless it authenticates with keys. */
+  /** Newest first. A client is public only if its metadata names the method `none`, not because it has no secrets. */
   readonly secrets?: readonly ClientSecretRecord[];
   readonly grantTypes: readonly GrantType[];
   /** Scopes that the client may obtain. */
