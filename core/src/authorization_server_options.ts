@@ -41,7 +41,7 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly pairwiseSecret?: string;
   /**
    * Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does. Default:
-   * a service that uses storage.keys, which is then required.
+   * a service that uses storage.keys, which is then required unless all tokens are opaque (storage.tokens.keyedBy).
    */
   readonly jwtService?: JwtVerifier | JwtService;
   /**

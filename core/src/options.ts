@@ -331,7 +331,7 @@ const HOST_OPTIONS = {
       isJwtService,
     ),
     'Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does.',
-    'a service that uses storage.keys, which is then required',
+    'a service that uses storage.keys, which is then required unless all tokens are opaque (storage.tokens.keyedBy)',
   ),
   accessTokenVerifier: optionWithoutDefault(
     'Host',

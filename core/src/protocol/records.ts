@@ -104,6 +104,10 @@ export interface Standing {
 
 export type TokenKind = 'access_token' | 'refresh_token';
 
+export function isTokenKind(kind: unknown): kind is TokenKind {
+  return kind === 'access_token' || kind === 'refresh_token';
+}
+
 /**
  * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
  * successors of one refresh token. A grant is what one authorization by a user led to; pairs and families belong to one
