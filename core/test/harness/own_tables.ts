@@ -106,7 +106,8 @@ export class OwnTables {
         },
       },
       tokens: {
-        ...(keyedBy && { keyedBy }),
+        // The host has JWTs too, so it names each kind that can be opaque.
+        ...(keyedBy && { keyedBy: { access_token: keyedBy, refresh_token: keyedBy } }),
         ...(identify && { identify }),
         getByAccessToken: find('access_token'),
         ...(hasRefreshTokens && {
