@@ -739,6 +739,39 @@ test('grantd §7.3 a host can replace the AccessTokenVerifier', async () => {
     assert.equal((await verifier(verify).userInfo('any')).status, status);
 });
 
+test('grantd §5.8 a service that only verifies answers in JSON, whatever Accept prefers', async () => {
+  const host = new OwnTables();
+  host.store('access_token', digestOf('t'));
+  const headers = {
+    accept: 'application/token-introspection+jwt',
+    authorization: basic('api', 'secret of api'),
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  const request = { method: 'POST', url: '/token/introspect', headers, body: 'token=t' };
+  const response = await host.server.handle(request);
+  assert.deepEqual([response?.status, response?.headers['content-type']], [200, 'application/json']);
+  // A client that is registered for a JWT never gets less protection.
+  host.clients.set('api', {
+    id: 'api',
+    secret: 'secret of api',
+    metadata: { introspection_signed_response_alg: 'RS256' },
+  });
+  assert.equal((await host.server.handle(request))?.status, 500);
+});
+
+test('grantd §10.1 a host without refresh tokens has neither of their methods', async () => {
+  const host = new OwnTables({ hasRefreshTokens: false });
+  host.store('access_token', digestOf('t'));
+  assert.equal(await host.isActive('t', 'refresh_token'), true);
+  assert.deepEqual(await host.introspect(await host.jwt({}, { typ: 'rt+jwt' })), INACTIVE);
+  assert.equal((await host.revoke('t')).status, 200);
+  assert.equal(await host.isActive('t'), false);
+  assert.equal(
+    host.calls.some((call) => call.includes('Refresh')),
+    false,
+  );
+});
+
 // ── The kit ───────────────────────────────────────────────────────────────────────────────────────────────
 
 for (const revokeBy of REVOCATIONS) {
