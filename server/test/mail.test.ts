@@ -126,7 +126,7 @@ for (const database of DATABASES) {
           isBackedUp: false,
           name: 'Key',
         },
-        ...{ createdAtMs: 1000, lastUsedAtMs: undefined },
+        ...{ createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
       };
       const identity = { provider: 'p', upstreamIssuer: 'https://p.example', upstreamSub: 's', label: 'bob' };
       const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>
@@ -149,7 +149,7 @@ for (const database of DATABASES) {
           async ({ factors }) =>
             factors.addTotp(
               subject,
-              { sealed: String(Math.random()), createdAtMs: 1 },
+              { sealed: String(Math.random()), createdAtMs: 1, countsFromMs: 0 },
               1,
               await noticeOf('totp_added'),
             ),

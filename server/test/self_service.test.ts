@@ -133,7 +133,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(!(await mailbox()).some(({ to }) => to === other.email), 'no factor, and no mail server');
       await withDatabaseOf(server, async ({ factors, people }) => {
         const { subject = '' } = (await people.byName('frida')) ?? {};
-        await factors.addTotp(subject, { sealed: '', createdAtMs: 1 }, 0);
+        await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
       });
       await runs(['user', 'reset-factors', 'frida']);
       assert.match((await mailTo(other.email)).text, /Alle Passkeys, die Authenticator-App .* entfernt\./);

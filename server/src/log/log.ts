@@ -395,7 +395,13 @@ export const PAGE_REASONS = {
   recovery_code_wrong: 'The recovery code is wrong or was already used.',
   too_many_codes: 'There were too many wrong authenticator-app or recovery codes for this user.',
   sign_in_too_old:
-    'The user tried to change passkeys, codes or links, but signed in more than ten minutes ago. They must sign in again first.',
+    'The user tried to change how they sign in, or to export their data, but signed in more than ten minutes ago. They must sign in again first.',
+  sign_in_too_weak:
+    'The user tried to change how they sign in, or to export their data, but has not used the strongest factor that they have. They must use it first.',
+  factors_wait:
+    'The user tried to change their account, but their factors were added or removed with a recovery code and do not count yet. They must wait, or ask the operator to confirm the factors.',
+  passkey_waits:
+    'The passkey was added with a recovery code and does not count yet, but the sign-in needs a passkey that counts.',
   request_expired:
     'The authorization or sign-out request that the page belongs to has expired, or this server did not start it.',
   request_too_long:

@@ -163,7 +163,8 @@ export class MailDeliverer {
     if (template === 'factor_changed') {
       const change = FACTOR_CHANGES.find((one) => one === parameters.change);
       const value = typeof parameters.name === 'string' ? parameters.name : '';
-      return change && { to, view: { template, username, change, value } };
+      const isByRecovery = parameters.byRecovery === true;
+      return change && { to, view: { template, username, change, value, isByRecovery } };
     }
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };

@@ -5,6 +5,7 @@ import { verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { accountForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount } from './account_frame.ts';
 import {
   type CurrentPasswordProblem,
@@ -18,8 +19,6 @@ import type { BrowserSession } from './browser_sessions.ts';
 import { problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
-import { isRecentSignIn, toNewSignIn } from './upstream_pages.ts';
 
 /** `GET /account/data`. */
 export function showData(parts: PageParts) {
@@ -32,10 +31,8 @@ export function showData(parts: PageParts) {
 
 /** `POST /account/data`: sends the user’s data as a file, or deletes the account. */
 export function submitData(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'data');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  const changed = (form: URLSearchParams) => (form.has('export_data') ? 'export' : 'removal');
+  return accountForm(parts, 'data', changed, async (c, session, form) => {
     if (form.get('export_data') !== null) return exportData(c, parts, session);
 
     const refuse = async (
@@ -46,16 +43,15 @@ export function submitData(parts: PageParts) {
     if (isKeptElsewhere(parts, session))
       return renderPage(c, { ...(await dataOf(c, parts, session)), status: 403 });
     if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
-    // Without a password, a recent sign-in proves who the user is.
-    if (hasNoPassword(session))
-      return isRecentSignIn(parts, session) ? remove(c, parts, session) : toNewSignIn(c, parts, 'data');
+    // Without a password, the recent sign-in proves who the user is.
+    if (hasNoPassword(session)) return remove(c, parts, session);
     const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
     if ('refusal' in checked) {
       const { problem, status, secondsToWait } = checked.refusal;
       return refuse(problem, status, secondsToWait);
     }
     return remove(c, parts, session);
-  };
+  });
 }
 
 function hasNoPassword({ person: { passwordHash } }: BrowserSession): boolean {

@@ -12,13 +12,13 @@ import {
   factorsSections,
   factorsView,
 } from './account_factors.ts';
+import { accountForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
 import { endOtherSessions, historyOf, recentSignIns, type SignInShown } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 import { type ProvidersOfAccount, providersSection } from './provider_page.ts';
 import { providersOfAccount } from './upstream_pages.ts';
 
@@ -33,10 +33,7 @@ export function showSecurity(parts: PageParts) {
 
 /** `POST /account/security`: changes the password, and signs out all other browsers. */
 export function submitSecurity(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'security');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'security', 'password', async (c, session, form) => {
     const refuse = async (problem: SecurityView['problem'], of: RefusedPassword = {}) => {
       const page = await securityOf(c, parts, session, { ...of, ...(problem && { problem }) });
       return renderPage(c, { ...page, status: of.status ?? 400 });
@@ -63,7 +60,7 @@ export function submitSecurity(parts: PageParts) {
     await parts.browserSessions.begin(c, changed, { amr, signedInAtMs });
     await endOtherSessions(c, parts, session);
     return toAccount(c, parts, session, 'security', { done: 'password_changed' });
-  };
+  });
 }
 
 async function securityOf(

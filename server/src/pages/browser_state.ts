@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../data/secrets.ts';
+import { ACCOUNT_CHANGES, type AccountChange } from '../people/account_changes.ts';
 
 /** Values that the browser stores but can neither read nor change: sealed JSON, with a separate key per use. */
 export class SealedValues {
@@ -304,8 +305,8 @@ export interface PendingAccount {
   /** Path and query of a page of the console, below its first page. */
   readonly below?: string;
   readonly begunAtMs: number;
-  /** Whether the user must have signed in recently. */
-  readonly isFresh?: true;
+  /** What the user wants to change there, and signs in for. */
+  readonly change?: AccountChange;
 }
 
 /**
@@ -341,11 +342,12 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
     const page =
       [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
       'overview';
-    const { below, isFresh } = value;
+    const { below } = value;
+    const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((one) => one === value.change);
     return {
       ...{ kind, page, begunAtMs },
       ...(typeof below === 'string' && { below }),
-      ...(isFresh === true && { isFresh: true as const }),
+      ...(change !== undefined && { change }),
     };
   }
   if (!isParameters(parameters)) return undefined;

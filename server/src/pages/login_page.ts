@@ -28,13 +28,14 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { isFresh, missingOf } from './missing_step.ts';
+import { missingOf, missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import {
   PASSKEY_SCRIPT,
   type PasskeySignInRefusal,
   passkeyAnswer,
   passkeyForm,
+  passkeyMethods,
   passkeyScript,
   signInWithPasskey,
 } from './passkey_form.ts';
@@ -67,6 +68,7 @@ const PROBLEMS = {
   passkeys_too_many: { problem: 'passkey_refused', status: 403 },
   passkey_challenge_wrong: { problem: 'passkey_too_late', status: 403 },
   passkey_challenge_used: { problem: 'passkey_too_late', status: 403 },
+  passkey_waits: { problem: 'passkey_refused', status: 403 },
 } as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;
 
 type Refusal =
@@ -82,7 +84,9 @@ export function showLogin(parts: PageParts) {
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) {
-      if (page.pending.isFresh && !isFresh(parts, session)) return renderForm(c, parts, page);
+      const { change } = page.pending;
+      if (change !== undefined && (await missingOfChange(parts, session, change))?.step === 'sign_in')
+        return renderForm(c, parts, page);
       const missing = await missingOf(parts, session.person, session.amr, page);
       if (missing?.step === 'second') return redirectToPage(c, parts, 'second', page.pending);
       return toAccountPage(c, parts, page.pending);
@@ -124,7 +128,8 @@ export function submitLogin(parts: PageParts) {
         : await attemptWithPasskey(parts, page, answer);
     if ('refused' in checked) return refuse(checked);
     const { person, how } = checked;
-    if ((await missingOf(parts, person, how.amr, page))?.step === 'second') {
+    // A passkey that does not count yet is no half of a sign-in, but a whole one that lacks a step.
+    if (answer === undefined && (await missingOf(parts, person, how.amr, page))?.step === 'second') {
       await parts.halfSignIns.set(c, person, page.sealed);
       parts.requestLog.pageEvent({ ...event, type: 'second_step_begun', subject: person.subject });
       return c.redirect(`${parts.basePath}/login/second?pending=${page.sealed}`, 303);
@@ -160,7 +165,7 @@ async function attemptWithPasskey(
   const { person, passkey } = outcome;
   if (!(await isExpected(parts, page, person))) return { refused: 'person_not_expected' };
   const isStillThere = async () => (await parts.factors.passkey(passkey.id)) !== undefined;
-  return { person, how: { amr: METHODS.passkey, isStillThere } };
+  return { person, how: { amr: passkeyMethods(parts, passkey), isStillThere } };
 }
 
 /** OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one. */
@@ -237,7 +242,7 @@ async function expectedSession(
   const session = await browserSessions.current(c);
   const changePerson = `${basePath}/login?pending=${sealed}&other`;
   if (!('authorization' in page)) {
-    if (session === undefined || page.pending.isFresh !== true) return undefined;
+    if (session === undefined || page.pending.change === undefined) return undefined;
     return { person: personShown(session.person), reason: 'requested', changePerson };
   }
   const { authorization } = page;

@@ -97,6 +97,8 @@ export interface PageParts {
   readonly signInPolicy: SignInPolicy;
   /** Applies to the console together with `signInPolicy`. */
   readonly consoleSignInPolicy: SignInPolicy;
+  /** Seconds until factors count that were added with a recovery code. */
+  readonly recoveryHold: number;
   readonly groups: Pick<Groups, 'policiesOf'>;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;

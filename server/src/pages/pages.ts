@@ -188,6 +188,7 @@ export function openPages(
     halfSignIns: new HalfSignIns(cookies, secret, clock),
     signInPolicy: settings.signInPolicy,
     consoleSignInPolicy: settings.consoleSignInPolicy,
+    recoveryHold: settings.recoveryHold,
     groups: instance.groups,
     clientAddress: addressOf,
     ownPeople,

@@ -339,7 +339,7 @@ const NO_FACTORS: FactorsView = {
   passkeys: { list: [], challenge: CHALLENGE },
   totpSinceMs: undefined,
   recoveryCodes: 0,
-  isFresh: true,
+  mayChange: true,
   isNeeded: false,
   nowMs: NOW_MS,
 };
@@ -355,6 +355,7 @@ const FACTORS: FactorsView = {
         isBackedUp: true,
         createdAtMs: NOW_MS - 3000 * HOUR_MS,
         lastUsedAtMs: NOW_MS - 2 * HOUR_MS,
+        countsFromMs: 0,
       },
       {
         ...{ id: 'k2', subject: 's', publicKey: '', counter: 4, transports: ['usb'] },
@@ -362,6 +363,7 @@ const FACTORS: FactorsView = {
         isBackedUp: false,
         createdAtMs: NOW_MS - 30 * HOUR_MS,
         lastUsedAtMs: undefined,
+        countsFromMs: 0,
       },
     ],
   },
@@ -404,8 +406,8 @@ const SECOND: SecondView = {
   application: PHOTOS,
   person: ALICE,
   changePerson: '/login',
-  has: { passkeys: 0, hasTotp: true, recoveryCodes: 9 },
-  needsPasskey: false,
+  takesCode: true,
+  takesRecoveryCode: true,
 };
 
 const LINK: LinkView = {
@@ -657,7 +659,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('account_security_old', securityPage, {
     ...SECURITY,
-    factors: { ...FACTORS, isFresh: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
+    factors: { ...FACTORS, mayChange: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
   }),
   ...[false, true].map((isWrong) =>
     sample(isWrong ? 'account_totp_wrong' : 'account_totp', totpPage, {
@@ -681,12 +683,13 @@ const SAMPLES: readonly Sample[] = [
   sample('second_wait', secondPage, { ...SECOND, problem: 'too_many_codes', secondsToWait: 290 }),
   sample('second_all', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE },
-    has: { passkeys: 2, hasTotp: true, recoveryCodes: 1 },
   }),
   sample('second_unchecked', secondPage, { ...SECOND, application: STRANGER }),
   sample('second_passkey', secondPage, {
-    ...{ ...SECOND, challenge: CHALLENGE, needsPasskey: true },
-    has: { passkeys: 1, hasTotp: true, recoveryCodes: 9 },
+    ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, takesRecoveryCode: false },
+  }),
+  sample('second_passkey_lost', secondPage, {
+    ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, problem: 'passkey_waits' },
   }),
   sample('sign_in_passkey', signInPage, { ...SIGN_IN, challenge: CHALLENGE, forgot: '/forgot' }),
   sample('sign_in_passkey_refused', signInPage, {
