@@ -8,7 +8,14 @@ import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { updateClient } from '../src/operations/clients.ts';
 import { InvalidInput } from '../src/operations/operation.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
-import { ADMIN_ISSUER, type AdminServer, ALL_SCOPES, type Answered, AUDIENCE, startAdmin } from './harness/admin.ts';
+import {
+  ADMIN_ISSUER,
+  type AdminServer,
+  ALL_SCOPES,
+  type Answered,
+  AUDIENCE,
+  startAdmin,
+} from './harness/admin.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
 const TYPES = `${AUDIENCE}/openapi.json#/components/x-problems`;

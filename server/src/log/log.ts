@@ -396,6 +396,8 @@ export const PAGE_REASONS = {
   too_many_codes: 'There were too many wrong authenticator-app or recovery codes for this user.',
   sign_in_too_old:
     'The user tried to change how they sign in, or to export their data, but signed in more than ten minutes ago. They must sign in again first.',
+  password_not_asked:
+    'The username is an address of a domain whose users sign in at an identity provider, so the server checked no password.',
   sign_in_too_weak:
     'The user tried to change how they sign in, or to export their data, but has not used the strongest factor that they have. They must use it first.',
   factors_wait:

@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { claimsOf, NO_PASSWORD } from '../data/people.ts';
+import { claimsOf } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
@@ -44,7 +44,7 @@ export function submitData(parts: PageParts) {
       return renderPage(c, { ...(await dataOf(c, parts, session)), status: 403 });
     if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
     // Without a password, the recent sign-in proves who the user is.
-    if (hasNoPassword(session)) return remove(c, parts, session);
+    if (!parts.passwords.has(session.person)) return remove(c, parts, session);
     const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
     if ('refusal' in checked) {
       const { problem, status, secondsToWait } = checked.refusal;
@@ -52,10 +52,6 @@ export function submitData(parts: PageParts) {
     }
     return remove(c, parts, session);
   });
-}
-
-function hasNoPassword({ person: { passwordHash } }: BrowserSession): boolean {
-  return passwordHash === NO_PASSWORD;
 }
 
 /** Whether the account can only be deleted in the application that has its users. */
@@ -170,7 +166,7 @@ async function dataOf(
 ): Promise<Page> {
   const view = {
     ...(await accountView(c, parts, session, 'data')),
-    ...(hasNoPassword(session) && { hasNoPassword: true }),
+    ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(isKeptElsewhere(parts, session) && { isKeptElsewhere: true }),
     ...(problem !== undefined && { problem }),
     ...(secondsToWait !== undefined && { secondsToWait }),

@@ -199,12 +199,12 @@ async function removePasskey(
 
 /** Which ways to sign in count for a user. */
 export async function waysToSignIn(
-  { passkeys, signInParts, upstream }: PageParts,
+  { passkeys, passwords, signInParts, upstream }: PageParts,
   person: Person,
 ): Promise<WaysToSignIn> {
   const links = (await upstream?.upstream.usableLinks(person)) ?? [];
   return {
-    hasPasswords: upstream?.upstream.ofAddress(person.name) === undefined,
+    hasPasswords: passwords.areAskedOf(person.name),
     hasPasskeys: passkeys !== undefined,
     hasDirectory: signInParts.directory !== undefined,
     links: links.map(({ id }) => id),

@@ -76,6 +76,7 @@ async function securityOf(
     username: session.person.name,
     ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     isOfDirectory: session.person.directoryId !== undefined,
+    ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(providers !== undefined && { providers }),
     factors: await factorsView(c, parts, session),
     signIns: await historyOf(parts, session),
@@ -126,6 +127,8 @@ export interface SecurityView extends AccountView {
   readonly forgot?: string;
   /** Whether a directory has the password, so that it cannot be changed here. */
   readonly isOfDirectory?: boolean;
+  /** Whether the user signs in without a password here. */
+  readonly hasNoPassword?: boolean;
   readonly factors: FactorsView;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
@@ -144,7 +147,12 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
   const isNewWrong = problem !== undefined && !isCurrentWrong;
-  const passwordSection = html`<section aria-labelledby="password">
+  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true;
+  // A password here would be of no use.
+  const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
+  const passwordSection = isWithout
+    ? ''
+    : html`<section aria-labelledby="password">
 <h2 id="password">${account.password}</h2>
 ${
   view.isOfDirectory === true
@@ -173,9 +181,9 @@ ${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.for
 ${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
 ${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
 ${recentSignIns(view, texts)}
-${view.isOfDirectory === true ? '' : revealScript()}`,
+${hasForm ? revealScript() : ''}`,
     }),
-    scripts: [...FACTORS_SCRIPTS, ...(view.isOfDirectory === true ? [] : [REVEAL_SCRIPT])],
+    scripts: [...FACTORS_SCRIPTS, ...(hasForm ? [REVEAL_SCRIPT] : [])],
     // The forms of providers lead to them.
     formMayLeave: view.providers !== undefined,
   };

@@ -49,6 +49,7 @@ const PROBLEMS = {
   password_wrong: { problem: 'credentials_wrong', status: 403 },
   person_disabled: { problem: 'account_disabled', status: 403 },
   person_changed: { problem: 'credentials_wrong', status: 403 },
+  password_not_asked: { problem: 'password_not_asked', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
   password_expired: { problem: 'password_expired', status: 403 },
   directory_sign_in_restricted: { problem: 'sign_in_restricted', status: 403 },
@@ -203,7 +204,10 @@ async function renderForm(
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
   const username = typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? ''));
   // A user with a provider of their own has no password to type.
-  const asksOnlyName = typed === undefined && again === undefined && isIdentifierFirst(parts, username);
+  const asksOnlyName =
+    username === ''
+      ? typed === undefined && again === undefined && isIdentifierFirst(parts)
+      : !parts.passwords.areAskedOf(username);
   const formToken = await parts.formTokens.make(c, 'login', page.sealed);
   // Offers passkeys only if there are any.
   const hasPasskeys = parts.passkeys !== undefined && (await parts.factors.hasPasskeys());

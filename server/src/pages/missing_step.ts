@@ -1,6 +1,6 @@
 import type { AuthorizationRequest } from '@grantd/core';
 import { type Level, MULTI_FACTOR, PHISHING_RESISTANT, strictestOf } from '../config/acr.ts';
-import { NO_PASSWORD, type Person } from '../data/people.ts';
+import type { Person } from '../data/people.ts';
 import {
   type AccountChange,
   type MissingForChange,
@@ -43,7 +43,7 @@ export async function missingOfChange(
   change: AccountChange,
   atMs = parts.clock(),
 ): Promise<MissingForChange | undefined> {
-  const has = { ...(await factorsOf(parts, person)), hasPassword: person.passwordHash !== NO_PASSWORD };
+  const has = { ...(await factorsOf(parts, person)), hasPassword: parts.passwords.has(person) };
   return missingForChange(change, has, { amr, ageMs: atMs - signedInAtMs });
 }
 

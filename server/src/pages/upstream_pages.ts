@@ -136,10 +136,9 @@ export async function beginSignIn(
   });
 }
 
-/** Whether the sign-in page first asks only for the name, unless this name leads to no provider. */
-export function isIdentifierFirst({ upstream }: PageParts, username = ''): boolean {
-  if (upstream?.upstream.hasDomains !== true) return false;
-  return username === '' || upstream.upstream.ofAddress(username) !== undefined;
+/** Whether the sign-in page first asks only for the name. */
+export function isIdentifierFirst({ upstream }: PageParts): boolean {
+  return upstream?.upstream.hasDomains === true;
 }
 
 /** Sends a user to the provider of their domain. @returns `undefined` if there is none */

@@ -36,6 +36,8 @@ export const DE: Texts = {
     signUp: 'Konto anlegen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
+      password_not_asked:
+        'Wer eine solche Adresse hat, meldet sich bei der eigenen Organisation an. Fahren Sie ohne Passwort fort.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
       sign_in_restricted:
         'Ihr Firmenkonto erlaubt die Anmeldung zurzeit nicht. Wer es verwaltet, kann das ändern.',

@@ -44,6 +44,8 @@ export const EN = {
     signUp: 'Create an account',
     problems: {
       credentials_wrong: 'Wrong username or password.',
+      password_not_asked:
+        'Users with this address sign in at their organisation. Continue without a password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
       sign_in_restricted:
         'Your work account does not allow you to sign in now. The people who manage it can change this.',
