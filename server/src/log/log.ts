@@ -424,7 +424,8 @@ export const PAGE_REASONS = {
   name_taken: 'Another user has the chosen username or a similar one.',
   address_invalid: 'The entered email address is invalid.',
   domain_refused: 'The email address that was entered for a sign-up has a domain that may not sign up.',
-  too_many_mails: 'Too many emails were requested for this address, or from one IP address.',
+  too_many_mails:
+    'Too many emails were requested for this name or address, or from one IP address. If it was for this name, the page answers as usual, but the server sends nothing.',
   provider_unavailable: 'The identity provider did not respond, or reported that it is not available.',
   provider_denied:
     'The identity provider reported that it did not sign the user in, or that the user did not consent there.',

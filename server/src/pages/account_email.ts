@@ -13,7 +13,7 @@ import {
 import { named } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { problemBox, REVEAL_SCRIPT, revealScript, textField } from './fields.ts';
-import { mailsToWait } from './forgot_page.ts';
+import { linksToWait } from './forgot_page.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 
@@ -68,7 +68,7 @@ export function submitEmail(
       const { problem, status, secondsToWait } = checked.refusal;
       return refuse(problem, status, secondsToWait);
     }
-    const seconds = await mailsToWait(c, parts, email);
+    const seconds = await linksToWait(parts, subject);
     if (seconds > 0) return refuse('too_many_attempts', 429, seconds);
     await queue.add({ template: 'verify', to: email, subject, language, parameters: {} });
     parts.requestLog.pageEvent({ ...event, type: 'email_change_requested' });

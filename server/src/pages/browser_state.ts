@@ -155,6 +155,11 @@ export class KnownBrowsers {
     return content?.subjects.includes(subject) ? content.browser : undefined;
   }
 
+  /** The users who have signed in with this browser, and its identifier; `undefined` if there are none. */
+  users(c: Context): Promise<Content | undefined> {
+    return this.#read(c);
+  }
+
   async recordUser(c: Context, subject: string): Promise<void> {
     const { browser, subjects } = (await this.#read(c)) ?? {
       browser: randomBytes(16).toString('base64url'),
