@@ -122,6 +122,7 @@ const PROBLEMS: readonly Problem[] = [
   'form_foreign',
   'link_invalid',
   'not_administrator',
+  'factors_wait',
   'not_found',
   'method_not_allowed',
   'too_large',
@@ -634,6 +635,9 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security', securityPage, { ...SECURITY, forgot: '/forgot' }),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
+  sample('account_security_no_password', securityPage, {
+    ...{ ...SECURITY, hasNoPassword: true, providers: OF_ACCOUNT },
+  }),
   sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true, signIns: [] }),
   sample('account_security_providers', securityPage, { ...SECURITY, providers: OF_ACCOUNT }),
   sample('account_security_connect', securityPage, {
@@ -652,6 +656,16 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security_added', securityPage, {
     ...SECURITY,
     factors: { ...FACTORS, notice: 'passkey_added' },
+  }),
+  sample('account_security_recovered', securityPage, {
+    ...SECURITY,
+    factors: {
+      ...FACTORS,
+      passkeys: {
+        list: (FACTORS.passkeys?.list ?? []).map((one) => ({ ...one, countsFromMs: NOW_MS + 23 * HOUR_MS })),
+      },
+      totpCountsFromMs: NOW_MS + 2 * HOUR_MS,
+    },
   }),
   sample('account_security_refused', securityPage, {
     ...SECURITY,
@@ -690,6 +704,9 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('second_passkey_lost', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, problem: 'passkey_waits' },
+  }),
+  sample('sign_in_elsewhere', signInPage, {
+    ...{ ...SIGN_IN, asksOnlyName: true, username: 'ada@corp.example', problem: 'password_not_asked' },
   }),
   sample('sign_in_passkey', signInPage, { ...SIGN_IN, challenge: CHALLENGE, forgot: '/forgot' }),
   sample('sign_in_passkey_refused', signInPage, {
