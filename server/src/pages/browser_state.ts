@@ -310,6 +310,8 @@ export interface PendingAccount {
   /** Path and query of a page of the console, below its first page. */
   readonly below?: string;
   readonly begunAtMs: number;
+  /** Whether the user must have signed in recently. */
+  readonly isFresh?: true;
   /** What the user wants to change there, and signs in for. */
   readonly change?: AccountChange;
 }
@@ -347,11 +349,12 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
     const page =
       [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
       'overview';
-    const { below } = value;
+    const { below, isFresh } = value;
     const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((one) => one === value.change);
     return {
       ...{ kind, page, begunAtMs },
       ...(typeof below === 'string' && { below }),
+      ...(isFresh === true && { isFresh: true as const }),
       ...(change !== undefined && { change }),
     };
   }

@@ -28,7 +28,7 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { missingOf, missingOfChange } from './missing_step.ts';
+import { missingOf, needsSignIn } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import {
   PASSKEY_SCRIPT,
@@ -41,7 +41,7 @@ import {
 } from './passkey_form.ts';
 import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
 import { type ProviderButton, providerButtons } from './provider_page.ts';
-import { beginAtHome, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
+import { beginAtHome, isAgain, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
 
 /** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
@@ -85,9 +85,7 @@ export function showLogin(parts: PageParts) {
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) {
-      const { change } = page.pending;
-      if (change !== undefined && (await missingOfChange(parts, session, change))?.step === 'sign_in')
-        return renderForm(c, parts, page);
+      if (await needsSignIn(parts, session, page.pending)) return renderForm(c, parts, page);
       const missing = await missingOf(parts, session.person, session.amr, page);
       if (missing?.step === 'second') return redirectToPage(c, parts, 'second', page.pending);
       return toAccountPage(c, parts, page.pending);
@@ -246,7 +244,7 @@ async function expectedSession(
   const session = await browserSessions.current(c);
   const changePerson = `${basePath}/login?pending=${sealed}&other`;
   if (!('authorization' in page)) {
-    if (session === undefined || page.pending.change === undefined) return undefined;
+    if (session === undefined || !isAgain(page)) return undefined;
     return { person: personShown(session.person), reason: 'requested', changePerson };
   }
   const { authorization } = page;

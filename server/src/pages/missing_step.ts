@@ -47,6 +47,16 @@ export async function missingOfChange(
   return missingForChange(change, has, { amr, ageMs: atMs - signedInAtMs });
 }
 
+/** Whether a visit to an account page needs another sign-in, and not only a further step. */
+export async function needsSignIn(
+  parts: PageParts,
+  session: BrowserSession,
+  { isFresh: isFreshNeeded, change }: PendingAccount,
+): Promise<boolean> {
+  if (isFreshNeeded === true && !isFresh(parts, session)) return true;
+  return change !== undefined && (await missingOfChange(parts, session, change))?.step === 'sign_in';
+}
+
 /** What a sign-in is for: an application, or a page of this server. */
 type Purpose =
   | { readonly authorization: AuthorizationRequest }

@@ -23,7 +23,7 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { missingOf, missingOfChange } from './missing_step.ts';
+import { missingOf, needsSignIn } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import {
   PASSKEY_SCRIPT,
@@ -115,9 +115,8 @@ async function waitingIn(c: PageContext, parts: PageParts, page: PendingPage): P
     // The session must meet everything else that the request asks of the sign-in.
     const step = await nextStep(parts, page, session);
     if (step.page !== 'second') return proceed(c, parts, page, session);
-  } else if (page.pending.change !== undefined) {
-    const owed = await missingOfChange(parts, session, page.pending.change);
-    if (owed?.step === 'sign_in') return redirectToPage(c, parts, 'login', page.pending);
+  } else if (await needsSignIn(parts, session, page.pending)) {
+    return redirectToPage(c, parts, 'login', page.pending);
   }
   const missing = await missingOf(parts, session.person, session.amr, page);
   if (missing?.step === 'second') return { ...missing, person: session.person, session };

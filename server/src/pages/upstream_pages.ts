@@ -100,8 +100,8 @@ function isAgainNeeded(page: PendingPage): boolean {
 }
 
 /** Whether the user must prove again who they are, for an application or for a change of the account. */
-function isAgain(page: PendingPage): boolean {
-  if (!('authorization' in page)) return page.pending.change !== undefined;
+export function isAgain(page: PendingPage): boolean {
+  if (!('authorization' in page)) return page.pending.isFresh === true || page.pending.change !== undefined;
   const { prompt, maxAge } = page.authorization;
   return prompt.includes('login') || maxAge === 0;
 }
@@ -359,7 +359,7 @@ export async function toNewSignIn(
   parts: PageParts,
   wanted: Pick<PendingAccount, 'page' | 'below' | 'change'>,
 ): Promise<Response> {
-  const pending = { ...wanted, kind: 'account', begunAtMs: parts.clock() } as const;
+  const pending = { ...wanted, kind: 'account', begunAtMs: parts.clock(), isFresh: true } as const;
   const sealed = (await parts.pendingRequests.seal(pending)) ?? '';
   return c.redirect(`${parts.basePath}/login?pending=${sealed}&other`, 303);
 }
