@@ -292,6 +292,9 @@ for (const database of ANY_DATABASE) {
       };
       const { browser: thief } = await signIn(who);
       await sendAll(thief, /^\/login\/second$/);
+      // The pages show no form that would be filled in in vain.
+      assert.doesNotMatch((await thief.get(at(SECURITY))).html, /id="(?:new-password|add-totp|add-passkey)"/);
+      assert.doesNotMatch((await thief.get(at('/account/data'))).html, /id="delete-account"/);
 
       // The same forms with everything that the user has, but too long ago.
       const owner = new Browser(server.url);

@@ -5,7 +5,7 @@ import { verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { accountForm } from './account_form.ts';
+import { accountForm, confirmForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount } from './account_frame.ts';
 import {
   type CurrentPasswordProblem,
@@ -18,6 +18,7 @@ import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 
 /** `GET /account/data`. */
@@ -168,6 +169,10 @@ async function dataOf(
     ...(await accountView(c, parts, session, 'data')),
     ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(isKeptElsewhere(parts, session) && { isKeptElsewhere: true }),
+    // Without a password, nothing is typed in vain.
+    mayDelete:
+      !parts.passwords.has(session.person) ||
+      (await missingOfChange(parts, session, 'removal')) === undefined,
     ...(problem !== undefined && { problem }),
     ...(secondsToWait !== undefined && { secondsToWait }),
   };
@@ -179,6 +184,8 @@ export interface DataView extends AccountView {
   readonly hasNoPassword?: boolean;
   /** Whether the account cannot be deleted here. */
   readonly isKeptElsewhere?: boolean;
+  /** Whether the form to delete the account is shown: the user has shown enough, or has no password to type. */
+  readonly mayDelete: boolean;
   readonly problem?: CurrentPasswordProblem | 'not_confirmed' | 'last_administrator';
   readonly secondsToWait?: number;
 }
@@ -223,6 +230,12 @@ function deletion(view: DataView, texts: Texts): Html {
     return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>
 <p id="delete-elsewhere">${account.deleteElsewhere}</p>
+</section>`;
+  if (!view.mayDelete)
+    return html`<section aria-labelledby="delete">
+<h2 id="delete">${account.deleteAccount}</h2>
+<p class="lead">${account.deleteText}</p>
+${confirmForm({ ...view, action: `${view.base}/data` }, 'confirm-to-delete', texts)}
 </section>`;
   return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>

@@ -13,7 +13,7 @@ import type { TotpOffer, TotpRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { accountForm, CONFIRM } from './account_form.ts';
+import { accountForm, confirmForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, buttonValue } from './account_frame.ts';
 import { browserText, endOtherSessions } from './account_sessions.ts';
 import { idOf } from './application_shown.ts';
@@ -410,7 +410,7 @@ export function factorsSections(view: FactorsView, texts: Texts): Html {
   const { factors: words } = texts;
   const { passkeys, recoveryCodes, totpSinceMs } = view;
   const hasFactor = totpSinceMs !== undefined || (passkeys?.list.length ?? 0) > 0;
-  return html`${view.mayChange ? '' : form(view, html`<p class="note">${words.confirmText}</p>\n<button id="confirm-identity" type="submit" name="act" value="${CONFIRM}">${words.confirm}</button>`)}
+  return html`${view.mayChange ? '' : confirmForm(view, 'confirm-identity', texts)}
 ${passkeys === undefined ? '' : passkeySection(view, passkeys, texts)}
 <section aria-labelledby="totp">
 <h2 id="totp">${words.totp}</h2>

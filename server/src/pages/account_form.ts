@@ -1,6 +1,9 @@
 // What every form of the account pages checks before it changes anything.
+import { html } from 'hono/html';
 import type { AccountChange } from '../people/account_changes.ts';
-import { openAccount } from './account_frame.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { openAccount, toAccountPage } from './account_frame.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import type { AccountPageName } from './browser_state.ts';
 import { PageProblem } from './error_page.ts';
@@ -29,12 +32,28 @@ export function accountForm(
     const what = typeof changed === 'function' ? changed(form) : changed;
     const isAsked = form.get('act') === CONFIRM;
     const owed = what && (await requireChange(c, parts, session, what, { page, isAsked }));
-    return owed ?? change(c, session, form);
+    if (owed !== undefined) return owed;
+    return isAsked
+      ? toAccountPage(c, parts, { kind: 'account', page, begunAtMs: 0 })
+      : change(c, session, form);
   };
 }
 
 /** The value of `act` with which users ask to confirm who they are, before they change anything. */
-export const CONFIRM = 'confirm';
+const CONFIRM = 'confirm';
+
+/** In place of a form that the user may not send yet, so that nothing is typed in vain: button `id`. */
+export function confirmForm(
+  { action, formToken }: { readonly action: string; readonly formToken: string },
+  id: string,
+  { factors: words }: Texts,
+): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<p class="note">${words.confirmText}</p>
+<button id="${id}" type="submit" name="act" value="${CONFIRM}">${words.confirm}</button>
+</form>`;
+}
 
 /**
  * @returns a redirect to the pages that complete the sign-in, unless the user may make the change now

@@ -12,12 +12,13 @@ import {
   factorsSections,
   factorsView,
 } from './account_factors.ts';
-import { accountForm } from './account_form.ts';
+import { accountForm, confirmForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
 import { endOtherSessions, historyOf, recentSignIns, type SignInShown } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import { type ProvidersOfAccount, providersSection } from './provider_page.ts';
 import { providersOfAccount } from './upstream_pages.ts';
@@ -78,6 +79,7 @@ async function securityOf(
     isOfDirectory: session.person.directoryId !== undefined,
     ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(providers !== undefined && { providers }),
+    mayChangePassword: (await missingOfChange(parts, session, 'password')) === undefined,
     factors: await factorsView(c, parts, session),
     signIns: await historyOf(parts, session),
     nowMs: parts.clock(),
@@ -129,6 +131,8 @@ export interface SecurityView extends AccountView {
   readonly isOfDirectory?: boolean;
   /** Whether the user signs in without a password here. */
   readonly hasNoPassword?: boolean;
+  /** Whether the user has shown enough to change the password now. */
+  readonly mayChangePassword: boolean;
   readonly factors: FactorsView;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
@@ -147,17 +151,10 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
   const isNewWrong = problem !== undefined && !isCurrentWrong;
-  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true;
-  // A password here would be of no use.
+  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword;
   const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
-  const passwordSection = isWithout
-    ? ''
-    : html`<section aria-labelledby="password">
-<h2 id="password">${account.password}</h2>
-${
-  view.isOfDirectory === true
-    ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>`
-    : html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+  const passwordForm = view.mayChangePassword
+    ? html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -169,7 +166,13 @@ ${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.for
 </form>
 </div>
 `
-}
+    : confirmForm({ ...view, action: `${view.base}/security` }, 'confirm-to-change-password', texts);
+  // A password here would be of no use.
+  const passwordSection = isWithout
+    ? ''
+    : html`<section aria-labelledby="password">
+<h2 id="password">${account.password}</h2>
+${view.isOfDirectory === true ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>` : passwordForm}
 </section>`;
   const sections = factorsSections(factors, texts);
   return {

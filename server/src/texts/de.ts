@@ -163,7 +163,7 @@ export const DE: Texts = {
     needed:
       'Bevor Sie zur Anwendung weiterkönnen, fügen Sie etwas hinzu, womit Sie bestätigen, dass Sie es sind.',
     confirm: 'Bestätigen, dass ich es bin',
-    confirmText: 'Um zu ändern, wie Sie sich anmelden, melden Sie sich noch einmal an.',
+    confirmText: 'Um das zu ändern, bestätigen Sie erst, dass Sie es sind.',
     totp: 'Authenticator-App',
     totpText:
       'Eine App auf Ihrem Telefon zeigt alle 30 Sekunden einen neuen Code. Sie geben ihn nach dem Passwort ein.',

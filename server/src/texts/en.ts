@@ -170,7 +170,7 @@ export const EN = {
   factors: {
     needed: 'Before you can continue to the application, add a way to confirm that it is you.',
     confirm: 'Confirm it’s you',
-    confirmText: 'To change how you sign in, sign in once more.',
+    confirmText: 'To change this, first confirm that it’s you.',
     totp: 'Authenticator app',
     totpText: 'An app on your phone shows a new code every 30 seconds. You enter it after your password.',
     addTotp: 'Add an authenticator app',

@@ -391,11 +391,14 @@ const SIGN_INS: readonly SignInShown[] = [
   })),
 ];
 
+const DATA = { ...ACCOUNT, current: 'data', mayDelete: true } as const;
+
 const SECURITY = {
   ...ACCOUNT,
   current: 'security',
   minLength: 12,
   username: 'alice',
+  mayChangePassword: true,
   factors: NO_FACTORS,
   signIns: SIGN_INS,
 } as const;
@@ -672,7 +675,7 @@ const SAMPLES: readonly Sample[] = [
     factors: { ...FACTORS, notice: 'passkey_refused' },
   }),
   sample('account_security_old', securityPage, {
-    ...SECURITY,
+    ...{ ...SECURITY, mayChangePassword: false },
     factors: { ...FACTORS, mayChange: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
   }),
   ...[false, true].map((isWrong) =>
@@ -728,10 +731,11 @@ const SAMPLES: readonly Sample[] = [
   sample('account_email_confirm', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice@example.com', confirm: 'alice@example.net' },
   }),
-  sample('account_data', dataPage, { ...ACCOUNT, current: 'data' }),
-  sample('account_data_without_password', dataPage, { ...ACCOUNT, current: 'data', hasNoPassword: true }),
-  sample('account_data_kept_elsewhere', dataPage, { ...ACCOUNT, current: 'data', isKeptElsewhere: true }),
-  sample('account_data_unconfirmed', dataPage, { ...ACCOUNT, current: 'data', problem: 'not_confirmed' }),
+  sample('account_data', dataPage, { ...DATA }),
+  sample('account_data_old', dataPage, { ...DATA, mayDelete: false }),
+  sample('account_data_without_password', dataPage, { ...DATA, hasNoPassword: true }),
+  sample('account_data_kept_elsewhere', dataPage, { ...DATA, isKeptElsewhere: true }),
+  sample('account_data_unconfirmed', dataPage, { ...DATA, problem: 'not_confirmed' }),
   sample('account_removed', accountRemovedPage, { home: '/' }),
   sample('forgot', forgotPage, { ...FORM, typed: '', back: '/account' }),
   sample('forgot_wait', forgotPage, {
