@@ -53,7 +53,7 @@ for (const database of ANY_DATABASE) {
       const provider = { client_id: 'c', client_secret: { env: 'PROVIDER_SECRET' }, name: 'Corporation' };
       const providers = { corp: { ...provider, issuer: 'http://127.0.0.1:9', domains: ['corp.example'] } };
       writeFileSync(join(folder, 'providers.json'), JSON.stringify(providers));
-      const flags = ['--demo', '--providers', 'providers.json'];
+      const flags = ['--demo', '--sign-up', 'open', '--providers', 'providers.json'];
       server = await workbench.start(folder, flags, { PROVIDER_SECRET: 'secret' });
     });
 
@@ -186,6 +186,25 @@ for (const database of ANY_DATABASE) {
       assert.equal(new URL((await post('frank')).page.url).pathname, '/account');
       assert.equal((await post('frank', 'wrong')).page.status, 403);
       await server.logged((line) => line.reason === 'password_not_asked', 'password_not_asked');
+    });
+
+    test('nobody signs up with an address or a name whose password would open nothing', async () => {
+      const browser = new Browser(server.url);
+      const form = await browser.get(at('/sign-up'));
+      for (const email of ['hal@corp.example', 'HAL@Corp.example']) {
+        const refused = await browser.submit(form, { email });
+        assert.equal(refused.status, 400);
+        assert.match(refused.html, /Addresses of this domain cannot sign up here/);
+      }
+      await browser.submit(form, { email: 'hal@mail.example' });
+      const html = await sent();
+      const [, article = ''] = html.split('hal@mail.example');
+      const [, url = ''] = /href="([^"]*\/link\?token=[^"]*)"/.exec(article) ?? assert.fail(html);
+      const opened = await browser.get(unescaped(url));
+      const fields = { username: 'hal@corp.example', new_password: PASSWORD };
+      const refused = await browser.submit(opened, fields);
+      assert.deepEqual([refused.status, /This username is not allowed/.test(refused.html)], [400, true]);
+      assert.equal((await browser.submit(opened, { ...fields, username: 'hal' })).status, 200);
     });
 
     test('the account of such a user asks for no password either', async () => {

@@ -423,7 +423,8 @@ export const PAGE_REASONS = {
   name_refused: 'The chosen username is not allowed.',
   name_taken: 'Another user has the chosen username or a similar one.',
   address_invalid: 'The entered email address is invalid.',
-  domain_refused: 'The email address that was entered for a sign-up has a domain that may not sign up.',
+  domain_refused:
+    'The email address that was entered for a sign-up has a domain that may not sign up, or whose users sign in at an identity provider.',
   too_many_mails:
     'Too many emails were requested for this name or address, or from one IP address. If it was for this name, the page answers as usual, but the server sends nothing.',
   provider_unavailable: 'The identity provider did not respond, or reported that it is not available.',

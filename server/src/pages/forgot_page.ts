@@ -54,7 +54,7 @@ export function submitSignUp(parts: PageParts, queue: MailQueue) {
     const form = await verifiedForm(c, parts, { page: 'sign-up', about: [] });
     const typed = (form.get('email') ?? '').trim().slice(0, MAX_TYPED);
     const setting = pageSetting(c, parts);
-    const problem = addressProblem(typed, parts.signUpDomains);
+    const problem = addressProblem(typed, parts);
     if (problem !== undefined) {
       parts.requestLog.pageEvent({
         ...{ type: 'refused', page: 'sign-up', requestId: requestIdOf(c), reason: problem },
@@ -88,8 +88,13 @@ const MAX_TYPED = 256;
 
 type AddressProblem = 'address_invalid' | 'domain_refused';
 
-function addressProblem(address: string, domains: readonly string[] | undefined): AddressProblem | undefined {
+/** A new user chooses a password, so an address whose users sign in at a provider is refused too. */
+function addressProblem(
+  address: string,
+  { signUpDomains: domains, passwords }: PageParts,
+): AddressProblem | undefined {
   if (!isAddress(address)) return 'address_invalid';
+  if (!passwords.areAskedOf(address)) return 'domain_refused';
   const domain = emailKey(address.slice(address.lastIndexOf('@') + 1));
   return domains === undefined || domains.includes(domain) ? undefined : 'domain_refused';
 }
