@@ -320,6 +320,19 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(await linksOf('hal'), []);
     });
 
+    test('an identity is not connected if its user adds a factor on the way to the provider and back', async () => {
+      const { who, browser } = await newPerson(server, 'ines');
+      await browser.submit(await browser.get(`${server.url}/account`), { ...who });
+      const page = await press(browser, await browser.get(`${server.url}/account/security`), 'connect-other');
+      const answer = other.answer(page.url, { sub: 'ines-1' }).href;
+      await withDatabaseOf(server, async ({ people, factors }) => {
+        const { subject } = (await people.byName('ines')) ?? assert.fail();
+        await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
+      });
+      isAt(await browser.get(answer), '/login/second');
+      assert.deepEqual(await linksOf('ines'), []);
+    });
+
     test('a user connects and disconnects a provider, which ends the sessions that came through it', async () => {
       const { who, browser } = await newPerson(server, 'ida');
       const security = async () => browser.get(`${server.url}/account/security`);
