@@ -424,6 +424,10 @@ for (const database of ANY_DATABASE) {
       const { hasTotp, held } = await factorsOf('elsa');
       assert.deepEqual({ hasTotp, level: held.level }, { hasTotp: false, level: MULTI_FACTOR });
       assert.ok(Math.abs(held.untilMs - Date.now() - 3_600_000) < 60_000);
+      await addApp(thief);
+      const added = await factorsOf('elsa');
+      assert.deepEqual(added.held, { level: MULTI_FACTOR, untilMs: added.totpCountsFromMs });
+      await press(thief, await thief.get(at(SECURITY)), { act: 'remove_totp' });
       const { browser: later, page: account } = await signIn(who);
       assert.equal(new URL(account.url).pathname, '/account', 'the password is all that there is');
       const refused = await press(later, await later.get(at(SECURITY)), { act: 'offer_totp' });

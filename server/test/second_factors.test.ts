@@ -81,6 +81,10 @@ for (const database of DATABASES) {
       await factors.removeTotp(subject, undefined, { nowMs: 9001, untilMs: 12_000 });
       assert.deepEqual(await held(), { level: 1, untilMs: 12_000 });
 
+      // The hold lasts until everything counts that was added.
+      await factors.addPasskey({ ...passkeyOf(subject, 'k4'), createdAtMs: 11_000, countsFromMs: 50_000 });
+      assert.deepEqual(await held(), { level: 1, untilMs: 50_000 });
+
       // Factors that wait count by a confirmation, and a reset ends every hold.
       await factors.addPasskey({ ...passkeyOf(subject, 'k3'), countsFromMs: 99_000 });
       await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1, countsFromMs: 99_000 }, 1);

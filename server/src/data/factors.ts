@@ -35,7 +35,7 @@ export interface FactorsOfPerson {
   readonly passkeysCountFromMs: number | undefined;
   /** When the app begins to count; `undefined` without one. */
   readonly totpCountsFromMs: number | undefined;
-  /** The level that the factors reached before a user with a recovery code removed some, and until when it is needed. */
+  /** The level that the factors reached before a user with a recovery code changed some, and until when it is needed. */
   readonly held: { readonly level: number; readonly untilMs: number };
 }
 
@@ -56,10 +56,10 @@ export interface StoredTotp {
   readonly countsFromMs: number;
 }
 
-/** A removal by a user who has signed in with a recovery code. */
+/** A change by a user who has signed in with a recovery code. */
 export interface Hold {
   readonly nowMs: number;
-  /** Until then, the user needs the level that their factors reach at the removal. */
+  /** Until then, the user needs the level that their factors reach at the change. */
   readonly untilMs: number;
 }
 
@@ -250,7 +250,15 @@ function counts(table: 'passkeys' | 'totp_secrets'): string {
   return `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = $2 AND counts_from_ms <= $3)`;
 }
 
-/** Belongs before the removal, in its transaction. */
+/** Of an addition, so that no time remains between the end of an earlier hold and the new factor. */
+function holdUntilItCounts({
+  createdAtMs: nowMs,
+  countsFromMs: untilMs,
+}: Pick<StoredTotp, 'createdAtMs' | 'countsFromMs'>): Hold | undefined {
+  return untilMs === 0 ? undefined : { nowMs, untilMs };
+}
+
+/** Belongs before the change, in its transaction. */
 function holdCalls(issuer: string, subject: string, hold: Hold | undefined): readonly TableCall[] {
   return hold === undefined ? [] : [[SQL.holdLevel, issuer, subject, hold.nowMs, hold.untilMs]];
 }
@@ -285,6 +293,7 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const values = [publicKey, ...state, name, createdAtMs, passkey.countsFromMs];
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, holdUntilItCounts(passkey)),
         ...noticeCalls(issuer, notice, MAY_ADD_PASSKEY, id),
         recorded([SQL.addPasskey, issuer, subject, id, ...values], {
           ...personAct('person_factor_added', subject),
@@ -328,6 +337,7 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
     async addTotp(subject, { sealed, createdAtMs, countsFromMs }, step, notice) {
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, holdUntilItCounts({ createdAtMs, countsFromMs })),
         ...noticeCalls(issuer, notice, `${IS_PERSON} AND NOT ${HAS_TOTP})`),
         recorded([SQL.addTotp, issuer, subject, sealed, step, createdAtMs, countsFromMs], {
           ...personAct('person_factor_added', subject),

@@ -107,7 +107,7 @@ export interface FactorsNow extends Pick<FactorsOfPerson, 'passkeys' | 'hasTotp'
   /** Whether one of the passkeys counts, at a server whose users can use passkeys. */
   readonly passkeyCounts: boolean;
   readonly totpCounts: boolean;
-  /** What the factors reached before a user with a recovery code removed some. `PASSWORD` after a while. */
+  /** What the factors reached before a user with a recovery code changed some. `PASSWORD` after a while. */
   readonly heldLevel: Level;
 }
 
