@@ -74,7 +74,7 @@ const DEFAULT_FAMILY_LIFETIME = 90 * 24 * 60 * 60;
  * Returns the options with defaults, frozen. The caller's object is not changed.
  * @throws {ConfigurationError} an option is wrong; the message names it and says what was expected
  */
-export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
+export function resolveOptions(options: AuthorizationServerOptions<Storage>): ResolvedOptions {
   const {
     accessTokenLifetime,
     refreshTokenLifetime,
@@ -220,7 +220,7 @@ function useOfSecret(values: Values): string | undefined {
 }
 
 /** Returns the profile before the options are read, because it changes their defaults. */
-function profileIn({ profile }: AuthorizationServerOptions): ProfileName | undefined {
+function profileIn({ profile }: Pick<AuthorizationServerOptions, 'profile'>): ProfileName | undefined {
   return PROFILE_NAMES.find((name) => name === profile);
 }
 

@@ -108,7 +108,7 @@ test('identify gets the JWT itself, for tables that hold it', async () => {
   assert.equal(await isActive(token), true);
 });
 
-test('the row tells the user, and the expiry of refresh tokens, if a JWT of the host lacks them', async () => {
+test('grantd §10.7 the row tells the user, and the expiry of refresh tokens, if a JWT of the host lacks them', async () => {
   const tokens: TokenRepository = {
     ...TOKENS,
     getByAccessToken: (key) => (key === JTI ? { ...row, subject: 7 } : undefined),
