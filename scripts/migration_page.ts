@@ -70,6 +70,7 @@ ${code('../coming_from/better_auth.ts')}
 
 - Clients authenticate with a secret, or are public (\`none\`). \`private_key_jwt\` also needs \`oneTimeIdentifiers\` in the storage.
 - UserInfo refuses tokens that are bound to a key, because DPoP also needs \`oneTimeIdentifiers\`.
+- oidc-provider and better-auth revoke several rows without a transaction, and so do these storages. If a client refreshes at the library during a revocation, its new tokens can survive.
 - If JWTs and opaque tokens are in one table, \`keyedBy\` names the opaque kinds. Otherwise anyone who knows a \`jti\` could use it as a token ([ADR 144](adr/0144-hosts-name-the-kinds-of-opaque-tokens.md)).
 
 ## Move issuance from @jmondi/oauth2-server

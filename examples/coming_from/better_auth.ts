@@ -63,12 +63,13 @@ export const betterAuth = (adapter: Adapter): Storage => {
         const access = code
           ? [refresh]
           : [
-              { field: 'id', value: id },
               { field: 'refreshId', value: refresh.value },
+              { field: 'id', value: id },
             ];
-        for (const where of access) await adapter.deleteMany({ model: 'oauthAccessToken', where: [where] });
+        // First the refresh token, whose row stays: a client can repeat a request that failed between two steps.
         const update = { revoked: new Date() };
         await adapter.updateMany({ model: 'oauthRefreshToken', where: [refresh], update });
+        for (const where of access) await adapter.deleteMany({ model: 'oauthAccessToken', where: [where] });
       },
     },
   };

@@ -43,10 +43,12 @@ export const oidcProvider = (provider: Provider): Storage => ({
     isRefreshTokenRevoked: (found) => ((found as Found).token as RefreshToken).consumed !== undefined,
     async revoke(found) {
       const { token } = found as Found;
+      const { AccessToken: access, RefreshToken: refresh } = provider;
+      // The presented token last, so that a client can repeat a request that failed between two steps.
+      const models = token.kind === 'RefreshToken' ? [access, refresh] : [refresh, access];
+      const grantId = 'grantId' in token ? token.grantId : undefined;
+      if (grantId !== undefined) for (const model of models) await model.revokeByGrantId(grantId);
       await token.destroy();
-      if (!('grantId' in token) || token.grantId === undefined) return;
-      await provider.AccessToken.revokeByGrantId(token.grantId);
-      await provider.RefreshToken.revokeByGrantId(token.grantId);
     },
   },
 });

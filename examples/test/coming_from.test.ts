@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { AuthorizationServer } from '@grantd/core';
+import { AuthorizationServer, type AuthorizationServerOptions } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { decodeJwt } from 'jose';
 import { basic, post } from './asking.ts';
@@ -26,13 +26,20 @@ const SERVERS: Readonly<Record<string, () => Promise<OtherServer>>> = {
 };
 
 /** grantd, with the storage of the mapping alone. */
-function grantdOver(server: OtherServer, { insecureAllowGenericJwts = server.hasGenericJwts ?? false } = {}) {
+function grantdOver(
+  server: OtherServer,
+  {
+    insecureAllowGenericJwts = server.hasGenericJwts ?? false,
+    onEvent,
+  }: Pick<AuthorizationServerOptions, 'insecureAllowGenericJwts' | 'onEvent'> = {},
+) {
   const { issuer, storage, jwtService, subject } = server;
   const now = { ms: Date.now };
   const endpoints = mount(
     new AuthorizationServer({
       ...{ issuer, storage, insecureAllowGenericJwts },
       ...(jwtService && { jwtService }),
+      ...(onEvent && { onEvent }),
       oidc: { getUserClaims: (sub) => (sub === subject ? { email: 'alice@example.com' } : undefined) },
       clock: () => now.ms(),
     }),
@@ -254,3 +261,22 @@ test('the host of the example accepts tokens of its library', async (t) => {
   assert.equal((await userInfo()).status, 401);
   assert.equal(await server.accepts(access), false);
 });
+
+for (const [name, start] of [
+  ['oidc-provider', oidcProviderServer],
+  ['better-auth', betterAuthServer],
+] as const) {
+  test(`${name}: a revocation that fails half-way is 503, and can be repeated`, async () => {
+    await using server = await start();
+    const { isActive, revoke } = grantdOver(server, { onEvent: () => {} });
+    for (const which of ['access', 'refresh'] as const)
+      for (const broken of ['access', 'refresh'] as const) {
+        const tokens = await server.issue();
+        server.breakRevocation(broken);
+        assert.equal((await revoke(tokens[which])).status, 503);
+        server.breakRevocation(undefined);
+        assert.equal((await revoke(tokens[which])).status, 200);
+        assert.deepEqual([await isActive(tokens.access), await isActive(tokens.refresh)], [false, false]);
+      }
+  });
+}

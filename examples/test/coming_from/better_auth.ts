@@ -18,6 +18,8 @@ const API = 'https://api.example';
 export interface BetterAuthServer extends OtherServer {
   /** An access token for an API: a JWT. */
   issueJwt(): Promise<string>;
+  /** From now on, rows of this kind cannot be revoked. */
+  breakRevocation(kind: 'access' | 'refresh' | undefined): void;
   /** Binds all access tokens to a key. */
   bind(): void;
   /** Lets the sessions of the user time out. When a session is deleted, its tokens live on. */
@@ -109,6 +111,14 @@ export async function betterAuthServer(): Promise<BetterAuthServer> {
     },
     revoke: (token) => ask('/oauth2/revoke', { token }),
     issueJwt: async () => (await issue({ resource: API })).access,
+    breakRevocation(kind) {
+      database.exec('DROP TRIGGER IF EXISTS broken');
+      if (kind === undefined) return;
+      const write = kind === 'access' ? 'DELETE ON oauthAccessToken' : 'UPDATE ON oauthRefreshToken';
+      database.exec(
+        `CREATE TRIGGER broken BEFORE ${write} BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`,
+      );
+    },
     bind: () => void database.exec(`UPDATE oauthAccessToken SET confirmation = '{"jkt":"a key"}'`),
     endSessions: () => void database.exec("UPDATE session SET expiresAt = '2020-01-01T00:00:00.000Z'"),
     disableApp: () =>

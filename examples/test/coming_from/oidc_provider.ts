@@ -19,6 +19,8 @@ export const API = 'https://api.example';
 export interface OidcProviderServer extends OtherServer {
   /** A JWT for an API, for the client itself. */
   issueJwt(): Promise<string>;
+  /** From now on, rows of this kind cannot be revoked. */
+  breakRevocation(kind: 'access' | 'refresh' | undefined): void;
   /** Binds all access tokens to a key. */
   bind(): void;
   /** Ends the session of the user's browser. */
@@ -64,6 +66,15 @@ export async function oidcProviderServer(): Promise<OidcProviderServer> {
         await token({ grant_type: 'client_credentials', resource: API, scope: 'read' }),
       );
       return String(answer.access_token);
+    },
+    breakRevocation(kind) {
+      database.exec('DROP TRIGGER IF EXISTS broken');
+      if (kind === undefined) return;
+      const model = kind === 'access' ? 'AccessToken' : 'RefreshToken';
+      database.exec(
+        `CREATE TRIGGER broken BEFORE DELETE ON oidc WHEN OLD.model = '${model}'
+          BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`,
+      );
     },
     bind: () =>
       void database.exec(
