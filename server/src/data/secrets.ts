@@ -20,6 +20,7 @@ import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
+  | 'answered_form'
   | 'api_request'
   | 'audit_seal'
   | 'configuration'
