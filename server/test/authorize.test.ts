@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { REVEAL_SCRIPT } from '../src/pages/fields.ts';
+import { SEND_SCRIPT } from '../src/pages/layout.ts';
 import {
   ALICE,
   Browser,
@@ -17,7 +18,11 @@ import { type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 
-const REVEAL_HASH = createHash('sha256').update(REVEAL_SCRIPT).digest('base64');
+function sourcesOf(scripts: readonly string[]): string {
+  if (scripts.length === 0) return '';
+  const sources = scripts.map((one) => `'sha256-${createHash('sha256').update(one).digest('base64')}'`);
+  return `script-src ${sources.join(' ')}; `;
+}
 
 for (const database of ANY_DATABASE) {
   describe(`signing in and consenting on ${database.name}`, { skip: database.absence }, () => {
@@ -102,16 +107,16 @@ for (const database of ANY_DATABASE) {
       assert.match(consent.html, /Demo web application/);
       const problem = await browser.get(`${server.url}/nothing`);
       for (const [page, formAction, scripts] of [
-        [login, '', `script-src 'sha256-${REVEAL_HASH}'; `],
-        [consent, '', ''],
-        [problem, "form-action 'self'; ", ''],
+        [login, '', [REVEAL_SCRIPT, SEND_SCRIPT]],
+        [consent, '', [SEND_SCRIPT]],
+        [problem, "form-action 'self'; ", []],
       ] as const) {
         const policy = page.headers.get('content-security-policy') ?? '';
         const [, hash = ''] = /style-src ('sha256-[\w+/=]+')/.exec(policy) ?? [];
-        assert.equal((page.html.match(/<script/g) ?? []).length, scripts === '' ? 0 : 1);
+        assert.equal((page.html.match(/<script/g) ?? []).length, scripts.length);
         assert.equal(
           policy,
-          `default-src 'none'; ${scripts}style-src ${hash}; img-src 'self' data:; ${formAction}` +
+          `default-src 'none'; ${sourcesOf(scripts)}style-src ${hash}; img-src 'self' data:; ${formAction}` +
             "frame-ancestors 'none'; base-uri 'none'",
         );
         assert.equal(page.headers.get('x-frame-options'), 'DENY');
