@@ -374,5 +374,10 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP TABLE grantd.sign_ins',
     },
+    // Recovery codes, sealed until the user says that they are saved.
+    {
+      expand: 'ALTER TABLE grantd.recovery_codes ADD COLUMN sealed text',
+      down: 'ALTER TABLE grantd.recovery_codes DROP COLUMN sealed',
+    },
   ],
 };

@@ -32,6 +32,7 @@ export type ProgramSecretUse =
   | 'pairwise_secret'
   | 'passkey_challenge'
   | 'pending_request'
+  | 'recovery_code'
   | 'second_step'
   | 'sign_in_attempt'
   | 'totp_secret'

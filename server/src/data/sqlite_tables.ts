@@ -389,6 +389,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP TABLE sign_ins',
   },
+  // Recovery codes, sealed until the user says that they are saved.
+  {
+    expand: 'ALTER TABLE recovery_codes ADD COLUMN sealed TEXT',
+    down: 'ALTER TABLE recovery_codes DROP COLUMN sealed',
+  },
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */

@@ -280,7 +280,15 @@ const CHOICE = /^([A-Za-z0-9-]{2,30})\.(\d{1,15})$/;
 const RECENT_MS = 30 * 60 * 1000;
 
 /** Parameters that this server makes. A page never repeats another one, which anyone may have put into its URL. */
-const OWN_PARAMETERS: readonly string[] = ['pending', 'other', 'notice', 'factor', 'needed', 'end'];
+const OWN_PARAMETERS: readonly string[] = [
+  'pending',
+  'other',
+  'notice',
+  'factor',
+  'needed',
+  'end',
+  'totp_offer',
+];
 
 /** Remembers the language that a user has chosen, and shows the page again. */
 export function rememberLanguage({ cookies, clock }: PageParts): MiddlewareHandler<PageEnvironment> {

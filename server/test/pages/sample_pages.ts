@@ -339,6 +339,7 @@ const NO_FACTORS: FactorsView = {
   passkeys: { list: [], challenge: CHALLENGE },
   totpSinceMs: undefined,
   recoveryCodes: 0,
+  hasUnsavedCodes: false,
   isFresh: true,
   isNeeded: false,
   nowMs: NOW_MS,
@@ -649,7 +650,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('account_security_added', securityPage, {
     ...SECURITY,
-    factors: { ...FACTORS, notice: 'passkey_added' },
+    factors: { ...FACTORS, hasUnsavedCodes: true, notice: 'passkey_added' },
   }),
   sample('account_security_refused', securityPage, {
     ...SECURITY,
@@ -672,8 +673,8 @@ const SAMPLES: readonly Sample[] = [
   ),
   sample('account_recovery_codes', recoveryCodesPage, {
     ...{ ...ACCOUNT, current: 'security' },
+    ...FORM,
     codes: RECOVERY_CODES,
-    continueTo: '/account/security',
   }),
   sample('second_code', secondPage, SECOND),
   sample('second_code_wrong', secondPage, { ...SECOND, problem: 'code_wrong' }, OPERATOR),

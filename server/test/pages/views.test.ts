@@ -269,7 +269,7 @@ describe('ids by which users’ tools and tests find elements', () => {
       'all-sessions',
     ],
     account_totp: ['sign-out', 'code', 'confirm-totp'],
-    account_recovery_codes: ['sign-out', 'continue'],
+    account_recovery_codes: ['sign-out', 'codes-saved'],
     sign_in_passkey: [
       'username',
       'password',
