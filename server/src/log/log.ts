@@ -397,7 +397,7 @@ export const PAGE_REASONS = {
   sign_in_too_old:
     'The user tried to change passkeys, codes or links, but signed in more than ten minutes ago. They must sign in again first.',
   request_expired:
-    'The authorization or sign-out request that the page belongs to has expired, or this server did not start it.',
+    'The page belongs to no authorization or sign-out request that this server has started. Its URL may be incomplete, or the server secret has changed.',
   request_too_long:
     'The authorization or sign-out request has too many characters to be kept while the user is on the server’s pages.',
   client_not_allowed:

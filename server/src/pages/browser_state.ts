@@ -300,7 +300,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** Maximum time to sign in and consent. */
+/** For how long a sign-in or choice counts for the request for which it was made. */
 const MAX_AGE_MS = 60 * 60 * 1000;
 
 /** Longer values would exceed Node’s limit for URL and headers together. */
@@ -349,9 +349,11 @@ export interface PendingAccount {
  */
 export class PendingRequests {
   readonly #values: SealedValues;
+  readonly #clock: () => number;
 
-  constructor(secret: ProgramSecret) {
+  constructor(secret: ProgramSecret, clock: () => number) {
     this.#values = new SealedValues(secret, 'pending_request');
+    this.#clock = clock;
   }
 
   /** @returns `undefined` if it is too long for a URL */
@@ -360,11 +362,18 @@ export class PendingRequests {
     return sealed.length <= MAX_SEALED_LENGTH ? sealed : undefined;
   }
 
-  /** @returns `undefined` if the request did not start here or has expired */
+  /**
+   * Opens a request. One on a page that was open for too long begins again, so the user signs in again if the
+   * application asks for a new sign-in. The library limits how old an authorization request can become.
+   * @returns `undefined` if the request did not start here
+   */
   async open(sealed: string): Promise<PendingRequest | undefined> {
     const value = await this.#values.open(sealed);
     const pending = isJsonObject(value) ? pendingOf(value) : undefined;
-    return pending !== undefined && pending.begunAtMs + MAX_AGE_MS > Date.now() ? pending : undefined;
+    const nowMs = this.#clock();
+    if (pending === undefined || pending.begunAtMs + MAX_AGE_MS > nowMs) return pending;
+    if (pending.kind !== 'authorization') return { ...pending, begunAtMs: nowMs };
+    return { kind: pending.kind, parameters: pending.parameters, begunAtMs: nowMs };
   }
 }
 

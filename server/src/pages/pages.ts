@@ -166,7 +166,7 @@ export function openPages(
     }),
     formTokens: new FormTokens(cookies, secret),
     knownBrowsers: new KnownBrowsers(cookies, secret),
-    pendingRequests: new PendingRequests(secret),
+    pendingRequests: new PendingRequests(secret, clock),
     notices: new SealedValues(secret, 'notice'),
     signInParts: {
       people,
