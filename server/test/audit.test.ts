@@ -29,6 +29,7 @@ import { DATABASES, type TestDatabase } from './harness/databases.ts';
 import { ISSUER } from './harness/program_data.ts';
 
 const SECRET = 'a secret of the audit tests that is long enough';
+const sealedCodes = (...digests: string[]) => digests.map((digest) => ({ digest, sealed: '' }));
 const secretOf = (...texts: string[]) => new ServerSecret<ProgramSecretUse>(texts);
 const secret = secretOf(SECRET);
 
@@ -164,9 +165,10 @@ for (const database of DATABASES) {
       assert.deepEqual(await of(() => own.factors.addTotp(subject, totp, 1)), [
         `person_factor_added ${subject} user:${subject} - ${subject} authenticator_app`,
       ]);
-      assert.deepEqual(await of(() => own.factors.setRecoveryCodes(subject, ['one', 'two'], nowMs)), [
-        `person_recovery_codes_made ${subject} user:${subject} - ${subject} -`,
-      ]);
+      assert.deepEqual(
+        await of(() => own.factors.setRecoveryCodes(subject, sealedCodes('one', 'two'), nowMs)),
+        [`person_recovery_codes_made ${subject} user:${subject} - ${subject} -`],
+      );
       assert.deepEqual(await of(() => own.factors.useRecoveryCode(subject, 'one')), [
         `person_recovery_code_used ${subject} user:${subject} - ${subject} -`,
       ]);

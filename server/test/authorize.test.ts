@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
+import { readSecretFile } from '../src/data/secrets.ts';
+import { PendingRequests } from '../src/pages/browser_state.ts';
 import { REVEAL_SCRIPT } from '../src/pages/fields.ts';
+import { SEND_SCRIPT } from '../src/pages/layout.ts';
 import {
   ALICE,
   Browser,
@@ -13,11 +18,16 @@ import {
 } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { newPerson } from './harness/new_person.ts';
+import { environmentOf, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 
-const REVEAL_HASH = createHash('sha256').update(REVEAL_SCRIPT).digest('base64');
+function sourcesOf(scripts: readonly string[]): string {
+  if (scripts.length === 0) return '';
+  const sources = scripts.map((one) => `'sha256-${createHash('sha256').update(one).digest('base64')}'`);
+  return `script-src ${sources.join(' ')}; `;
+}
 
 for (const database of ANY_DATABASE) {
   describe(`signing in and consenting on ${database.name}`, { skip: database.absence }, () => {
@@ -102,16 +112,16 @@ for (const database of ANY_DATABASE) {
       assert.match(consent.html, /Demo web application/);
       const problem = await browser.get(`${server.url}/nothing`);
       for (const [page, formAction, scripts] of [
-        [login, '', `script-src 'sha256-${REVEAL_HASH}'; `],
-        [consent, '', ''],
-        [problem, "form-action 'self'; ", ''],
+        [login, '', [REVEAL_SCRIPT, SEND_SCRIPT]],
+        [consent, '', [SEND_SCRIPT]],
+        [problem, "form-action 'self'; ", []],
       ] as const) {
         const policy = page.headers.get('content-security-policy') ?? '';
         const [, hash = ''] = /style-src ('sha256-[\w+/=]+')/.exec(policy) ?? [];
-        assert.equal((page.html.match(/<script/g) ?? []).length, scripts === '' ? 0 : 1);
+        assert.equal((page.html.match(/<script/g) ?? []).length, scripts.length);
         assert.equal(
           policy,
-          `default-src 'none'; ${scripts}style-src ${hash}; img-src 'self' data:; ${formAction}` +
+          `default-src 'none'; ${sourcesOf(scripts)}style-src ${hash}; img-src 'self' data:; ${formAction}` +
             "frame-ancestors 'none'; base-uri 'none'",
         );
         assert.equal(page.headers.get('x-frame-options'), 'DENY');
@@ -119,6 +129,63 @@ for (const database of ANY_DATABASE) {
         assert.equal(page.headers.get('x-content-type-options'), 'nosniff');
         assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
       }
+    });
+
+    /** The URL of a page as if its request had begun earlier. */
+    async function olderBy(hours: number, url: string): Promise<string> {
+      const { GRANTD_SECRET: inVariable } = environmentOf(server.folder);
+      const secrets = inVariable ?? readSecretFile(join(server.folder, 'grantd-data', 'grantd.db')) ?? [];
+      const requests = new PendingRequests(new ServerSecret(secrets), Date.now);
+      const older = new URL(url);
+      const pending = await requests.open(older.searchParams.get('pending') ?? '');
+      assert.ok(pending);
+      const begunAtMs = pending.begunAtMs - hours * 60 * 60 * 1000;
+      const { authorization_request_id: id = '', ...rest } =
+        'parameters' in pending ? pending.parameters : {};
+      // It begins with its deadline.
+      const olderId = id.replace(/^\d+/, (deadline) => String(Number(deadline) - hours * 60 * 60));
+      const parameters = { ...rest, ...(id !== '' && { authorization_request_id: olderId }) };
+      const sealed = await requests.seal({
+        ...pending,
+        begunAtMs,
+        ...('parameters' in pending && { parameters }),
+      });
+      older.searchParams.set('pending', sealed ?? '');
+      return older.href;
+    }
+
+    test('a page that was left open for hours takes the right password, and the user’s answer', async () => {
+      const { who, browser } = await newPerson(server, 'olga');
+      const begun = await browser.get(urlWith());
+      const login = await browser.get(await olderBy(5, begun.url));
+      const wrong = await browser.submit(login, { ...who, password: 'wrong' });
+      assert.match(wrong.html, /Wrong username or password/);
+      const signedIn = await browser.submit(login, who);
+      assert.ok(isConsent(signedIn));
+      const consent = await browser.get(await olderBy(5, signedIn.url));
+      const left = await browser.submit(consent, { decision: 'allow' });
+      assert.ok(new URL(left.url).searchParams.has('code'), left.url);
+
+      const other = new Browser(server.url);
+      const account = await other.get(`${server.url}/account`);
+      const late = await other.get(await olderBy(1000, account.url));
+      assert.equal((await other.submit(late, who)).url, `${server.url}/account`);
+      const question = await other.get(`${server.url}/logout`);
+      const old = await other.get(await olderBy(1000, new URL(formAction(question), server.url).href));
+      assert.match((await other.submit(old, { decision: 'yes' })).html, /You are signed out/);
+    });
+
+    test('a sign-in for a request counts for an hour, and a request for a day', async () => {
+      const { who, browser } = await newPerson(server, 'otto');
+      const begun = await browser.get(urlWith({ prompt: 'login consent' }));
+      const signedIn = await browser.submit(begun, who);
+      assert.ok(isConsent(signedIn));
+      assert.ok(isConsent(await browser.get(await olderBy(0.9, signedIn.url))));
+      const late = await browser.get(await olderBy(1, signedIn.url));
+      assert.match(late.html, /id="login-submit"/, 'prompt=login needs another sign-in');
+      const yesterday = await browser.get(await olderBy(24, begun.url));
+      assert.equal(yesterday.status, 400);
+      assert.match(yesterday.html, /Please start again/);
     });
 
     test('cookies are kept from scripts and other sites', async () => {

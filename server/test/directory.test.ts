@@ -338,8 +338,7 @@ for (const database of DATABASES) {
       const enrolment = await signInFor(browser, 'ria');
       assert.match(enrolment.url, /\/account\/security\?pending=/);
       const { codes, code, recovery } = await addApp(browser, enrolment);
-      const [, next = ''] = /id="continue" class="[^"]*" href="([^"]*)"/.exec(codes.html) ?? [];
-      const consent = await browser.get(new URL(next, server.url).href);
+      const consent = await browser.submit(codes, { act: 'codes_saved' });
       assert.ok(isBack(await browser.submit(consent, { decision: 'allow' })));
 
       const other = newBrowser();

@@ -127,6 +127,44 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual({ acr, amr }, { acr: 'urn:grantd:acr:multi-factor', amr: ['pwd', 'otp', 'mfa'] });
     });
 
+    test('what is shown once stays after a reload: the secret of a new app until it is added, codes until they are saved', async () => {
+      const { who, browser } = await signedIn('dina');
+      const security = () => browser.get(at('/account/security'));
+      const offer = await press(browser, await security(), { act: 'offer_totp' });
+      const secretOn = ({ html }: Page) => /<code id="totp-secret">([^<]*)</.exec(html)?.[1];
+      const secret = secretOn(offer) ?? assert.fail(offer.html);
+      assert.equal(secretOn(await browser.get(offer.url)), secret);
+      assert.ok(!offer.url.includes(secret.replaceAll(' ', '')));
+      const { browser: stranger } = await signedIn('dan');
+      assert.equal(secretOn(await stranger.get(offer.url)), undefined);
+      const totp = new TOTP({ secret: Secret.fromBase32(secret.replaceAll(' ', '')) });
+      const sent = { act: 'confirm_totp', code: totp.generate() };
+      const codes = await press(browser, offer, sent);
+      assert.equal(recoveryCodesOn(codes).length, 10);
+      assert.deepEqual(recoveryCodesOn(await press(browser, offer, sent)), recoveryCodesOn(codes));
+      assert.deepEqual(recoveryCodesOn(await browser.get(codes.url)), recoveryCodesOn(codes));
+      assert.deepEqual(recoveryCodesOn(await stranger.get(codes.url)), []);
+      const after = await browser.get(offer.url);
+      assert.equal(secretOn(after), undefined, 'nobody sees the secret of an app that was added');
+      assert.match(after.html, /You already have an authenticator app/);
+
+      assert.match((await security()).html, /id="show-recovery-codes"/);
+      await database.run(
+        server.folder,
+        `UPDATE ${database.schema}sessions SET signed_in_at_ms = signed_in_at_ms - 601000 WHERE subject = '${await subjectOf('dina')}'`,
+      );
+      assert.deepEqual(recoveryCodesOn(await browser.get(codes.url)), [], 'the sign-in is old');
+      const later = await passwordOf(who);
+      await submitSecond(later.browser, later.page, {
+        code: totp.generate({ timestamp: Date.now() + STEP_MS }),
+      });
+      const again = await later.browser.get(codes.url);
+      assert.deepEqual(recoveryCodesOn(again), recoveryCodesOn(codes));
+      const saved = await later.browser.submit(again, { act: 'codes_saved' });
+      assert.doesNotMatch(saved.html, /id="show-recovery-codes"/);
+      assert.deepEqual(recoveryCodesOn(await later.browser.get(codes.url)), []);
+    });
+
     test('RFC 6238 §5.2 a code counts once, in whatever browser', async () => {
       const { who, browser: first } = await signedIn('dora');
       const app = await addApp(first);
@@ -150,7 +188,7 @@ for (const database of ANY_DATABASE) {
       const guess = (at: number) => {
         const { browser, page } = browsers[at % 2] ?? assert.fail();
         const fields =
-          at % 3 === 0 ? { recovery_code: `aaaa-aaaa-aaaa-aaa${at}` } : { code: `00000${at % 10}` };
+          at % 3 === 0 ? { recovery_code: `aaaa-aaaa-aaaa-aaa${at}` } : { code: String(at).padStart(6, '0') };
         return submitSecond(browser, page, fields);
       };
       const answers = await Promise.all(Array.from({ length: 14 }, (_, at) => guess(at)));
@@ -277,7 +315,7 @@ for (const database of ANY_DATABASE) {
       });
       assert.match(moved.html, /That took too long/);
       assert.ok(isConsent(await browser.post(action, sent)));
-      const replayed = await browser.post(action, sent);
+      const replayed = await browser.post(action, { ...sent, again: 'yes' });
       assert.match(replayed.html, /That took too long/);
       await logged({ event: 'refused', reason: 'passkey_challenge_used' });
     });
@@ -337,13 +375,15 @@ for (const database of ANY_DATABASE) {
           [{ name: 'Unknown browser', isBackedUp: false }, 'undefined'],
         ],
       );
+      const elsewherePage = await browser.get(at('/account/security'));
       const removed = await press(browser, page, { remove_passkey: authenticator.id });
       assert.match(removed.html, /The passkey is removed, and all other browsers are signed out/);
       assert.ok(isLogin(await elsewhere.browser.get(at('/account'))));
       assert.match((await signInByPasskey(authenticator)).html, /cannot be used here/);
       assert.match(
-        (await press(browser, page, { remove_passkey: authenticator.id })).html,
+        (await press(browser, elsewherePage, { remove_passkey: authenticator.id })).html,
         /Nothing has changed/,
+        'from another window',
       );
     });
 
@@ -452,9 +492,7 @@ for (const database of ANY_DATABASE) {
       const codes = await browser.post(action, {
         ...{ ...fields, passkey: authenticator.create(options), passkey_name: '' },
       });
-      const [, next = ''] =
-        /id="continue" class="[^"]*" href="([^"]*)"/.exec(codes.html) ?? assert.fail(codes.html);
-      const { acr } = await idTokenAfter(browser, await browser.get(new URL(next, server.url).href));
+      const { acr } = await idTokenAfter(browser, await browser.submit(codes, { act: 'codes_saved' }));
       assert.equal(acr, 'urn:grantd:acr:multi-factor');
       const silent = await new Browser(server.url).get(`${url}&prompt=none`);
       assert.equal(new URL(silent.url).searchParams.get('error'), 'login_required');

@@ -205,7 +205,12 @@ for (const database of DATABASES) {
 
       // Codes and resets need a factor.
       const codes = async (of: OpenDatabase, ...digests: string[]) =>
-        of.factors.setRecoveryCodes(subject, digests, 1, await noticeOf('recovery_codes_made'));
+        of.factors.setRecoveryCodes(
+          subject,
+          digests.map((digest) => ({ digest, sealed: '' })),
+          1,
+          await noticeOf('recovery_codes_made'),
+        );
       const reset = async (of: OpenDatabase) => of.factors.reset(subject, await noticeOf('factors_reset'));
       assert.deepEqual([await codes(one, 'a'), await reset(one)], [false, false]);
       assert.deepEqual(await queue.mails.list(false, 10), []);

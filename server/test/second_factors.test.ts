@@ -17,6 +17,9 @@ const MINUTE_MS = 60_000;
 /** The user has a local password. */
 const ONLY_PASSWORD = { hasPasswords: true, hasPasskeys: false, hasDirectory: false, links: [] };
 
+const sealedCodes = (...digests: string[]) =>
+  digests.map((digest) => ({ digest, sealed: `sealed ${digest}` }));
+
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {
     ...{ id, subject, publicKey: 'key', counter, transports: ['internal'], isBackedUp: true, name: 'Phone' },
@@ -120,12 +123,16 @@ for (const database of DATABASES) {
       const both = [one.factors, other.factors, one.factors, other.factors];
       const once = async (outcomes: readonly Promise<boolean>[]) =>
         assert.equal((await Promise.all(outcomes)).filter((done) => done).length, 1);
-      assert.equal(await one.factors.setRecoveryCodes(subject, ['d'], 1000), false, 'there is no factor');
+      assert.equal(
+        await one.factors.setRecoveryCodes(subject, sealedCodes('d'), 1000),
+        false,
+        'there is no factor',
+      );
       await once(both.map((factors) => factors.addTotp(subject, totp, 10)));
       assert.equal(await one.factors.useTotp(subject, totp, 10), false, 'it was used to add the app');
       await once(both.map((factors) => factors.useTotp(subject, totp, 11)));
       assert.equal(await one.factors.useTotp(subject, { ...totp, createdAtMs: 999 }, 12), false);
-      assert.equal(await one.factors.setRecoveryCodes(subject, ['a', 'b'], 1000), true);
+      assert.equal(await one.factors.setRecoveryCodes(subject, sealedCodes('a', 'b'), 1000), true);
       await once(both.map((factors) => factors.useRecoveryCode(subject, 'a')));
       assert.equal(await one.factors.useRecoveryCode('another', 'b'), false);
       await once(both.map((factors) => factors.useChallenge('digest', 9000)));
@@ -151,7 +158,7 @@ for (const database of DATABASES) {
       const { subject } = await addPerson(opened, 'alice');
       await factors.addPasskey(passkeyOf(subject, 'k1'));
       await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1000, countsFromMs: 0 }, 1);
-      await factors.setRecoveryCodes(subject, ['a'], 1000);
+      await factors.setRecoveryCodes(subject, sealedCodes('a'), 1000);
       await factors.removeTotp(subject);
       assert.equal((await factors.of(subject)).recoveryCodes, 1);
       await factors.removePasskey(subject, 'k1', ONLY_PASSWORD);
@@ -271,7 +278,8 @@ for (const database of ANY_DATABASE) {
 
     test('recovery code guessing: ten codes of 79 bits each, which count like codes of the app', async (t) => {
       const { second, alice, factors } = await withApp(t);
-      const codes = (await second.newRecoveryCodes(alice.subject)) ?? assert.fail();
+      assert.ok(await second.newRecoveryCodes(alice.subject));
+      const codes = await second.unsavedRecoveryCodes(alice.subject);
       assert.equal(new Set(codes).size, 10);
       for (const code of codes) assert.match(code, /^([a-hj-km-np-z2-9]{4}-){3}[a-hj-km-np-z2-9]{4}$/);
       const [first = '', last = ''] = codes;
@@ -281,10 +289,32 @@ for (const database of ANY_DATABASE) {
         });
       assert.equal(await second.useRecoveryCode(alice, first.replaceAll('-', '')), undefined);
       assert.deepEqual(await second.useRecoveryCode(alice, first), { refused: 'recovery_code_wrong' });
-      const newer = await second.newRecoveryCodes(alice.subject);
-      assert.ok(newer);
+      assert.ok(await second.newRecoveryCodes(alice.subject));
       assert.deepEqual(await second.useRecoveryCode(alice, last), { refused: 'recovery_code_wrong' });
       assert.equal((await factors.of(alice.subject)).recoveryCodes, 10);
+    });
+
+    test('recovery codes stay until they are saved: the user says so, or uses one', async (t) => {
+      const { second, alice, factors } = await withApp(t);
+      assert.deepEqual(await second.unsavedRecoveryCodes(alice.subject), []);
+      assert.ok(await second.newRecoveryCodes(alice.subject));
+      const codes = await second.unsavedRecoveryCodes(alice.subject);
+      assert.equal(codes.length, 10);
+      for (const sealed of await factors.unsavedCodesOf(alice.subject))
+        assert.ok(!codes.some((code) => sealed.includes(code)));
+      await second.useRecoveryCode(alice, 'wrong');
+      assert.deepEqual(await second.unsavedRecoveryCodes(alice.subject), codes);
+      assert.ok(await second.newRecoveryCodes(alice.subject));
+      const newer = await second.unsavedRecoveryCodes(alice.subject);
+      assert.equal(new Set([...codes, ...newer]).size, 20);
+      await factors.codesSaved(alice.subject);
+      assert.deepEqual(await second.unsavedRecoveryCodes(alice.subject), []);
+      assert.equal((await factors.of(alice.subject)).recoveryCodes, 10);
+
+      assert.ok(await second.newRecoveryCodes(alice.subject));
+      const [used = ''] = await second.unsavedRecoveryCodes(alice.subject);
+      assert.equal(await second.useRecoveryCode(alice, used), undefined);
+      assert.deepEqual(await second.unsavedRecoveryCodes(alice.subject), []);
     });
 
     test('WebAuthn §5.1.3 an attestation with certificates is refused, and nothing that they name is fetched', async (t) => {

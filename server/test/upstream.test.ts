@@ -639,7 +639,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(again), 'the sign-in at the provider is old');
       assert.doesNotMatch(again.html, /provider-github/, 'GitHub cannot ask its users to sign in again');
       for (const silent of [claims, { ...claims, auth_time: undefined }]) {
-        const request = await press(browser, again, 'provider-company');
+        const request = await press(browser, await browser.get(again.url), 'provider-company');
         assert.equal(new URL(request.url).searchParams.get('prompt'), 'login');
         isProblem(await browser.get(company.answer(request.url, silent).href), 403, /did not succeed/);
       }
@@ -650,7 +650,7 @@ for (const database of ANY_DATABASE) {
       const asked = await press(browser, confirm, 'provider-company');
       isProblem(await browser.get(company.answer(asked.url, claims).href), 403, /did not succeed/);
       assert.ok(await claimsOfPerson('uma'));
-      const request = await press(browser, again, 'provider-company');
+      const request = await press(browser, await browser.get(again.url), 'provider-company');
       const data = await browser.get(company.answer(request.url, { sub: 'uma-1' }).href);
       isAt(data, '/account/data');
       await press(browser, data, 'delete-account', { confirm: 'yes' });

@@ -1,10 +1,10 @@
 // Repeated requests with an Idempotency-Key get the response of the first one.
-import { createHmac } from 'node:crypto';
+import { AnsweredRequests } from '../data/answered_requests.ts';
 import type { ApiRequests } from '../data/api_requests.ts';
-import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+import type { ProgramSecret } from '../data/secrets.ts';
 import { Problem } from './problems.ts';
 
-/** A response as it is stored, sealed because it can contain a new client secret. */
+/** A response as it is stored. */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -36,12 +36,10 @@ interface Repeatable {
 }
 
 export class RepeatedRequests {
-  readonly #parts: Parts;
-  readonly #clock: () => number;
+  readonly #answers: AnsweredRequests<StoredAnswer>;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
-    this.#clock = parts.clock ?? Date.now;
+  constructor({ clock = Date.now, ...parts }: Parts) {
+    this.#answers = new AnsweredRequests({ ...parts, clock, use: 'api_request' });
   }
 
   /**
@@ -56,42 +54,23 @@ export class RepeatedRequests {
       throw new Problem('invalid_request', {
         errors: [{ in: 'Idempotency-Key', detail: 'expected visible ASCII characters, at most 200' }],
       });
-    const { apiRequests, secret } = this.#parts;
-    const keyDigest = await this.#digest('key', caller, key);
-    // Under a key, because the body can contain a password.
-    const requestDigest = await this.#digest('request', target, body);
-    const nowMs = this.#clock();
-    const begun = await apiRequests.begin(keyDigest, requestDigest, nowMs, nowMs + PENDING_MS);
-    if ('requestDigest' in begun) {
-      if (begun.requestDigest !== requestDigest) throw new Problem('idempotency_key_reused');
-      const answer = begun.sealed && (await this.#open(begun.sealed, keyDigest));
-      if (!answer) throw new Problem('request_pending', { headers: { 'retry-after': '1' } });
-      return { answer, isRepeated: true };
+    const answers = this.#answers;
+    const keyDigest = await answers.digest('key', caller, key);
+    const begun = await answers.begin(keyDigest, await answers.digest('request', target, body), PENDING_MS);
+    if ('isSame' in begun) {
+      if (!begun.isSame) throw new Problem('idempotency_key_reused');
+      if (!begun.answer) throw new Problem('request_pending', { headers: { 'retry-after': '1' } });
+      return { answer: begun.answer, isRepeated: true };
     }
-    const { attempt } = begun;
     let answer: StoredAnswer;
     try {
       answer = await perform();
     } catch (error) {
       // A refusal changed nothing. After an outage, the outcome may be unknown.
-      await apiRequests.forget(keyDigest, attempt);
+      await begun.forget();
       throw error;
     }
-    const sealed = seal(await secret.key('api_request'), JSON.stringify(answer), keyDigest);
-    await apiRequests.finish(keyDigest, attempt, sealed, this.#clock() + KEPT_MS);
+    await begun.finish(answer, KEPT_MS);
     return { answer, isRepeated: false };
-  }
-
-  async #digest(...about: readonly string[]): Promise<string> {
-    const key = await this.#parts.secret.key('api_request');
-    return createHmac('sha256', key).update(JSON.stringify(about)).digest('base64url');
-  }
-
-  async #open(sealed: string, boundTo: string): Promise<StoredAnswer | undefined> {
-    for (const key of await this.#parts.secret.keys('api_request')) {
-      const text = unseal(key, sealed, boundTo);
-      if (text !== undefined) return JSON.parse(text);
-    }
-    return undefined;
   }
 }

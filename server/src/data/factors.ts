@@ -63,6 +63,13 @@ export interface Hold {
   readonly untilMs: number;
 }
 
+/** A recovery code as it is stored. */
+export interface StoredRecoveryCode {
+  readonly digest: string;
+  /** Only until the user has saved the codes. */
+  readonly sealed: string;
+}
+
 /** The sealed secret of a user’s authenticator app. */
 export interface SealedTotp {
   readonly subject: string;
@@ -128,11 +135,15 @@ export interface Factors {
   /** Replaces all recovery codes. @returns `false` if the user has no other factor */
   setRecoveryCodes(
     subject: string,
-    digests: readonly string[],
+    codes: readonly StoredRecoveryCode[],
     nowMs: number,
     notice?: Notice,
   ): Promise<boolean>;
-  /** Uses up a recovery code. @returns `false` if it does not exist or was used */
+  /** The sealed codes, until the user has saved them. */
+  unsavedCodesOf(subject: string): Promise<readonly string[]>;
+  /** Forgets the sealed codes. */
+  codesSaved(subject: string): Promise<void>;
+  /** Uses up a recovery code. A user who has one has saved them. @returns `false` if it does not exist or was used */
   useRecoveryCode(subject: string, digest: string): Promise<boolean>;
 
   /** Lets factors count that were added with a recovery code. @returns whether the user had waited for any */
@@ -218,9 +229,18 @@ const SQL = {
 
   removeCodes: 'DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2',
   addCode: `
-    INSERT INTO grantd.recovery_codes (issuer, subject, code_digest, created_at_ms)
-    SELECT issuer, subject, $3, CAST($4 AS bigint) FROM grantd.people
+    INSERT INTO grantd.recovery_codes (issuer, subject, code_digest, created_at_ms, sealed)
+    SELECT issuer, subject, $3, CAST($4 AS bigint), $5 FROM grantd.people
     WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
+  unsavedCodes: `
+    SELECT sealed FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL
+    ORDER BY code_digest`,
+  codesSaved: `
+    UPDATE grantd.recovery_codes SET sealed = NULL WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL`,
+  codesSavedWith: `
+    UPDATE grantd.recovery_codes SET sealed = NULL
+    WHERE issuer = $1 AND subject = $2 AND sealed IS NOT NULL AND EXISTS (
+      SELECT 1 FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND code_digest = $3)`,
   useCode: `
     DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND code_digest = $3 RETURNING subject`,
   removeLoneCodes: `
@@ -375,20 +395,28 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
         ),
       );
     },
-    async setRecoveryCodes(subject, digests, nowMs, notice) {
+    async setRecoveryCodes(subject, codes, nowMs, notice) {
       const [, , first] = await tables.write(
         [SQL.holdPerson, issuer, subject],
         [SQL.removeCodes, issuer, subject],
-        ...digests.map((digest, index) => {
-          const add = [SQL.addCode, issuer, subject, digest, nowMs] as const;
+        ...codes.map(({ digest, sealed }, index) => {
+          const add = [SQL.addCode, issuer, subject, digest, nowMs, sealed] as const;
           return index === 0 ? recorded(add, personAct('person_recovery_codes_made', subject)) : add;
         }),
-        ...noticeCalls(issuer, notice, `${HAS_CODE} AND code_digest = $10)`, digests[0] ?? ''),
+        ...noticeCalls(issuer, notice, `${HAS_CODE} AND code_digest = $10)`, codes[0]?.digest ?? ''),
       );
       return isOne(first);
     },
+    async unsavedCodesOf(subject) {
+      const rows = await tables.read(SQL.unsavedCodes, issuer, subject);
+      return rows.map(({ sealed }) => String(sealed));
+    },
+    async codesSaved(subject) {
+      await tables.write([SQL.codesSaved, issuer, subject]);
+    },
     async useRecoveryCode(subject, digest) {
-      const [used] = await tables.write(
+      const [, used] = await tables.write(
+        [SQL.codesSavedWith, issuer, subject, digest],
         recorded([SQL.useCode, issuer, subject, digest], personAct('person_recovery_code_used', subject)),
       );
       return isOne(used);
@@ -420,8 +448,8 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
   };
 }
 
-/** What the sealed secret of a user’s app is bound to, so that it cannot be moved to another user. */
-export function totpBinding(issuer: string, subject: string): string {
+/** What the sealed secrets of a user are bound to, so that they cannot be moved to another user. */
+export function factorBinding(issuer: string, subject: string): string {
   return JSON.stringify([issuer, subject]);
 }
 
@@ -437,7 +465,7 @@ export async function sealsOfTotps(
   const keys = await secret.keys('totp_secret');
   const counts = new Map<number, number>();
   for (const { subject, sealed } of await factors.sealedTotps()) {
-    const binding = totpBinding(issuer, subject);
+    const binding = factorBinding(issuer, subject);
     const index = keys.findIndex((key) => unseal(key, sealed, binding) !== undefined);
     counts.set(index, (counts.get(index) ?? 0) + 1);
   }
@@ -455,7 +483,7 @@ export async function resealTotps(
   const [newest, ...older] = await secret.keys('totp_secret');
   if (newest === undefined || older.length === 0) return;
   const resealed = (await factors.sealedTotps()).flatMap(({ subject, sealed }) => {
-    const binding = totpBinding(issuer, subject);
+    const binding = factorBinding(issuer, subject);
     if (unseal(newest, sealed, binding) !== undefined) return [];
     const opened = older.map((key) => unseal(key, sealed, binding)).find((one) => one !== undefined);
     return opened === undefined ? [] : [{ subject, sealed, replacement: seal(newest, opened, binding) }];

@@ -382,5 +382,10 @@ export const PROGRAM_TABLES: PostgresTables = {
       ADD COLUMN held_level bigint NOT NULL DEFAULT 0,
       ADD COLUMN held_until_ms bigint NOT NULL DEFAULT 0;
     `,
+    // Recovery codes, sealed until the user says that they are saved.
+    {
+      expand: 'ALTER TABLE grantd.recovery_codes ADD COLUMN sealed text',
+      down: 'ALTER TABLE grantd.recovery_codes DROP COLUMN sealed',
+    },
   ],
 };

@@ -20,6 +20,7 @@ import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
+  | 'answered_form'
   | 'api_request'
   | 'audit_seal'
   | 'configuration'
@@ -31,6 +32,7 @@ export type ProgramSecretUse =
   | 'pairwise_secret'
   | 'passkey_challenge'
   | 'pending_request'
+  | 'recovery_code'
   | 'second_step'
   | 'sign_in_attempt'
   | 'totp_secret'

@@ -396,6 +396,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   ALTER TABLE people ADD COLUMN held_level INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE people ADD COLUMN held_until_ms INTEGER NOT NULL DEFAULT 0;
   `,
+  // Recovery codes, sealed until the user says that they are saved.
+  {
+    expand: 'ALTER TABLE recovery_codes ADD COLUMN sealed TEXT',
+    down: 'ALTER TABLE recovery_codes DROP COLUMN sealed',
+  },
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */

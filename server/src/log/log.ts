@@ -405,7 +405,7 @@ export const PAGE_REASONS = {
   passkey_waits:
     'The passkey was added with a recovery code and does not count yet, but the sign-in needs a passkey that counts.',
   request_expired:
-    'The authorization or sign-out request that the page belongs to has expired, or this server did not start it.',
+    'The page belongs to no authorization or sign-out request that this server has started. Its URL may be incomplete, or the server secret has changed.',
   request_too_long:
     'The authorization or sign-out request has too many characters to be kept while the user is on the server’s pages.',
   client_not_allowed:

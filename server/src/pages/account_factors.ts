@@ -14,7 +14,7 @@ import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { accountForm, confirmForm } from './account_form.ts';
-import { type AccountView, accountFrame, accountView, buttonValue } from './account_frame.ts';
+import { type AccountView, accountFrame, accountView, buttonValue, openAccount } from './account_frame.ts';
 import { browserText, endOtherSessions } from './account_sessions.ts';
 import { idOf } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -43,6 +43,8 @@ export interface FactorsView {
   readonly totpCountsFromMs?: number | undefined;
   /** Whether the user has shown enough, and may change something now. */
   readonly mayChange: boolean;
+  /** Whether the user has not yet said that the codes are saved. */
+  readonly hasUnsavedCodes: boolean;
   readonly notice?: FactorNotice;
   /** Whether the user comes from an application whose sign-in needs a factor. */
   readonly isNeeded: boolean;
@@ -56,10 +58,11 @@ export async function factorsView(
   parts: PageParts,
   session: BrowserSession,
 ): Promise<FactorsView> {
-  const { factors, passkeys, formTokens } = parts;
+  const { factors, passkeys, formTokens, secondFactors } = parts;
   const { subject } = session.person;
-  const [{ recoveryCodes }, list, totp, formToken, notice] = await Promise.all([
+  const [{ recoveryCodes }, unsavedCodes, list, totp, formToken, notice] = await Promise.all([
     factors.of(subject),
+    secondFactors.unsavedRecoveryCodes(subject),
     factors.passkeysOf(subject),
     factors.totpOf(subject),
     formTokens.make(c, 'account', session.id),
@@ -78,6 +81,7 @@ export async function factorsView(
     totpCountsFromMs: totp?.countsFromMs,
     recoveryCodes,
     mayChange,
+    hasUnsavedCodes: unsavedCodes.length > 0,
     isNeeded: pendingOf(c) !== undefined,
     userAgent: c.req.header('user-agent'),
     nowMs: parts.clock(),
@@ -95,14 +99,37 @@ function urlOf({ basePath }: PageParts, path: string, pending: string | undefine
   return `${basePath}${path}${pending === undefined ? '' : `?pending=${pending}`}`;
 }
 
-/** `GET /account/factors`: leads to the page with the sections. */
+/**
+ * `GET /account/factors`: shows the secret of a new authenticator app until the app is added, and recovery codes until
+ * the user has saved them, however often the page is loaded. Otherwise leads to the page with the sections.
+ */
 export function showFactors(parts: PageParts) {
-  return (c: PageContext): Response => c.redirect(urlOf(parts, '/account/security', pendingOf(c)), 303);
+  return async (c: PageContext): Promise<Response> => {
+    const session = await openAccount(c, parts, 'security');
+    if (session instanceof Response) return session;
+    if ((await missingOfChange(parts, session, 'factors')) !== undefined) return back(c, parts, session);
+    const { factors, secondFactors } = parts;
+    const { person } = session;
+    const sealed = c.req.query('totp_offer');
+    if (sealed !== undefined) {
+      // Nobody sees the secret of an app that was added.
+      if ((await factors.totpOf(person.subject)) !== undefined) return back(c, parts, session, 'totp_exists');
+      const offer = await secondFactors.offeredTotp(person, sealed);
+      return offer === undefined
+        ? back(c, parts, session, 'totp_offer_wrong')
+        : renderTotp(c, parts, session, offer);
+    }
+    const codes = await secondFactors.unsavedRecoveryCodes(person.subject);
+    return codes.length === 0 ? back(c, parts, session) : renderCodes(c, parts, session, codes);
+  };
 }
 
 /** `POST /account/factors`: one change, named by the field `act`; or the answer of a new passkey. */
 export function submitFactors(parts: PageParts) {
-  return accountForm(parts, 'security', 'factors', async (c, session, form) => {
+  const changed = (form: URLSearchParams) =>
+    form.get('act') === 'codes_saved' ? undefined : ('factors' as const);
+  return accountForm(parts, 'security', changed, async (c, session, form) => {
+    if (form.get('act') === 'codes_saved') return codesSaved(c, parts, session);
     if (passkeyAnswer(form) !== undefined) return addPasskey(c, parts, session, form);
     const passkeyId = buttonValue(form, 'remove_passkey');
     if (passkeyId !== null) return removePasskey(c, parts, session, passkeyId);
@@ -131,7 +158,9 @@ type ChangeFactors = (
 
 const ACTS: Readonly<Record<string, ChangeFactors>> = {
   async offer_totp(c, parts, session) {
-    return renderTotp(c, parts, session, await parts.secondFactors.offerTotp(session.person));
+    const { sealed } = await parts.secondFactors.offerTotp(session.person);
+    const url = urlOf(parts, '/account/factors', pendingOf(c));
+    return c.redirect(`${url}${url.includes('?') ? '&' : '?'}totp_offer=${sealed}`, 303);
   },
   async confirm_totp(c, parts, session, form) {
     const { secondFactors } = parts;
@@ -157,11 +186,11 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
   },
   async recovery_codes(c, parts, session) {
     const notice = await ownNotice(c, parts, session, { change: 'recovery_codes_made' });
-    const codes = await parts.secondFactors.newRecoveryCodes(session.person.subject, notice);
-    if (codes === undefined) return back(c, parts, session, 'nothing_changed');
+    const isMade = await parts.secondFactors.newRecoveryCodes(session.person.subject, notice);
+    if (!isMade) return back(c, parts, session, 'nothing_changed');
     parts.mail?.queue.wake();
     record(c, parts, session, 'recovery_codes_made');
-    return renderCodes(c, parts, session, codes);
+    return toCodes(c, parts);
   },
 };
 
@@ -279,10 +308,22 @@ async function added(
     await parts.browserSessions.begin(c, person, { amr, signedInAtMs });
   const { subject } = person;
   const has = await parts.factors.of(subject);
-  const codes = has.recoveryCodes === 0 ? await parts.secondFactors.newRecoveryCodes(subject) : undefined;
-  if (codes === undefined) return back(c, parts, session, notice);
+  const isMade = has.recoveryCodes === 0 && (await parts.secondFactors.newRecoveryCodes(subject));
+  if (!isMade) return back(c, parts, session, notice);
   record(c, parts, session, 'recovery_codes_made');
-  return renderCodes(c, parts, session, codes);
+  return toCodes(c, parts);
+}
+
+function toCodes(c: PageContext, parts: PageParts): Response {
+  return c.redirect(urlOf(parts, '/account/factors', pendingOf(c)), 303);
+}
+
+/** Continues after the recovery codes. Nobody sees them again. */
+async function codesSaved(c: PageContext, parts: PageParts, { person }: BrowserSession): Promise<Response> {
+  await parts.factors.codesSaved(person.subject);
+  const pending = pendingOf(c);
+  const path = pending === undefined ? '/account/security' : '/authorize';
+  return c.redirect(urlOf(parts, path, pending), 303);
 }
 
 /** Signs out all other browsers, because the factor may be in the hands of a thief who has signed in with it. */
@@ -372,11 +413,10 @@ async function renderCodes(
   session: BrowserSession,
   codes: readonly string[],
 ): Promise<Response> {
-  const pending = pendingOf(c);
   const view = {
     ...(await accountView(c, parts, session, 'security')),
+    action: urlOf(parts, '/account/factors', pendingOf(c)),
     codes,
-    continueTo: urlOf(parts, pending === undefined ? '/account/security' : '/authorize', pending),
   };
   return renderPage(c, recoveryCodesPage(view, pageSetting(c, parts)));
 }
@@ -404,7 +444,7 @@ ${isNeeded ? html`<p id="factor-needed" class="caution">${icon('alert')}<span>${
 
 /**
  * Buttons `add-passkey` (field `passkey_name`), `remove-passkey-ID`, `add-totp`, `remove-totp`, `new-recovery-codes`,
- * `confirm-identity`.
+ * `confirm-identity`; link `show-recovery-codes`.
  */
 export function factorsSections(view: FactorsView, texts: Texts): Html {
   const { factors: words } = texts;
@@ -423,6 +463,7 @@ ${
     ? html`<section aria-labelledby="recovery-codes">
 <h2 id="recovery-codes">${words.recoveryCodes}</h2>
 <p class="note">${words.recoveryText(recoveryCodes)}</p>
+${view.hasUnsavedCodes && view.mayChange ? html`<p class="caution">${icon('alert')}<span>${words.unsavedCodes}</span></p>\n<a id="show-recovery-codes" class="button" href="${view.action}">${words.showCodes}</a>` : ''}
 ${act(view, 'new-recovery-codes', 'recovery_codes', words.newCodes)}
 </section>`
     : ''
@@ -544,11 +585,11 @@ function qrCode(text: string, label: string): Html {
 }
 
 export interface RecoveryCodesView extends AccountView {
+  readonly action: string;
   readonly codes: readonly string[];
-  readonly continueTo: string;
 }
 
-/** The recovery codes, once: list `recovery-code-list`, link `continue`. */
+/** The recovery codes, until they are saved: list `recovery-code-list`, button `codes-saved`. */
 export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting): Page {
   const { factors: words } = textsIn(setting.language);
   return accountFrame(view, setting, {
@@ -556,6 +597,6 @@ export function recoveryCodesPage(view: RecoveryCodesView, setting: PageSetting)
     lead: words.saveCodes,
     body: html`<ol id="recovery-code-list" class="recovery-codes" role="list">
 ${view.codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ol>
-<a id="continue" class="button primary" href="${view.continueTo}">${words.codesSaved}</a>`,
+${form(view, html`<button id="codes-saved" type="submit" name="act" value="codes_saved" class="primary">${words.codesSaved}</button>`)}`,
   });
 }

@@ -8,7 +8,7 @@ import { METHODS } from '../people/acr.ts';
 import type { SessionEnd, SessionEnding } from '../people/sessions.ts';
 import type { Cookies } from './browser_state.ts';
 
-const COOKIE = 'grantd_session';
+export const SESSION_COOKIE = 'grantd_session';
 const SECRET_BYTES = 32;
 
 /** Long enough to tell browsers apart. */
@@ -114,7 +114,7 @@ export class BrowserSessions {
       (await this.#isValid(prior)) &&
       (await sessions.renew(
         prior.id,
-        { from: digestOf(cookies.get(c, COOKIE) ?? ''), to: digestOf(secret) },
+        { from: digestOf(cookies.get(c, SESSION_COOKIE) ?? ''), to: digestOf(secret) },
         signIn,
         this.#expiryOf(fresh),
         person,
@@ -135,7 +135,7 @@ export class BrowserSessions {
       return undefined;
     }
     await how.begun?.(id);
-    cookies.set(c, COOKIE, secret, lifetimes.absolute);
+    cookies.set(c, SESSION_COOKIE, secret, lifetimes.absolute);
     return { session, ended };
   }
 
@@ -176,12 +176,12 @@ export class BrowserSessions {
   /** Ends this browser’s session and revokes its tokens. */
   async end(c: Context, { id, person: { subject } }: BrowserSession): Promise<readonly SessionEnd[]> {
     const ends = await this.#parts.ending.end({ id, subject });
-    this.#parts.cookies.remove(c, COOKIE);
+    this.#parts.cookies.remove(c, SESSION_COOKIE);
     return ends;
   }
 
   async #stored(c: Context): Promise<StoredSession | undefined> {
-    const secret = this.#parts.cookies.get(c, COOKIE);
+    const secret = this.#parts.cookies.get(c, SESSION_COOKIE);
     return secret === undefined ? undefined : this.#parts.sessions.bySecret(digestOf(secret));
   }
 

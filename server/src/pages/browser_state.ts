@@ -72,6 +72,13 @@ export class Cookies {
     deleteCookie(c, `${this.#ofIssuer}${name}`, this.#scope);
   }
 
+  /** The value that a response gives to a cookie: empty if it removes it, `undefined` if it does not change it. */
+  setBy(headers: Headers, name: string): string | undefined {
+    const beginning = `${this.#isSecure ? '__Host-' : ''}${this.#ofIssuer}${name}=`;
+    const line = headers.getSetCookie().findLast((one) => one.startsWith(beginning));
+    return line?.slice(beginning.length).split(';', 1)[0];
+  }
+
   get #scope() {
     return { path: '/', ...(this.#isSecure && { secure: true, prefix: 'host' as const }) };
   }
@@ -80,9 +87,12 @@ export class Cookies {
 const FORM_COOKIE = 'grantd_browser';
 const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 
+const SERIAL_BYTES = 12;
+
 /**
- * Tokens against forged forms: an HMAC-SHA-256 over the browser and the purpose of the form, so that the token of one
- * form does not fit another.
+ * Tokens against forged forms, `SERIAL.MAC`. The serial number tells this form from every other one of the browser, so
+ * that an answer that is sent twice is recognised. The MAC is an HMAC-SHA-256 over the browser, the serial number and the
+ * purpose of the form, so that the token of one form does not fit another.
  */
 export class FormTokens {
   readonly #cookies: Cookies;
@@ -99,7 +109,10 @@ export class FormTokens {
       browser = randomBytes(16).toString('base64url');
       this.#cookies.set(c, FORM_COOKIE, browser, FORM_COOKIE_SECONDS);
     }
-    return mac(await this.#secret.key('form_token'), [browser, ...about]).toString('base64url');
+    const key = await this.#secret.key('form_token');
+    const number = randomBytes(SERIAL_BYTES);
+    const serial = Buffer.concat([number, seriesMac(key, browser, number)]).toString('base64url');
+    return `${serial}.${mac(key, [browser, serial, ...about]).toString('base64url')}`;
   }
 
   /** The cookie that identifies this browser to forms; `undefined` before its first form. */
@@ -107,19 +120,41 @@ export class FormTokens {
     return this.#cookies.get(c, FORM_COOKIE);
   }
 
+  /** Whether this server made a form with this token for this browser, for any purpose. */
+  async isOfBrowser(c: Context, token: string | undefined): Promise<boolean> {
+    const browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined || token === undefined) return false;
+    const serial = Buffer.from(serialOf(token), 'base64url');
+    const number = serial.subarray(0, SERIAL_BYTES);
+    const keys = await this.#secret.keys('form_token');
+    return keys.some((key) => isEqual(seriesMac(key, browser, number), serial.subarray(SERIAL_BYTES)));
+  }
+
   async isFrom(c: Context, token: string | undefined, ...about: readonly string[]): Promise<boolean> {
     const browser = this.#cookies.get(c, FORM_COOKIE);
     if (browser === undefined || token === undefined) return false;
-    const given = Buffer.from(token, 'base64url');
+    const serial = serialOf(token);
+    const given = Buffer.from(token.slice(serial.length + 1), 'base64url');
     const keys = await this.#secret.keys('form_token');
-    return keys.some((key) => {
-      const expected = mac(key, [browser, ...about]);
-      return expected.length === given.length && timingSafeEqual(expected, given);
-    });
+    return keys.some((key) => isEqual(mac(key, [browser, serial, ...about]), given));
   }
 }
 
-function mac(key: Uint8Array, about: readonly string[]): Buffer {
+function serialOf(token: string): string {
+  return token.slice(0, Math.max(token.indexOf('.'), 0));
+}
+
+/** The second half of a serial number. Without it, strangers could have serial numbers without a form. */
+function seriesMac(key: Uint8Array, browser: string, number: Uint8Array): Buffer {
+  // Nested, so that it is never the MAC of a token.
+  return mac(key, [[browser, Buffer.from(number).toString('base64url')]]).subarray(0, SERIAL_BYTES);
+}
+
+function isEqual(expected: Uint8Array, given: Uint8Array): boolean {
+  return expected.length === given.length && timingSafeEqual(expected, given);
+}
+
+function mac(key: Uint8Array, about: readonly unknown[]): Buffer {
   return createHmac('sha256', key).update(JSON.stringify(about)).digest();
 }
 
@@ -271,7 +306,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64url');
 }
 
-/** Maximum time to sign in and consent. */
+/** For how long a sign-in or choice counts for the request for which it was made. */
 const MAX_AGE_MS = 60 * 60 * 1000;
 
 /** Longer values would exceed Node’s limit for URL and headers together. */
@@ -322,9 +357,11 @@ export interface PendingAccount {
  */
 export class PendingRequests {
   readonly #values: SealedValues;
+  readonly #clock: () => number;
 
-  constructor(secret: ProgramSecret) {
+  constructor(secret: ProgramSecret, clock: () => number) {
     this.#values = new SealedValues(secret, 'pending_request');
+    this.#clock = clock;
   }
 
   /** @returns `undefined` if it is too long for a URL */
@@ -333,11 +370,18 @@ export class PendingRequests {
     return sealed.length <= MAX_SEALED_LENGTH ? sealed : undefined;
   }
 
-  /** @returns `undefined` if the request did not start here or has expired */
+  /**
+   * Opens a request. One on a page that was open for too long begins again, so the user signs in again if the
+   * application asks for a new sign-in. The library limits how old an authorization request can become.
+   * @returns `undefined` if the request did not start here
+   */
   async open(sealed: string): Promise<PendingRequest | undefined> {
     const value = await this.#values.open(sealed);
     const pending = isJsonObject(value) ? pendingOf(value) : undefined;
-    return pending !== undefined && pending.begunAtMs + MAX_AGE_MS > Date.now() ? pending : undefined;
+    const nowMs = this.#clock();
+    if (pending === undefined || pending.begunAtMs + MAX_AGE_MS > nowMs) return pending;
+    if (pending.kind !== 'authorization') return { ...pending, begunAtMs: nowMs };
+    return { kind: pending.kind, parameters: pending.parameters, begunAtMs: nowMs };
   }
 }
 

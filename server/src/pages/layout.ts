@@ -30,6 +30,33 @@ export async function renderPage(c: Context, page: Page): Promise<Response> {
   return c.html(documentOf(page, style), page.status ?? 200);
 }
 
+/**
+ * Part of every page with a form: sends it once. While the answer is on its way, further presses do nothing. When the page is shown
+ * again, or if no page follows, as after a download, its forms can be sent again. Without scripts, `answerOnce` recognises
+ * the second press.
+ */
+export const SEND_SCRIPT = `{
+  const main = document.querySelector('main');
+  let timer;
+  const setSent = (isSent) => {
+    main.toggleAttribute('data-sent', isSent);
+    clearTimeout(timer);
+    if (isSent) timer = setTimeout(setSent, 5000, false);
+  };
+  addEventListener('submit', (event) => {
+    if (main.dataset.sent === undefined) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, true);
+  addEventListener('submit', (event) => { if (!event.defaultPrevented) setSent(true); });
+  addEventListener('pageshow', () => setSent(false));
+}`;
+
+/** The scripts of a page. The markup of a form is one, because everything inserted into a page is escaped. */
+function scriptsOf({ body, scripts = [] }: Pick<Page, 'body' | 'scripts'>): readonly string[] {
+  return String(body).includes('<form method="post"') ? [...scripts, SEND_SCRIPT] : scripts;
+}
+
 /** The complete HTML document. */
 export function documentOf(page: Page, style = styleOf(page)): Html {
   const { language, title, operator, width = 'narrow', body } = page;
@@ -54,6 +81,7 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 ${body}
 </main>
 ${footer.length === 0 ? '' : html`<footer>${footer}</footer>`}
+${scriptsOf(page).includes(SEND_SCRIPT) ? html`<script>${raw(SEND_SCRIPT)}</script>` : ''}
 </body>
 </html>
 `;
@@ -103,13 +131,10 @@ function lookOf({ radius, fontStack, fontUrl }: Omit<Look, 'schemes' | 'links'>)
  */
 export function contentSecurityPolicy(
   style: string,
-  {
-    formMayLeave = false,
-    scripts = [],
-    fetches = false,
-    operator,
-  }: Pick<Page, 'formMayLeave' | 'scripts' | 'fetches' | 'operator'>,
+  page: Pick<Page, 'body' | 'formMayLeave' | 'scripts' | 'fetches' | 'operator'>,
 ): string {
+  const { formMayLeave = false, fetches = false, operator } = page;
+  const scripts = scriptsOf(page);
   return [
     "default-src 'none'",
     ...(scripts.length > 0
@@ -163,7 +188,7 @@ export interface Page extends PageSetting {
   readonly status?: ContentfulStatusCode;
   /** Whether the page’s form may lead to an application. */
   readonly formMayLeave?: boolean;
-  /** The contents of the scripts in the body. */
+  /** The contents of the scripts in the body, in their order. */
   readonly scripts?: readonly string[];
   /** Whether its scripts come from this server too, and fetch from it. */
   readonly fetches?: boolean;
@@ -255,7 +280,15 @@ const CHOICE = /^([A-Za-z0-9-]{2,30})\.(\d{1,15})$/;
 const RECENT_MS = 30 * 60 * 1000;
 
 /** Parameters that this server makes. A page never repeats another one, which anyone may have put into its URL. */
-const OWN_PARAMETERS: readonly string[] = ['pending', 'other', 'notice', 'factor', 'needed', 'end'];
+const OWN_PARAMETERS: readonly string[] = [
+  'pending',
+  'other',
+  'notice',
+  'factor',
+  'needed',
+  'end',
+  'totp_offer',
+];
 
 /** Remembers the language that a user has chosen, and shows the page again. */
 export function rememberLanguage({ cookies, clock }: PageParts): MiddlewareHandler<PageEnvironment> {

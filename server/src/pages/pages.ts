@@ -2,11 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
 import { addressUnit } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
-import { type Context, Hono } from 'hono';
+import { type Context, Hono, type MiddlewareHandler } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
 import type { Provider } from '../config/providers.ts';
 import { actingAs } from '../data/acting.ts';
+import { AnsweredRequests } from '../data/answered_requests.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -32,6 +33,7 @@ import { showFactors, submitFactors } from './account_factors.ts';
 import { showAccount, submitAccount } from './account_overview.ts';
 import { showSecurity, submitSecurity } from './account_security.ts';
 import { showSessions, submitSessions } from './account_sessions.ts';
+import { answerOnce, type FormAnswer } from './answered_forms.ts';
 import { authorizePage } from './authorization.ts';
 import type { OperatorShown } from './brand.ts';
 import { BrowserSessions, userAgentOf } from './browser_sessions.ts';
@@ -105,6 +107,7 @@ type PageData = Pick<
   | 'consents'
   | 'scopeTexts'
   | 'attempts'
+  | 'apiRequests'
   | 'secret'
   | 'fetchDocument'
   | 'upstreamIdentities'
@@ -170,7 +173,7 @@ export function openPages(
     }),
     formTokens: new FormTokens(cookies, secret),
     knownBrowsers: new KnownBrowsers(cookies, secret),
-    pendingRequests: new PendingRequests(secret),
+    pendingRequests: new PendingRequests(secret, clock),
     notices: new SealedValues(secret, 'notice'),
     signInParts: {
       people,
@@ -235,7 +238,15 @@ export function openPages(
       values: new SealedValues(secret, 'upstream'),
     },
   };
-  return listenerOver(partsOfPages, settings.demo && settings.smtpUrl === undefined, addConsole);
+  const formAnswers = new AnsweredRequests<FormAnswer>({
+    ...{ apiRequests: instance.apiRequests, secret, clock },
+    use: 'answered_form',
+  });
+  return listenerOver(partsOfPages, {
+    answers: answerOnce({ ...partsOfPages, formAnswers }),
+    hasMailbox: settings.demo && settings.smtpUrl === undefined,
+    addConsole,
+  });
 }
 
 function operatorShown(
@@ -259,12 +270,15 @@ function operatorShown(
   };
 }
 
-/** @param hasMailbox whether a page shows the emails, for the demo */
-function listenerOver(
-  parts: PageParts,
-  hasMailbox: boolean,
-  addConsole: Surroundings['addConsole'],
-): PageListener {
+interface Additions {
+  /** Gives a form that is sent again the answer that it had. */
+  readonly answers: MiddlewareHandler<PageEnvironment>;
+  /** Whether a page shows the emails, for the demo. */
+  readonly hasMailbox: boolean;
+  readonly addConsole: Surroundings['addConsole'];
+}
+
+function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Additions): PageListener {
   // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
     getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
@@ -276,6 +290,7 @@ function listenerOver(
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
   app.use(rememberLanguage(parts));
+  app.use(answers);
   app.get(at('/'), showHome(parts)).all(refuseForReading);
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);

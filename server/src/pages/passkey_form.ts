@@ -51,7 +51,7 @@ function answerOf({ id, rawId, type, authenticatorAttachment, response }) {
 
 function send(form, credential) {
   form.elements.passkey.value = answerOf(credential);
-  form.submit();
+  form.requestSubmit();
 }
 
 async function offer(form) {
@@ -59,7 +59,10 @@ async function offer(form) {
   const problem = form.querySelector('[role=alert]');
   let autofill = new AbortController();
   form.hidden = false;
+  // A page that is shown again has no answer.
+  addEventListener('pageshow', () => { form.elements.passkey.value = ''; });
   form.addEventListener('submit', async (event) => {
+    if (form.elements.passkey.value !== '') return;
     event.preventDefault();
     autofill.abort();
     problem.hidden = true;

@@ -19,7 +19,7 @@ export type PendingPage = (AuthorizationPage | { readonly pending: PendingAccoun
 
 /**
  * Opens a page’s pending request.
- * @throws {PageProblem} there is none, or it has expired
+ * @throws {PageProblem} there is none that started here
  * @throws {OAuthError} the client may no longer make this request
  */
 export async function openPendingPage(

@@ -81,6 +81,8 @@ button, .button {
   border: 1px solid var(--edge); border-radius: var(--radius, .625rem);
 }
 button:hover, .button:hover { background: var(--ground); }
+[data-sent], [data-sent] button { cursor: progress; }
+[data-sent] button { opacity: .6; }
 .primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
 .primary .detail { display: block; font-weight: 400; color: inherit; }
 .primary:hover { background: var(--brand-hover); }

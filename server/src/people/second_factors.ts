@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { type Factors, totpBinding } from '../data/factors.ts';
+import { type Factors, factorBinding } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Attempts, Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
@@ -113,13 +113,23 @@ export class SecondFactors {
 
   /**
    * Replaces the user’s recovery codes.
-   * @returns the codes, which are not stored; `undefined` if the user has no other factor
+   * @returns `false` if the user has no other factor
    */
-  async newRecoveryCodes(subject: string, notice?: Notice): Promise<readonly string[] | undefined> {
-    const { factors, clock } = this.#parts;
-    const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode);
-    const digests = codes.map((code) => digestOf(subject, code));
-    return (await factors.setRecoveryCodes(subject, digests, clock(), notice)) ? codes : undefined;
+  async newRecoveryCodes(subject: string, notice?: Notice): Promise<boolean> {
+    const { factors, clock, secret } = this.#parts;
+    const key = await secret.key('recovery_code');
+    const codes = Array.from({ length: RECOVERY_CODES }, newRecoveryCode).map((code) => ({
+      digest: digestOf(subject, code),
+      sealed: seal(key, code, this.#boundTo(subject)),
+    }));
+    return factors.setRecoveryCodes(subject, codes, clock(), notice);
+  }
+
+  /** The recovery codes that the user has not saved yet. Empty afterwards, or if their server secret is gone. */
+  async unsavedRecoveryCodes(subject: string): Promise<readonly string[]> {
+    const sealed = await this.#parts.factors.unsavedCodesOf(subject);
+    const codes = await Promise.all(sealed.map((one) => this.#unseal(one, subject, 'recovery_code')));
+    return codes.filter((code) => code !== undefined);
   }
 
   /** An attempt that one limit refuses does not count for the next. @returns seconds to wait; 0 to go on */
@@ -156,8 +166,12 @@ export class SecondFactors {
     return seal(await this.#parts.secret.key('totp_secret'), secret, this.#boundTo(subject));
   }
 
-  async #unseal(sealed: string, subject: string): Promise<string | undefined> {
-    for (const key of await this.#parts.secret.keys('totp_secret')) {
+  async #unseal(
+    sealed: string,
+    subject: string,
+    use: 'totp_secret' | 'recovery_code' = 'totp_secret',
+  ): Promise<string | undefined> {
+    for (const key of await this.#parts.secret.keys(use)) {
       const secret = unseal(key, sealed, this.#boundTo(subject));
       if (secret !== undefined) return secret;
     }
@@ -165,7 +179,7 @@ export class SecondFactors {
   }
 
   #boundTo(subject: string): string {
-    return totpBinding(this.#parts.issuer, subject);
+    return factorBinding(this.#parts.issuer, subject);
   }
 }
 

@@ -181,10 +181,12 @@ export const DE: Texts = {
     ),
     newCodes: 'Neue Wiederherstellungscodes erstellen',
     saveCodes:
-      'Drucken Sie diese Codes aus, oder bewahren Sie sie in einem Passwortmanager auf. Sie werden nur jetzt gezeigt und ersetzen alle früheren.',
+      'Drucken Sie diese Codes aus, oder bewahren Sie sie in einem Passwortmanager auf. Sie ersetzen alle früheren und werden nicht mehr gezeigt, sobald Sie sie gespeichert haben.',
     codesSaved: 'Ich habe sie gespeichert',
     countsIn: (duration) =>
       `Mit einem Wiederherstellungscode hinzugefügt. Gilt in vollem Umfang in ${duration}.`,
+    unsavedCodes: 'Sie haben noch nicht bestätigt, dass Sie Ihre Codes gespeichert haben.',
+    showCodes: 'Codes zeigen',
     removeText: 'Sie können sich damit nicht mehr anmelden.',
     removeYes: 'Entfernen',
     notices: {

@@ -187,9 +187,11 @@ export const EN = {
     ),
     newCodes: 'Make new recovery codes',
     saveCodes:
-      'Print these codes, or keep them in a password manager. They are shown only now, and replace all earlier ones.',
+      'Print these codes, or keep them in a password manager. They replace all earlier ones, and are not shown again once you have saved them.',
     codesSaved: 'I have saved them',
     countsIn: (duration: string) => `Added with a recovery code. Counts in full in ${duration}.`,
+    unsavedCodes: 'You have not confirmed that you saved your codes.',
+    showCodes: 'Show the codes',
     removeText: 'You can no longer sign in with it.',
     removeYes: 'Remove',
     notices: {

@@ -474,7 +474,7 @@ export async function addPageClients(server: RunningServer): Promise<void> {
       ...{ name: LONG_NAME, createdAtMs: 1, lastUsedAtMs: undefined, countsFromMs: 0 },
     });
     await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
-    await factors.setRecoveryCodes(subject, ['digest'], 1);
+    await factors.setRecoveryCodes(subject, [{ digest: 'digest', sealed: '' }], 1);
   });
   const tokens = await grantdPrints(folder, [
     ...['token', 'issue', '--client=demo-web', '--user=alice', '--refresh'],

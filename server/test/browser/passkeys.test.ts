@@ -42,7 +42,7 @@ describe('passkeys in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await visit.page.waitForSelector('#recovery-code-list');
     assert.equal(await visit.page.locator('#recovery-code-list li').count(), 10);
     assert.deepEqual(await accessibilityProblems(visit.page), []);
-    await visit.page.click('#continue');
+    await visit.page.click('#codes-saved');
     await visit.page.waitForSelector('text=My phone');
     assert.deepEqual(await accessibilityProblems(visit.page), []);
   }

@@ -189,7 +189,7 @@ export interface PasskeyFormFound {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-export function passkeyFormOf({ url, html }: Page): PasskeyFormFound {
+export function passkeyFormOf({ url, html }: Pick<Page, 'url' | 'html'>): PasskeyFormFound {
   const [, action = '', challenge = '', fields = ''] =
     /<form method="post" action="([^"]*)" data-passkey="([^"]*)"[^>]*>([\s\S]*?)<\/form>/.exec(html) ??
     assert.fail(`the page has no form for passkeys: ${html}`);

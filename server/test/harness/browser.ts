@@ -6,6 +6,8 @@ export interface Page {
   readonly status: number;
   readonly headers: Headers;
   readonly html: string;
+  /** Whether a form was answered with it, so that the URL alone does not lead to it. */
+  readonly isAnswer: boolean;
 }
 
 /** Stores cookies, follows redirects within one site, fills in forms, and stops before it leaves the site. */
@@ -18,6 +20,13 @@ export class Browser {
   constructor(site: string, headers: Readonly<Record<string, string>> = {}) {
     this.#site = new URL(site).origin;
     this.#headers = headers;
+  }
+
+  /** Another window, with the same cookies. */
+  copy(): Browser {
+    const copy = new Browser(this.#site, this.#headers);
+    for (const [name, value] of this.cookies) copy.cookies.set(name, value);
+    return copy;
   }
 
   async get(url: string): Promise<Page> {
@@ -43,10 +52,11 @@ export class Browser {
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     const html = await response.text();
     const location = response.headers.get('location');
-    if (location === null) return { url, status: response.status, headers: response.headers, html };
+    const { status, headers } = response;
+    const page = { url, status, headers, html, isAnswer: init.method === 'POST' };
+    if (location === null) return page;
     const target = new URL(location, url);
-    if (target.origin !== this.#site)
-      return { url: target.href, status: response.status, headers: response.headers, html };
+    if (target.origin !== this.#site) return { ...page, url: target.href };
     return this.#load(target.href, { method: 'GET' });
   }
 

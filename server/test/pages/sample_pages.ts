@@ -341,6 +341,7 @@ const NO_FACTORS: FactorsView = {
   totpSinceMs: undefined,
   recoveryCodes: 0,
   mayChange: true,
+  hasUnsavedCodes: false,
   isNeeded: false,
   nowMs: NOW_MS,
 };
@@ -658,7 +659,7 @@ const SAMPLES: readonly Sample[] = [
   }),
   sample('account_security_added', securityPage, {
     ...SECURITY,
-    factors: { ...FACTORS, notice: 'passkey_added' },
+    factors: { ...FACTORS, hasUnsavedCodes: true, notice: 'passkey_added' },
   }),
   sample('account_security_recovered', securityPage, {
     ...SECURITY,
@@ -691,8 +692,8 @@ const SAMPLES: readonly Sample[] = [
   ),
   sample('account_recovery_codes', recoveryCodesPage, {
     ...{ ...ACCOUNT, current: 'security' },
+    ...FORM,
     codes: RECOVERY_CODES,
-    continueTo: '/account/security',
   }),
   sample('second_code', secondPage, SECOND),
   sample('second_code_wrong', secondPage, { ...SECOND, problem: 'code_wrong' }, OPERATOR),

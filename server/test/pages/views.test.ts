@@ -6,7 +6,7 @@ import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../sr
 import { consentPage } from '../../src/pages/consent_page.ts';
 import { REVEAL_SCRIPT } from '../../src/pages/fields.ts';
 import type { Page } from '../../src/pages/layout.ts';
-import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
+import { contentSecurityPolicy, documentOf, SEND_SCRIPT, styleOf } from '../../src/pages/layout.ts';
 import { PASSKEY_SCRIPT } from '../../src/pages/passkey_form.ts';
 import { type Language, languages } from '../../src/texts/texts.ts';
 import { STRANGER, samplePages } from './sample_pages.ts';
@@ -24,7 +24,10 @@ const LIBRARY = /<script src="(\/console\/uplot\.js\?v=[\w-]{16})"><\/script>/;
 function withoutScripts(html: string, { scripts = [], fetches = false }: Page): string {
   for (const script of scripts) assert.ok(SCRIPTS.includes(script));
   const withoutLibrary = fetches ? html.replace(LIBRARY, '') : html;
-  return scripts.reduce((rest, script) => rest.replace(`<script>${script}</script>`, ''), withoutLibrary);
+  return [...scripts, SEND_SCRIPT].reduce(
+    (rest, script) => rest.replace(`<script>${script}</script>`, ''),
+    withoutLibrary,
+  );
 }
 
 const draw = async (page: Page) => String(await documentOf(page));
@@ -266,7 +269,7 @@ describe('ids by which users’ tools and tests find elements', () => {
       'all-sessions',
     ],
     account_totp: ['sign-out', 'code', 'confirm-totp'],
-    account_recovery_codes: ['sign-out', 'continue'],
+    account_recovery_codes: ['sign-out', 'codes-saved'],
     sign_in_passkey: [
       'username',
       'password',

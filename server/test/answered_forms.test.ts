@@ -1,0 +1,211 @@
+// Forms that are sent twice, to one process or to two on the same database.
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { ServerSecret, StorageFault } from '@grantd/core';
+import { Hono } from 'hono';
+import { AnsweredRequests } from '../src/data/answered_requests.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import type { RequestLog } from '../src/log/log.ts';
+import { answerOnce, type FormAnswer } from '../src/pages/answered_forms.ts';
+import { Cookies, FormTokens } from '../src/pages/browser_state.ts';
+import { DATABASES } from './harness/databases.ts';
+import { openDatabases } from './harness/program_data.ts';
+
+const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
+
+interface Sent {
+  readonly cookie: string;
+  readonly token: string;
+  readonly answer?: string;
+}
+
+/** A process with a form that says how often it was performed. Tests set its clock. */
+class Process {
+  nowMs = Date.parse('2026-01-01T00:00:00Z');
+  performed = 0;
+  /** Called by each performance, with its number. */
+  perform = async (number: number): Promise<Response> => new Response(`result ${number}`, { status: 201 });
+  readonly failures: unknown[] = [];
+  readonly #app: Hono;
+
+  constructor({ apiRequests }: Pick<OpenDatabase, 'apiRequests'>) {
+    const cookies = new Cookies('http://localhost');
+    const formTokens = new FormTokens(cookies, SECRET);
+    const formAnswers = new AnsweredRequests<FormAnswer>({
+      ...{ apiRequests, secret: SECRET, use: 'answered_form' },
+      clock: () => this.nowMs,
+    });
+    const requestLog = { failure: (...given: unknown[]) => this.failures.push(given) };
+    const app = new Hono<{ Variables: { plain: { url: string; body: string } } }>();
+    app.get('/form', async (c) => c.text(await formTokens.make(c, 'test')));
+    app.use(async (c, next) => {
+      c.set('plain', { url: c.req.path, body: await c.req.text() });
+      await next();
+    });
+    app.use(
+      answerOnce({
+        cookies,
+        formTokens,
+        formAnswers,
+        requestLog: requestLog as unknown as RequestLog,
+      }) as never,
+    );
+    app.post('/form', () => {
+      this.performed += 1;
+      return this.perform(this.performed);
+    });
+    app.onError((error, c) => c.text(error.message, error instanceof StorageFault ? 503 : 500));
+    this.#app = app as unknown as Hono;
+  }
+
+  /** A new browser with a form. */
+  async open(cookie = ''): Promise<Sent> {
+    const response = await this.#app.request('/form', { headers: { cookie } });
+    const [set = cookie] = response.headers.getSetCookie();
+    return { cookie: set.split(';', 1)[0] ?? '', token: await response.text() };
+  }
+
+  async send({ cookie, token, answer = 'yes' }: Sent): Promise<string> {
+    const body = new URLSearchParams({ form_token: token, answer });
+    const response = await this.#app.request('/form', { method: 'POST', headers: { cookie }, body }, {
+      incoming: {},
+    } as never);
+    return `${response.status} ${await response.text()}`;
+  }
+}
+
+for (const database of DATABASES) {
+  describe(`a form that is sent twice on ${database.name}`, { skip: database.absence }, () => {
+    async function newProcesses(t: TestContext): Promise<readonly [Process, Process]> {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      return [new Process(one), new Process(other)];
+    }
+
+    test('is performed once, also by two processes at the same time', async (t) => {
+      const processes = await newProcesses(t);
+      const [one, other] = processes;
+      for (const process of processes)
+        process.perform = async (number) => {
+          await new Promise((resolve) => setTimeout(resolve, 150));
+          return new Response(`result ${number}`, {
+            headers: [
+              ['set-cookie', 'a=1'],
+              ['set-cookie', 'b=2'],
+            ],
+          });
+        };
+      const form = await one.open();
+      const answers = await Promise.all([one, other, one, other, other].map((process) => process.send(form)));
+      assert.deepEqual(
+        answers,
+        Array.from(answers, () => '200 result 1'),
+      );
+      assert.equal(one.performed + other.performed, 1);
+      assert.equal(await other.send(form), '200 result 1', 'also afterwards');
+    });
+
+    test('is performed again with another answer, after some seconds, and from another form or browser', async (t) => {
+      const [one, other] = await newProcesses(t);
+      const form = await one.open();
+      assert.equal(await one.send(form), '201 result 1');
+      assert.equal(await one.send({ ...form, answer: 'no' }), '201 result 2');
+      const window = await one.open(form.cookie);
+      assert.notEqual(window.token, form.token);
+      assert.equal(await one.send(window), '201 result 3');
+      assert.equal(await one.send(form), '201 result 1');
+      one.nowMs += 9_999;
+      assert.equal(await one.send(form), '201 result 1');
+      one.nowMs += 1;
+      assert.equal(await one.send(form), '201 result 4');
+      const stranger = await one.open();
+      assert.equal(await one.send({ ...form, cookie: stranger.cookie }), '201 result 5');
+      assert.equal(await one.send({ ...form, cookie: '' }), '201 result 6');
+      assert.equal(other.performed, 0);
+    });
+
+    test('gets the answer only in the session that it was sent in, or in the one that it has begun', async (t) => {
+      const [one, other] = await newProcesses(t);
+      one.perform = async (number) =>
+        new Response(`result ${number}`, { headers: { 'set-cookie': `grantd_session=s${number}; Path=/` } });
+      other.perform = one.perform;
+      const form = await one.open();
+      const inSession = (session: string) => ({
+        ...form,
+        cookie: `${form.cookie}; grantd_session=${session}`,
+      });
+      assert.equal(await one.send(inSession('s0')), '200 result 1');
+      for (const session of ['s0', 's1']) {
+        assert.equal(await one.send(inSession(session)), '200 result 1');
+        assert.equal(await other.send(inSession(session)), '200 result 1');
+      }
+      assert.equal(await one.send(inSession('s9')), '200 result 2');
+      assert.equal(await other.send(form), '200 result 1', 'its own first result, as nobody is signed in');
+      assert.equal(other.performed, 1);
+
+      const out = await one.open();
+      const signedIn = { ...out, cookie: `${out.cookie}; grantd_session=s5` };
+      one.perform = async () =>
+        new Response('out', { headers: { 'set-cookie': 'grantd_session=; Max-Age=0' } });
+      assert.equal(await one.send(signedIn), '200 out');
+      assert.equal(await other.send(out), '200 out', 'after the end of its session');
+    });
+
+    test('is performed again after a failure, and when the process has died', async (t) => {
+      const [one, other] = await newProcesses(t);
+      const form = await one.open();
+      one.perform = async () => {
+        throw new Error('failed');
+      };
+      const answers = await Promise.all([one.send(form), other.send(form)]);
+      assert.equal(other.performed, 1);
+      assert.ok(answers.includes('201 result 1'));
+      const lost = await one.open();
+      one.perform = () => new Promise(() => {});
+      void one.send(lost);
+      while (one.performed < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+      other.nowMs += 30_000;
+      assert.equal(await other.send(lost), '201 result 2');
+    });
+
+    test('is not stored without a form of this server: nobody can fill the database without one', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      let begun = 0;
+      const process = new Process({
+        apiRequests: {
+          ...opened.apiRequests,
+          begin(...given) {
+            begun += 1;
+            return opened.apiRequests.begin(...given);
+          },
+        },
+      });
+      const form = await process.open();
+      const [serial = '', mac = ''] = form.token.split('.');
+      for (const token of ['', mac, `.${mac}`, `${mac}.${serial}`, `A${serial.slice(1)}x.${mac}`]) {
+        await process.send({ ...form, token });
+        await process.send({ ...form, token });
+      }
+      assert.equal(begun, 0);
+      await process.send(form);
+      assert.equal(begun, 1);
+    });
+
+    test('keeps its answer if the database fails after it was performed', async (t) => {
+      const [opened] = await openDatabases(t, database);
+      assert.ok(opened);
+      const process = new Process({
+        apiRequests: {
+          ...opened.apiRequests,
+          finish: async () => {
+            throw new StorageFault(new Error('gone'));
+          },
+        },
+      });
+      assert.equal(await process.send(await process.open()), '201 result 1');
+      assert.equal(process.failures.length, 1);
+    });
+  });
+}

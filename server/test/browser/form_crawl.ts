@@ -1,0 +1,236 @@
+// Finds every form of the pages: opens what links lead to, and presses every button that it has not pressed yet.
+import assert from 'node:assert/strict';
+import { Secret, TOTP } from 'otpauth';
+import { Authenticator, passkeyFormOf } from '../harness/authenticator.ts';
+import { type Browser, type Page, unescaped } from '../harness/browser.ts';
+
+type Fields = Readonly<Record<string, string>>;
+
+type Shown = Pick<Page, 'url' | 'html'>;
+
+/** A user in a state of their own, with a browser. */
+export interface World {
+  readonly browser: Browser;
+  /** That a proxy adds to the requests of the browser. */
+  readonly headers: Fields;
+  /** Where the browser begins. */
+  readonly url: string;
+  /** What the user types, by the name of the field. */
+  readonly values: Fields;
+  /** The user’s passkey. */
+  readonly authenticator?: Authenticator;
+}
+
+/** A way into the pages. */
+export interface Entrance {
+  readonly name: string;
+  /** Each call makes a new user. */
+  readonly open: () => Promise<World>;
+  /** The kinds of buttons to press, also if they were pressed elsewhere. Default: all that were not. */
+  readonly only?: readonly string[];
+  /** Links and buttons that may come before the one that is pressed. Default: none. */
+  readonly longestWay?: number;
+}
+
+/** A button of a form. */
+export interface Button {
+  /** Names the button on every page of its kind: path, and its `id` without what names a thing. */
+  readonly kind: string;
+  readonly action: string;
+  /** What the form sends, with the button. */
+  readonly fields: Fields;
+  /** The form and the button, by their order on the page. */
+  readonly form: number;
+  readonly id: string;
+  /** What the user types or ticks. */
+  readonly typed: Fields;
+  readonly isOfPasskey: boolean;
+}
+
+/** A button, and the way to it. */
+export interface Press {
+  readonly entrance: Entrance;
+  /** Kinds of links and buttons that lead there from the beginning. */
+  readonly way: readonly string[];
+  readonly kind: string;
+  /** Whether the browser asks for a passkey first. */
+  readonly isOfPasskey: boolean;
+}
+
+/** Everything a user may be asked for. A form with another field needs a line here. */
+const VALUES: Fields = {
+  username: 'nobody',
+  password: 'correct horse',
+  current_password: 'correct horse',
+  new_password: 'quartz falcon kettle',
+  email: 'new@example.com',
+  code: '000000',
+  recovery_code: 'none',
+  passkey_name: 'Phone',
+  confirm: 'yes',
+  name: 'crew',
+  description: 'On call',
+  token: 'none',
+};
+
+/** Goes a way from the beginning. @returns all its pages */
+export async function walk(world: World, way: readonly string[]): Promise<readonly [Page, ...Page[]]> {
+  const { browser } = world;
+  let page = await browser.get(world.url);
+  const pages: [Page, ...Page[]] = [page];
+  for (const kind of way) {
+    page = kind.startsWith('> ')
+      ? await browser.get(linkOn(page, kind))
+      : await send(world, buttonOn(page, world, kind));
+    pages.push(page);
+  }
+  return pages;
+}
+
+/** Goes a way from the beginning. @returns its last page */
+export async function follow(world: World, way: readonly string[]): Promise<Page> {
+  const pages = await walk(world, way);
+  return pages.at(-1) ?? pages[0];
+}
+
+function linkOn(page: Page, kind: string): string {
+  const link = linksOn(page).find((one) => one.kind === kind);
+  return link?.url ?? assert.fail(`no ${kind} on ${page.url}`);
+}
+
+export function send({ browser }: World, { action, fields }: Button): Promise<Page> {
+  return browser.post(action, fields);
+}
+
+export function buttonOn(page: Shown, world: World, kind: string): Button {
+  const button = buttonsOf(page, world).find((one) => one.kind === kind);
+  assert.ok(button, `no ${kind} on ${page.url}, which has ${buttonsOf(page, world).map((one) => one.kind)}`);
+  return button;
+}
+
+/** The buttons of all forms of a page that this server receives, with everything that they send. */
+export function buttonsOf(page: Shown, world: World): readonly Button[] {
+  const forms = [...page.html.matchAll(/<form method="post" action="([^"]*)"([^>]*)>([\s\S]*?)<\/form>/g)];
+  return forms.flatMap(([whole, path = '', attributes = '', inner = ''], form) => {
+    const action = new URL(unescaped(path), page.url);
+    if (action.origin !== new URL(world.url).origin) return [];
+    const isOfPasskey = attributes.includes('data-passkey');
+    const inputs = [...inner.matchAll(/<(input|textarea|select)\b([^>]*)>/g)].map(
+      ([, tag = '', text = '']) => ({
+        tag,
+        name: attributeOf(text, 'name'),
+        type: attributeOf(text, 'type') ?? 'text',
+        value: attributeOf(text, 'value') ?? '',
+        isFixed: text.includes(' readonly'),
+      }),
+    );
+    const hidden: Record<string, string> = {};
+    const typed: Record<string, string> = {};
+    for (const { tag, name, type, value, isFixed } of inputs) {
+      if (name === undefined) continue;
+      if (type === 'hidden' || isFixed) hidden[name] = value;
+      else if (tag === 'select') hidden[name] = selectedOf(inner, name);
+      else typed[name] = type === 'checkbox' ? value : typedInto(world, name, page);
+    }
+    const ceremony = isOfPasskey ? answerOf(world, { ...page, html: whole }) : {};
+    return [...inner.matchAll(/<button\b([^>]*)type="submit"([^>]*)>/g)].map(
+      ([, before = '', after = '']) => {
+        const id = attributeOf(before, 'id') ?? assert.fail(`a button has no id: ${inner}`);
+        const name = attributeOf(after, 'name');
+        const own = name === undefined ? {} : { [name]: attributeOf(after, 'value') ?? '' };
+        const kind = `${action.pathname} ${kindOfId(id, own, action.pathname)}`;
+        const fields = { ...hidden, ...typed, ...ceremony, ...own };
+        return { kind, action: action.href, fields, form, id, typed, isOfPasskey };
+      },
+    );
+  });
+}
+
+/** Fields of buttons that name an act. Others name a thing. */
+const ACTS: readonly string[] = ['decision', 'do', 'act', 'account'];
+
+/** The `id` of a button without the name of a thing at its end, which is in the button’s value or in the path too. */
+export function kindOfId(id: string, field: Fields, path: string): string {
+  const values = Object.entries(field).flatMap(([name, value]) => (ACTS.includes(name) ? [] : [value]));
+  const ends = [...values, ...path.split('/')].map((one) => `-${encodeURIComponent(one)}`);
+  const end = ends.find((one) => one !== '-' && id.endsWith(one));
+  return end === undefined ? id : `${id.slice(0, -end.length)}-*`;
+}
+
+function attributeOf(text: string, name: string): string | undefined {
+  const [, value] = new RegExp(` ${name}="([^"]*)"`).exec(` ${text}`) ?? [];
+  return value === undefined ? undefined : unescaped(value);
+}
+
+function selectedOf(inner: string, name: string): string {
+  const [, options = ''] =
+    new RegExp(`<select[^>]* name="${name}"[^>]*>([\\s\\S]*?)</select>`).exec(inner) ?? [];
+  const [, value = ''] =
+    /<option value="([^"]*)" selected/.exec(options) ?? /<option value="([^"]*)"/.exec(options) ?? [];
+  return unescaped(value);
+}
+
+function typedInto({ values }: World, name: string, page: Shown): string {
+  const [, secret] = /<code id="totp-secret">([^<]*)</.exec(page.html) ?? [];
+  if (name === 'code' && secret !== undefined) return codeOf(secret, -1);
+  return values[name] ?? VALUES[name] ?? assert.fail(`what is typed into the field ${name} of ${page.url}?`);
+}
+
+/** A code of an authenticator app. A code counts only if no later one was used. @param steps from now */
+export function codeOf(secret: string, steps = 0): string {
+  const totp = new TOTP({ secret: Secret.fromBase32(secret.replaceAll(' ', '')) });
+  return totp.generate({ timestamp: Date.now() + steps * 30_000 });
+}
+
+function answerOf({ authenticator, url }: World, page: Shown): Fields {
+  const { options, fields } = passkeyFormOf(page);
+  const isNew = 'user' in options;
+  const own = authenticator ?? new Authenticator(url);
+  return {
+    passkey: isNew ? own.create(options) : own.get(options),
+    passkey_challenge: fields.passkey_challenge ?? '',
+  };
+}
+
+/** Links to other pages of the site, and to questions before a change. */
+function linksOn(page: Page): readonly { readonly kind: string; readonly url: string }[] {
+  const links = [...page.html.matchAll(/<a [^>]*href="([^"]*)"/g)].map(([, link = '']) => unescaped(link));
+  return links.flatMap((link) => {
+    const { origin, pathname, searchParams, href } = new URL(link, page.url);
+    if (origin !== new URL(page.url).origin || searchParams.has('ui_language')) return [];
+    const names = [...searchParams].map(([name, value]) => (name === 'ask' ? `ask=${value}` : name));
+    return [{ kind: `> ${pathname} ${names.sort()}`, url: href }];
+  });
+}
+
+/** Presses every button that can be found, each for a new user. */
+export async function crawl(
+  entrances: readonly Entrance[],
+  press: (press: Press) => Promise<void>,
+): Promise<readonly Press[]> {
+  const pressed: Press[] = [];
+  for (const entrance of entrances) {
+    const { only, longestWay = 0 } = entrance;
+    const seen = new Set<string>();
+    const ways: (readonly string[])[] = [[]];
+    for (let way = ways.shift(); way !== undefined; way = ways.shift()) {
+      const world = await entrance.open();
+      const page = await follow(world, way);
+      for (const { kind, isOfPasskey } of buttonsOf(page, world)) {
+        if (seen.has(kind)) continue;
+        seen.add(kind);
+        const isWanted = only?.includes(kind) ?? !pressed.some((earlier) => earlier.kind === kind);
+        const one = { entrance, way, kind, isOfPasskey };
+        if (isWanted) pressed.push(one);
+        if (isWanted) await press(one);
+        if (way.length < longestWay) ways.push([...way, kind]);
+      }
+      for (const { kind } of linksOn(page)) {
+        if (seen.has(kind) || way.length >= longestWay) continue;
+        seen.add(kind);
+        ways.push([...way, kind]);
+      }
+    }
+  }
+  return pressed;
+}

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Person } from '../../src/data/people.ts';
+import { LinkBook } from '../../src/people/mailing.ts';
+import { startApplication } from '../harness/application.ts';
+import { Authenticator } from '../harness/authenticator.ts';
+import { Browser, type Page } from '../harness/browser.ts';
+import { grantdPrints } from '../harness/commands.ts';
+import { DATABASES } from '../harness/databases.ts';
+import { IdentityProvider } from '../harness/identity_provider.ts';
+import { newPerson } from '../harness/new_person.ts';
+import { type RunningServer, Workbench } from '../harness/program.ts';
+import { authorizationUrl, newPkce } from '../harness/protocol.ts';
+import { withDatabaseOf } from '../harness/stored.ts';
+import { buttonOn, codeOf, type Entrance, follow, send, type World } from './form_crawl.ts';
+
+/** A server with all pages, and the ways into them. */
+export interface Entrances {
+  readonly server: RunningServer;
+  readonly entrances: readonly Entrance[];
+  isProvider(url: string): boolean;
+  /** Where the provider leads from there. */
+  answerAt(url: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+const ENVIRONMENT = {
+  PASSWORD_MILLISECONDS: '20',
+  PROVIDER_SECRET: 'the secret of the client at the provider',
+};
+
+const LOGIN = '/login login-submit';
+const SECOND = '/login/second';
+const FACTORS = '/account/factors';
+
+export async function openEntrances(): Promise<Entrances> {
+  const workbench = new Workbench();
+  const application = await startApplication();
+  application.put('/callback', '');
+  const company = await IdentityProvider.open();
+  const server = await startServer(workbench, `${application.origin}/callback`, company.url);
+  return {
+    server,
+    entrances: entrancesOf(server, `${application.origin}/callback`, company),
+    isProvider: (url) => url.startsWith(company.url),
+    async answerAt(url) {
+      const { headers } = await fetch(url, { redirect: 'manual' });
+      return headers.get('location') ?? assert.fail(url);
+    },
+    async close() {
+      await workbench.clear();
+      await company.close();
+      application.close();
+    },
+  };
+}
+
+/** With two workers, and clients `shop`, `closed`, `a-client` and `b-client`. */
+async function startServer(
+  workbench: Workbench,
+  redirectUri: string,
+  provider: string,
+): Promise<RunningServer> {
+  const folder = workbench.folder();
+  const company = { client_id: 'login', client_secret: { env: 'PROVIDER_SECRET' }, issuer: provider };
+  writeFileSync(join(folder, 'providers.json'), JSON.stringify({ company: { ...company, name: 'Company' } }));
+  const flags = [
+    ...['--demo', '--workers', '2', '--sign-up', 'open', '--providers', 'providers.json'],
+    ...['--trusted-proxies', '127.0.0.1,::1', '--console-sign-in-policy', 'password'],
+  ];
+  const first = await workbench.start(folder, flags, ENVIRONMENT);
+  for (const [id, ...more] of [
+    ['shop', '--public'],
+    ['closed', '--allow-group=staff'],
+    ['a-client'],
+    ['b-client'],
+  ]) {
+    if (id === 'closed') await grantdPrints(folder, ['group', 'add', 'staff']);
+    const client = ['client', 'add', String(id), `--redirect-uri=${redirectUri}`, '--scope=openid profile'];
+    await grantdPrints(folder, [...client, ...more]);
+  }
+  // It has to be there when the console opens.
+  await grantdPrints(folder, ['group', 'add', 'admins']);
+  const { port } = new URL(first.url);
+  await first.stop();
+  return workbench.start(
+    folder,
+    [...flags, '--console', '--admin-group', 'admins', '--port', port],
+    ENVIRONMENT,
+  );
+}
+
+function entrancesOf(
+  server: RunningServer,
+  redirectUri: string,
+  company: IdentityProvider,
+): readonly Entrance[] {
+  let people = 0;
+
+  const requestOf = (parameters = {}) =>
+    authorizationUrl(server.url, newPkce(), { client_id: 'shop', redirect_uri: redirectUri, ...parameters });
+  const at = (path: string) => `${server.url}${path}`;
+
+  /** A new user with a new browser, at an address of its own. The console is for this machine. */
+  async function newWorld(url: string, isAdministrator = false) {
+    people += 1;
+    const name = `user-${people}`;
+    const { who } = await newPerson(server, name);
+    await withDatabaseOf(server, async (database) => {
+      const person = (await database.people.byName(name)) ?? assert.fail(name);
+      const claims = { email: `${name}@example.com`, email_verified: true };
+      await database.people.update({ ...person, claims });
+    });
+    const headers: Record<string, string> = isAdministrator
+      ? {}
+      : { 'x-forwarded-for': `2001:db8:0:${people.toString(16)}::1` };
+    const values = { ...who, email: `new-${name}@example.com` };
+    return { browser: new Browser(server.url, headers), headers, url, values };
+  }
+
+  const personOf = ({ values: { username = '' } }: World): Promise<Person> =>
+    withDatabaseOf(
+      server,
+      async ({ people: users }) => (await users.byName(username)) ?? assert.fail(username),
+    );
+
+  const elsewhere = (world: World): World => ({ ...world, browser: new Browser(server.url, world.headers) });
+
+  const signIn = (world: World) => follow({ ...world, url: at('/account') }, [LOGIN]);
+
+  async function signedIn(url: string, isAdministrator = false) {
+    const world = await newWorld(url, isAdministrator);
+    if (isAdministrator)
+      await grantdPrints(server.folder, ['group', 'add-member', 'admins', world.values.username]);
+    await signIn(world);
+    return world;
+  }
+
+  const agree = (world: World) => follow({ ...world, url: requestOf() }, ['/consent consent-allow']);
+
+  /** With an app, recovery codes and a passkey, which another browser has added. */
+  async function withFactors(url: string): Promise<World> {
+    const world = await newWorld(url);
+    const authenticator = new Authenticator(server.url);
+    const other = { ...elsewhere(world), authenticator };
+    await signIn(other);
+    const security = { ...other, url: at('/account/security') };
+    const offer = await follow(security, [`${FACTORS} add-totp`]);
+    const [, secret = ''] = /<code id="totp-secret">([^<]*)</.exec(offer.html) ?? assert.fail(offer.url);
+    const codes = await send(other, buttonOn(offer, other, `${FACTORS} confirm-totp`));
+    const [, recoveryCode = ''] = /<li><code>([^<]*)</.exec(codes.html) ?? assert.fail(codes.url);
+    await follow(security, [`${FACTORS} add-passkey`]);
+    const values = { ...world.values, recovery_code: recoveryCode, code: codeOf(secret) };
+    return { ...world, authenticator, values };
+  }
+
+  /** With wrong answers to everything that a sign-in asks for. */
+  const mistaken = (world: World): World => ({
+    ...world,
+    values: { ...world.values, code: '000000', recovery_code: 'none' },
+    authenticator: new Authenticator(server.url),
+  });
+
+  async function withLink(purpose: 'reset' | 'verify', world: World): Promise<World> {
+    const person = await personOf(world);
+    const address = purpose === 'verify' ? 'new@example.com' : `${person.name}@example.com`;
+    const url = await withDatabaseOf(server, ({ mailedLinks }) =>
+      new LinkBook({ links: mailedLinks, issuer: server.url }).make({ purpose, address, person }),
+    );
+    return { ...world, url };
+  }
+
+  /** Through the provider, by a button of a page. */
+  async function throughProvider(world: World, path: string, kind: string): Promise<Page> {
+    const { url } = await follow({ ...world, url: at(path) }, [kind]);
+    return world.browser.get(company.answer(url, { sub: world.values.username ?? '' }).href);
+  }
+
+  return [
+    { name: 'an application', longestWay: 1, open: () => newWorld(requestOf()) },
+    {
+      name: 'an application with consent',
+      only: [LOGIN],
+      async open() {
+        const world = await newWorld(requestOf());
+        const other = elsewhere(world);
+        await signIn(other);
+        await agree(other);
+        return world;
+      },
+    },
+    {
+      name: 'a wrong password',
+      only: [LOGIN],
+      async open() {
+        const world = await newWorld(at('/account'));
+        return { ...world, values: { ...world.values, password: 'wrong' } };
+      },
+    },
+    { name: 'a second step', longestWay: 1, open: () => withFactors(requestOf()) },
+    {
+      name: 'a wrong second step',
+      only: ['second-submit', 'recovery-submit', 'passkey-submit'].map((id) => `${SECOND} ${id}`),
+      longestWay: 1,
+      open: async () => mistaken(await withFactors(at('/account'))),
+    },
+    {
+      name: 'an account',
+      longestWay: 3,
+      async open() {
+        const world = await signedIn(at('/account'));
+        await agree(world);
+        await signIn(elsewhere(world));
+        return world;
+      },
+    },
+    {
+      name: 'an account with factors',
+      async open() {
+        const world = await withFactors(at('/account/security'));
+        await follow(world, [LOGIN, `${SECOND} second-submit`]);
+        return world;
+      },
+    },
+    {
+      name: 'an account after a while',
+      async open() {
+        const world = await signedIn(at('/account/security'));
+        const { subject } = await personOf(world);
+        await DATABASES[0]?.run(
+          server.folder,
+          `UPDATE sessions SET signed_in_at_ms = signed_in_at_ms - 601000 WHERE subject = '${subject}'`,
+        );
+        return world;
+      },
+    },
+    {
+      name: 'an identity of a provider',
+      longestWay: 1,
+      async open() {
+        const world = await newWorld(at('/upstream/company/connect'));
+        await throughProvider(world, '/account', '/upstream/company/sign_in provider-*');
+        return world;
+      },
+    },
+    {
+      name: 'an account of a provider',
+      async open() {
+        const world = await signedIn(at('/account/security'));
+        await throughProvider(world, '/account/security', '/upstream/company/connect connect-*');
+        return world;
+      },
+    },
+    { name: 'a choice', open: () => signedIn(requestOf({ prompt: 'select_account' })) },
+    { name: 'an application for others', open: () => signedIn(requestOf({ client_id: 'closed' })) },
+    { name: 'a link for a password', open: async () => withLink('reset', await newWorld('')) },
+    { name: 'a link for an address', open: async () => withLink('verify', await signedIn('')) },
+    {
+      name: 'the console',
+      longestWay: 3,
+      async open() {
+        const world = await signedIn(at('/console'), true);
+        await grantdPrints(server.folder, ['client', 'enable', 'a-client']);
+        const issued = ['token', 'issue', '--client=demo-web', '--user=alice'];
+        const token = (await grantdPrints(server.folder, issued)).trim();
+        return { ...world, values: { ...world.values, name: `crew of ${world.values.username}`, token } };
+      },
+    },
+    {
+      name: 'a disabled client',
+      only: ['/console/clients enable'],
+      async open() {
+        const world = await signedIn(at('/console/clients?id=b-client'), true);
+        await grantdPrints(server.folder, ['client', 'disable', 'b-client']);
+        return world;
+      },
+    },
+  ];
+}
