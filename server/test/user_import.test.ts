@@ -344,7 +344,7 @@ describe('exports of other servers', () => {
     const users: unknown[] = [];
     for (const line of lines) {
       const { password_hash: hash, ...user } = JSON.parse(line);
-      assert.equal(await hasher.fits(PASSWORD, hash), true, line);
+      assert.equal((await hasher.check(PASSWORD, hash)).fits, true, line);
       users.push(user);
     }
     return users;

@@ -46,6 +46,7 @@ import { beginAtHome, isIdentifierFirst, offeredProviders } from './upstream_pag
 const PROBLEMS = {
   person_unknown: { problem: 'credentials_wrong', status: 403 },
   password_wrong: { problem: 'credentials_wrong', status: 403 },
+  password_cut_off: { problem: 'password_cut_off', status: 403 },
   person_disabled: { problem: 'account_disabled', status: 403 },
   person_changed: { problem: 'credentials_wrong', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },

@@ -20,7 +20,7 @@ export interface SignInParts {
 export type SignIn =
   | { readonly person: Person }
   | {
-      readonly refused: DirectorySignInRefusal;
+      readonly refused: DirectorySignInRefusal | 'password_cut_off';
       /** The user whose name was typed, if there is one. */
       readonly triedSubject?: string;
     }
@@ -113,7 +113,7 @@ async function askDirectory(
   };
   const [outcome] = await Promise.all([
     directory.signIn(typedName, password, admits),
-    hasher.fits(password, undefined, place),
+    hasher.check(password, undefined, place),
   ]);
   return outcome;
 }
@@ -128,15 +128,15 @@ async function checkPassword(
   password: string,
   place: Place,
 ): Promise<SignIn> {
-  const { fits, upgraded } = await hasher.check(password, person?.passwordHash, place);
+  const { fits, upgraded, isCutOff } = await hasher.check(password, person?.passwordHash, place);
   if (person === undefined) return { refused: 'person_unknown' };
-  if (!fits) return { refused: 'password_wrong' };
+  if (!fits) return { refused: isCutOff ? 'password_cut_off' : 'password_wrong' };
   if (upgraded === undefined) return { person };
   if (await people.replacePasswordHash(person.subject, person.passwordHash, upgraded))
     return { person: { ...person, passwordHash: upgraded } };
   // Another sign-in has replaced the hash, or the password has changed.
   const current = await people.bySubject(person.subject);
-  return current !== undefined && (await hasher.fits(password, current.passwordHash, place))
+  return current !== undefined && (await hasher.check(password, current.passwordHash, place)).fits
     ? { person: current }
     : { refused: 'password_wrong' };
 }
