@@ -167,7 +167,7 @@ function confusable(right: string): readonly string[] {
       ` ${right}`,
       `${right} `,
     ],
-    ...[right.toUpperCase(), right.toLowerCase(), right.replaceAll(/[^\x00-\x7f]/g, '?')],
+    ...[right.toUpperCase(), right.toLowerCase(), right.replaceAll(/\P{ASCII}/gu, '?')],
     ...[right.replace('\ud800', '\udfff'), right.replace('\ud800', '\ufffd')],
     Array.from(right, (one) => String.fromCharCode(one.charCodeAt(0) & 127)).join(''),
   ].filter((one) => one !== right);

@@ -54,13 +54,81 @@ for (const database of ANY_DATABASE) {
       const { who, browser, offline, tied } = await signedIn('bea');
       const other = new Browser(server.url);
       await signInAndConsent(other, url(), who);
-      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'ended 2 sessions of bea');
+      const stays =
+        'demo-web still has tokens that do not depend on a session (offline_access): grantd user end-access bea ends them too';
+      assert.equal(await prints(['user', 'end-sessions', 'bea']), `ended 2 sessions of bea\n${stays}`);
       for (const one of [browser, other]) assert.equal(await isSignedIn(one), false);
       assert.deepEqual(
         [await isActive(tied.access_token), await isActive(offline.access_token)],
         [false, true],
       );
-      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'bea was not signed in anywhere');
+      const again = await prints(['user', 'end-sessions', 'bea']);
+      assert.equal(again, `bea was not signed in anywhere\n${stays}`);
+      const { remainingGrants } = JSON.parse(await prints(['user', 'end-sessions', 'bea', '--json']));
+      assert.deepEqual(
+        remainingGrants.map(({ clientId }: { clientId: string }) => clientId),
+        ['demo-web'],
+      );
+    });
+
+    test('each command that promises to end all tokens of a user ends those with offline_access too', async () => {
+      const help = await prints(['user', '--help']);
+      const promising = help
+        .split(/\n {2}(?=\S)/)
+        .filter((command) => /all (their )?(access|tokens)/.test(command.replaceAll(/\s+/g, ' ')))
+        .map((command) => command.split(' ')[0] ?? '');
+      const commands: Readonly<Record<string, readonly string[]>> = {
+        'set-password': ['--password-stdin'],
+        'end-access': [],
+        disable: [],
+        'reset-factors': [],
+        remove: ['--yes'],
+      };
+      assert.deepEqual(promising.sort(), Object.keys(commands).sort(), help);
+      const users = Object.entries(commands).map(
+        ([command, flags]) => [`all-${command}`, ['user', command, `all-${command}`, ...flags]] as const,
+      );
+      for (const [name, args] of [
+        ...users,
+        ['all-revoke', ['token', 'revoke', '--user', 'all-revoke']] as const,
+      ]) {
+        const { browser, offline, tied } = await signedIn(name);
+        const printed = await prints(args, 'battery staple');
+        assert.match(printed, /all (their )?tokens/, name);
+        for (const token of [
+          offline.access_token,
+          offline.refresh_token,
+          tied.access_token,
+          tied.refresh_token,
+        ])
+          assert.equal(await isActive(token), false, name);
+        assert.equal(await isSignedIn(browser), false, name);
+      }
+    });
+
+    test('user show says that a user is locked, and unlock lets them try again at once', async () => {
+      const { who, browser } = await signedIn('len');
+      const stranger = new Browser(server.url);
+      const form = await stranger.get(url());
+      const attempt = async (password: string) =>
+        (await stranger.submit(form, { username: 'LEN', password })).status;
+      for (let wrong = 0; wrong < 10; wrong += 1) assert.equal(await attempt('wrong'), 403);
+      assert.equal(await attempt(who.password), 429);
+      const shown = await prints(['user', 'show', 'len']);
+      assert.match(
+        shown,
+        /\nlocked: too many attempts for the password from 1 place, until 20\d\d-\S+ \(grantd user unlock len\)\n/,
+      );
+      const { locks } = JSON.parse(await prints(['user', 'show', 'len', '--json']));
+      assert.deepEqual([locks.length, locks[0].step, locks[0].places], [1, 'password', 1]);
+      assert.equal(await prints(['user', 'unlock', 'len']), 'unlocked len');
+      assert.ok(!(await prints(['user', 'show', 'len'])).includes('locked'));
+      assert.notEqual(await attempt(who.password), 429);
+      assert.equal(await isSignedIn(browser), true, 'nothing else has changed');
+      assert.equal(await prints(['user', 'unlock', 'len']), 'len was not locked');
+      const events = JSON.parse(await prints(['events', 'list', '--json']));
+      const unlocked = events.filter(({ type }: { type: string }) => type === 'person_unlocked');
+      assert.equal(unlocked.length, 1, 'who was not locked has no event');
     });
 
     /** As the sweeper does when they have expired. */
@@ -74,12 +142,18 @@ for (const database of ANY_DATABASE) {
       await forgetSessions('fay');
       assert.equal(await isSignedIn(browser), false);
       assert.equal(await isActive(tied.refresh_token), true, 'time has ended nothing');
-      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'ended 1 session of fay');
+      assert.match(
+        await prints(['user', 'end-sessions', 'fay']),
+        /^ended 1 session of fay\ndemo-web still has/,
+      );
       assert.deepEqual(
         await Promise.all([tied.access_token, tied.refresh_token, offline.access_token].map(isActive)),
         [false, false, true],
       );
-      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'fay was not signed in anywhere');
+      assert.match(
+        await prints(['user', 'end-sessions', 'fay']),
+        /^fay was not signed in anywhere\ndemo-web still has/,
+      );
 
       const first = await redeem(server.url, pkce, await signInAndConsent(browser, url(), who));
       await forgetSessions('fay');

@@ -318,6 +318,7 @@ const ACT_TYPES = [
   'person_factor_added',
   'person_factor_removed',
   'person_factors_reset',
+  'person_unlocked',
   'person_recovery_codes_made',
   'person_recovery_code_used',
   'scope_texts_changed',

@@ -37,7 +37,8 @@ import {
   type ChangedPerson,
   claimsAfter,
   consentsOf,
-  endSessionsOf,
+  endAccess,
+  endSessions,
   invitePerson,
   type Listed,
   pagesOf,
@@ -489,14 +490,33 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/users/{sub}/sessions',
     scope: 'grantd:users:write',
-    summary: 'End all sessions of a user and revoke their tokens at once',
+    summary:
+      'End all browser sessions of a user, and revoke the tokens that depend on them at once. Grants that no session ends stay, such as those with offline_access: the response lists them, and POST /users/{sub}/end-access ends them too',
+    status: 200,
+    response: schemas.SESSIONS_END,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      const { ended, remaining } = await endSessions(parts, person);
+      const grants = remaining.map(({ id, clientId }) => ({ id, client_id: clientId }));
+      return { body: { sessions_ended: ended, remaining_grants: grants } };
+    },
+  },
+  {
+    id: 'endAccess',
+    method: 'POST',
+    path: '/users/{sub}/end-access',
+    scope: 'grantd:users:write',
+    summary:
+      'End all access of a user at once: all sessions, and all tokens and codes, including those with offline_access. The user can sign in again',
     status: 200,
     response: schemas.ENDED_SESSIONS,
     async perform(call) {
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
-      return { body: { sessions_ended: await endSessionsOf(parts, person) } };
+      return { body: { sessions_ended: (await endAccess(parts, person)).ended } };
     },
   },
   {

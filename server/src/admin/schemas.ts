@@ -14,6 +14,7 @@ import {
   schemaOfKind,
 } from '../operations/clients.ts';
 import { MAX_DESCRIPTION } from '../operations/groups.ts';
+import { LOCKED_STEPS } from '../people/locks.ts';
 import { LANGUAGE_FORM } from '../texts/texts.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -273,6 +274,37 @@ export const USER_CHANGE = named(
 export const PASSWORD = named('Password', object({ password }));
 const endedSessions = count('Number of sessions that the request ended.');
 export const ENDED_SESSIONS = named('EndedSessions', object({ sessions_ended: endedSessions }));
+export const SESSIONS_END = named(
+  'SessionsEnd',
+  object({
+    sessions_ended: endedSessions,
+    remaining_grants: list(
+      object({
+        id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
+        client_id: text('The client that has the grant.'),
+      }),
+      'Grants that no session ends, such as those with offline_access. Their tokens stay active.',
+    ),
+  }),
+);
+
+export const LOCKS = named(
+  'Locks',
+  object({
+    items: list(
+      object({
+        step: {
+          enum: LOCKED_STEPS,
+          description:
+            'The step that is refused: the password, a code (of an authenticator app, or a recovery code), or a mailed link that is opened in another browser.',
+        },
+        places: count('Number of IP addresses, /64 networks and known browsers from which it is refused.'),
+        ends_at: time('When the last of them is let in again.'),
+      }),
+      'What is refused after too many attempts. Empty if nothing is.',
+    ),
+  }),
+);
 
 export const SESSIONS = named(
   'Sessions',

@@ -19,6 +19,7 @@ import { OperationRefused } from '../operations/operation.ts';
 import type { Listed } from '../operations/people.ts';
 import type { NamedScope } from '../operations/scopes.ts';
 import type { ImportLine } from '../people/import_lines.ts';
+import type { Lock } from '../people/locks.ts';
 import type { Administration, StateOrder } from './administration.ts';
 import { type AdminClient, InvalidValues } from './remote_call.ts';
 
@@ -96,8 +97,10 @@ export function remoteAdministration(api: AdminClient): Administration {
     async detailsOf(name) {
       const person = await byName(name);
       const path = userPath(person);
-      const [sessions, consents, links, factors] = await Promise.all(
-        ['listSessions', 'listConsents', 'listLinks', 'getFactors'].map((id) => api.call(id, { path })),
+      const [sessions, consents, links, factors, locks] = await Promise.all(
+        ['listSessions', 'listConsents', 'listLinks', 'getFactors', 'listLocks'].map((id) =>
+          api.call(id, { path }),
+        ),
       );
       return {
         person,
@@ -130,6 +133,7 @@ export function remoteAdministration(api: AdminClient): Administration {
           authenticatorAppAddedAtMs: msOf(factors.authenticator_app_added_at),
           recoveryCodes: factors.recovery_codes,
         },
+        locks: locks.items.map(lockFrom),
       };
     },
     async listPeople({ search, group, state, limit, after }) {
@@ -172,8 +176,17 @@ export function remoteAdministration(api: AdminClient): Administration {
     },
     setPassword: async (person, password) =>
       (await api.call('setPassword', { path: userPath(person), body: { password } })).sessions_ended,
-    endSessionsOf: async (person) =>
-      (await api.call('endSessions', { path: userPath(person) })).sessions_ended,
+    endAccess: async (person) => (await api.call('endAccess', { path: userPath(person) })).sessions_ended,
+    async endSessions(person) {
+      const answer = await api.call('endSessions', { path: userPath(person) });
+      const remaining = answer.remaining_grants.map((one: Shown) => ({
+        id: one.id,
+        clientId: one.client_id,
+      }));
+      return { ended: answer.sessions_ended, remaining };
+    },
+    unlockPerson: async (person) =>
+      (await api.call('unlockUser', { path: userPath(person) })).items.map(lockFrom),
     async resetFactors(person) {
       const answer = await api.call('resetFactors', { path: userPath(person) });
       return { wereThere: answer.factors_removed, ended: answer.sessions_ended };
@@ -474,4 +487,8 @@ function recordFrom({ issued_at, expires_at, username, ...shown }: Shown): Expla
   return Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined),
   ) as unknown as Explanation['record'];
+}
+
+function lockFrom({ step, places, ends_at }: Shown): Lock {
+  return { step, places, endsAtMs: Date.parse(ends_at) };
 }

@@ -3,6 +3,7 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf, NO_PASSWORD } from '../data/people.ts';
 import type { ListedFactors } from '../operations/factors.ts';
 import * as people from '../operations/people.ts';
+import type { Lock } from '../people/locks.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import type { UserToAdd } from './administration.ts';
 import {
@@ -151,9 +152,29 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('end-sessions <NAME>')
-      .description('end all sessions of a user and revoke their tokens at once'),
+      .description(
+        'end all browser sessions of a user, and revoke the tokens that depend on them at once. Access with offline_access stays: grantd user end-access ends it too',
+      ),
   ).action((name: string, flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => endSessions(parts, name)),
+  );
+  databaseFlags(
+    group
+      .command('end-access <NAME>')
+      .description(
+        'end all access of a user at once: all sessions, and all tokens, including those with offline_access. The user can sign in again',
+      ),
+  ).action((name: string, flags: GivenFlags) =>
+    withAdministration(flags, 'needs_database', (parts) => endAccess(parts, name)),
+  );
+  databaseFlags(
+    group
+      .command('unlock <NAME>')
+      .description(
+        'let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere',
+      ),
+  ).action((name: string, flags: GivenFlags) =>
+    withAdministration(flags, 'needs_database', (parts) => unlock(parts, name)),
   );
   databaseFlags(
     group.command('disable <NAME>').description('disable a user and revoke all their tokens at once'),
@@ -345,11 +366,43 @@ function asJson(text: string): unknown {
 
 async function endSessions(parts: AdministrationParts, name: string): Promise<void> {
   const person = await parts.admin.requirePerson(name);
-  const ended = await parts.admin.endSessionsOf(person);
+  const { ended, remaining } = await parts.admin.endSessions(person);
+  const clients = [...new Set(remaining.map(({ clientId }) => clientId))].sort();
   const lines = [
     ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
+    ...(remaining.length === 0
+      ? []
+      : [
+          `${clients.join(', ')} still ${clients.length === 1 ? 'has' : 'have'} tokens that do not depend on a session (offline_access): grantd user end-access ${name} ends them too`,
+        ]),
   ];
-  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, lines);
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended, remainingGrants: remaining }, lines);
+}
+
+async function endAccess(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const ended = await parts.admin.endAccess(person);
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
+    `ended ${sessionsInWords(ended)} of ${name} and revoked all their tokens`,
+  ]);
+}
+
+async function unlock(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const locks = await parts.admin.unlockPerson(person);
+  printOne(parts, { name, sub: person.subject, wereLocked: locks.map(shownLock) }, [
+    locks.length === 0 ? `${name} was not locked` : `unlocked ${name}`,
+  ]);
+}
+
+const STEPS_IN_WORDS: Readonly<Record<Lock['step'], string>> = {
+  password: 'the password',
+  code: 'codes',
+  mailed_link: 'mailed links',
+};
+
+function shownLock({ step, places, endsAtMs }: Lock) {
+  return { step, places, endsAt: timeOf(endsAtMs) };
 }
 
 export async function setPassword(parts: AdministrationParts, name: string, password: string): Promise<void> {
@@ -390,7 +443,7 @@ async function unlink(parts: AdministrationParts, name: string, id: string): Pro
 }
 
 async function showPerson(parts: AdministrationParts, name: string): Promise<void> {
-  const { person, sessions, consents, links, factors: ownFactors } = await parts.admin.detailsOf(name);
+  const { person, sessions, consents, links, factors: ownFactors, locks } = await parts.admin.detailsOf(name);
   const { subject } = person;
   const factorsInUse = shownFactors(ownFactors);
   const shown = {
@@ -409,6 +462,7 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       })),
     }),
     ...(factorsInUse !== undefined && { factors: factorsInUse }),
+    ...(locks === undefined || locks.length > 0 ? { locks: locks?.map(shownLock) ?? 'unknown' } : {}),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -435,6 +489,7 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       directory: person.directoryId,
     }),
     ...(factorsInUse === undefined ? [] : factorLines(factorsInUse)),
+    ...lockLines(locks, person.name),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...(shown.links ?? []).map(
       ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
@@ -487,6 +542,15 @@ function factorLines({ passkeys, authenticatorAppAddedAt, recoveryCodes }: Facto
   if (authenticatorAppAddedAt !== undefined)
     lines.push(`authenticator app: added ${authenticatorAppAddedAt}`);
   return [...lines, `recovery codes: ${recoveryCodes} unused`];
+}
+
+function lockLines(locks: readonly Lock[] | undefined, name: string): readonly string[] {
+  if (locks === undefined)
+    return ['locked: unknown, because this command does not have the secret of the server (GRANTD_SECRET)'];
+  return locks.map(
+    ({ step, places, endsAtMs }) =>
+      `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${timeOf(endsAtMs)} (grantd user unlock ${name})`,
+  );
 }
 
 function sessionsInWords(count: number): string {

@@ -598,6 +598,13 @@ export interface Attempts {
    * @returns for each counted key the number of attempts in the window, and when the window ends
    */
   count(keys: readonly CountedKey[], nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /** The current windows of all keys that begin with the digest of a name and a period. */
+  ofName(nameDigest: string, nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /**
+   * Forgets all keys that begin with one of the digests and a period.
+   * @param subject the user whom the event is about, if there was any key
+   */
+  forgetNames(nameDigests: readonly string[], subject: string): Promise<void>;
   /** Subtracts an attempt from some keys, and forgets others, in one write. */
   end(keys: { readonly takenBack: readonly string[]; readonly forgotten: readonly string[] }): Promise<void>;
 }
@@ -637,6 +644,16 @@ export const ATTEMPTS_SQL = {
     UPDATE grantd.sign_in_attempts SET attempts = attempts - 1
     WHERE issuer = $1 AND key_digest = $2 AND attempts > 0`,
   forget: 'DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND key_digest = $2',
+
+  // A range of the primary key: `/` is the character after `.`.
+  ofName: `
+    SELECT attempts, ends_at_ms FROM grantd.sign_in_attempts
+    WHERE issuer = $1 AND key_digest >= $2 || '.' AND key_digest < $2 || '/' AND ends_at_ms > $3`,
+  forgetNames: (digests: readonly string[]) => `
+    DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND (${digests
+      .map((_, index) => `(key_digest >= $${index + 2} || '.' AND key_digest < $${index + 2} || '/')`)
+      .join(' OR ')})
+    RETURNING key_digest`,
 };
 
 export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
@@ -647,9 +664,17 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
         return [ATTEMPTS_SQL.count(index), issuer, keyDigest, nowMs, nowMs + windowMs, ...earlier];
       });
       const counted = await tables.write(...calls);
-      return counted
-        .flat()
-        .map((row) => ({ attempts: Number(row.attempts), endsAtMs: Number(row.ends_at_ms) }));
+      return counted.flat().map(windowOf);
+    },
+    ofName: async (nameDigest, nowMs) =>
+      (await tables.read(ATTEMPTS_SQL.ofName, issuer, nameDigest, nowMs)).map(windowOf),
+    async forgetNames(nameDigests, subject) {
+      await tables.write(
+        recorded(
+          [ATTEMPTS_SQL.forgetNames(nameDigests), issuer, ...nameDigests],
+          personAct('person_unlocked', subject),
+        ),
+      );
     },
     async end({ takenBack, forgotten }) {
       await tables.write(
@@ -658,4 +683,8 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
       );
     },
   };
+}
+
+function windowOf(row: TableRow): AttemptsOfWindow {
+  return { attempts: Number(row.attempts), endsAtMs: Number(row.ends_at_ms) };
 }

@@ -253,7 +253,7 @@ class LdapDirectory implements SearchableDirectory {
       const target = isMeant ? entry : this.#decoy();
       const { size } = this.#mapping.groups;
       const groups = size === 0 ? [] : await this.#groupsOf(connection, target, username ?? '');
-      const isAdmitted = await admits(dnKey(target.dn) ?? target.dn);
+      const isAdmitted = await admits(this.#idOf(target) ?? dnKey(target.dn) ?? target.dn);
       const isSent = isMeant && isAdmitted && password !== '';
       const refusal = isSent
         ? await connection.refusalOf(target.dn, password)
@@ -337,10 +337,16 @@ class LdapDirectory implements SearchableDirectory {
     return { dn: `cn=${randomName()},${this.#mapping.base}`, attributes: new Map() };
   }
 
+  /** The identifier of the user; `undefined` if the account of the server cannot read it. */
+  #idOf(entry: LdapEntry): string | undefined {
+    const { id } = this.#mapping.attributes;
+    return (isBinary(id) ? guidsOf(entry, id) : textsOf(entry, id))[0];
+  }
+
   /** @throws {Error} the account of the server cannot read what is needed of the entry */
   #userOf(entry: LdapEntry, directoryGroups: readonly string[]): DirectoryEntry {
     const { attributes, groups } = this.#mapping;
-    const [id] = isBinary(attributes.id) ? guidsOf(entry, attributes.id) : textsOf(entry, attributes.id);
+    const id = this.#idOf(entry);
     const [name, ...otherNames] = textsOf(entry, attributes.username);
     if (id === undefined) throw unreadable(entry, attributes.id);
     if (name === undefined) throw unreadable(entry, attributes.username);

@@ -1,4 +1,4 @@
-import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
+import { type Claims, type GrantRecord, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
@@ -317,12 +317,57 @@ export async function setPersonDisabled(
   if (disabled) await endSessionsOf(parts, person);
 }
 
-/** Ends all sessions of a user. A running server notifies the applications. @returns the number of sessions */
+/**
+ * Ends all sessions of a user, and revokes the tokens that depend on them. A running server notifies the applications.
+ * @returns the number of sessions
+ */
 export async function endSessionsOf(
   { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
   { subject }: Pick<Person, 'subject'>,
 ): Promise<number> {
   return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+}
+
+/** The end of a user’s sessions. */
+export interface EndedSessions {
+  /** The number of sessions. */
+  readonly ended: number;
+  /** The grants that no session ends, such as those with `offline_access`, with their live tokens. */
+  readonly remaining: readonly Pick<GrantRecord, 'id' | 'clientId'>[];
+}
+
+/** Ends all sessions of a user, and finds the access that stays. */
+export async function endSessions(
+  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  person: Pick<Person, 'subject'>,
+): Promise<EndedSessions> {
+  const ended = await endSessionsOf(parts, person);
+  const grants = await askStorage(() => parts.storage.grantsOf(person.subject));
+  return { ended, remaining: grants.map(({ id, clientId }) => ({ id, clientId })) };
+}
+
+/** The end of all access of a user. */
+interface EndedAccess {
+  /** The number of sessions. */
+  readonly ended: number;
+  /** Whether the store has recorded a new end of all tokens. */
+  readonly revoked: boolean;
+}
+
+/**
+ * Ends all access of a user: all sessions, and every token and code, including those with `offline_access`. The user can
+ * sign in again.
+ */
+export async function endAccess(
+  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  person: Pick<Person, 'subject'>,
+): Promise<EndedAccess> {
+  // In the other order, a session could get a grant that outlives it between the two steps.
+  const ended = await endSessionsOf(parts, person);
+  const revoked = await askStorage(() =>
+    parts.storage.revokeAll({ principal: 'subject', id: person.subject }),
+  );
+  return { ended, revoked };
 }
 
 /**
@@ -367,11 +412,9 @@ export async function setPassword(
   const notice = await noticeTo(parts, person, 'password_changed', {});
   if (!(await parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice)))
     throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
-  // After the change, no session can start with the old password.
-  const ended = await endSessionsOf(parts, person);
-  // Someone with the old password may have granted access that outlives sessions.
-  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
-  return ended;
+  // After the change, no session can start with the old password. Someone with it may have granted access that outlives
+  // sessions.
+  return (await endAccess(parts, person)).ended;
 }
 
 /**
@@ -384,8 +427,7 @@ export async function resetFactors(
   const notice = await noticeTo(parts, person, 'factor_changed', { change: 'factors_reset' });
   const wereThere = await parts.factors.reset(person.subject, notice);
   // After the reset, no session can start with the old factors. A thief may have used them.
-  const ended = await endSessionsOf(parts, person);
-  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
+  const { ended } = await endAccess(parts, person);
   return { wereThere, ended };
 }
 

@@ -5,7 +5,7 @@ import { isName, nameKey, nameProblem, type Person } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { isFromBrowser, type LinkBook } from '../people/mailing.ts';
 import type { PasswordProblem } from '../people/passwords.ts';
-import { ATTEMPTS_OF_NAME } from '../people/sign_in.ts';
+import { ATTEMPTS_OF_NAME, linkCountName } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { named } from './application_shown.ts';
@@ -92,7 +92,7 @@ async function setPassword(
 ): Promise<Response> {
   if (person === undefined) throw new PageProblem('link', 'link_invalid');
   if (isElsewhere(c, parts, link)) {
-    const count = { name: `link ${person.subject}`, place, most: ATTEMPTS_OF_NAME };
+    const count = { name: linkCountName(person.subject), place, most: ATTEMPTS_OF_NAME };
     const reached = await parts.signInParts.limits.begin(count);
     if (reached !== undefined) return refuse('too_many_attempts', 429, reached.secondsToWait);
     if (!isName(username) || nameKey(username) !== nameKey(person.name)) return refuse('link_foreign', 403);

@@ -15,7 +15,7 @@ const WINDOW = 1;
 const SECRET_BYTES = 20;
 
 /** Wrong codes per user, whoever sends them: briefly against typing, and per day against guessing. */
-const LIMITS = [
+export const CODE_LIMITS = [
   { attempts: 10, windowMs: 5 * 60 * 1000 },
   { attempts: 50, windowMs: 24 * 60 * 60 * 1000 },
 ];
@@ -177,9 +177,14 @@ export interface TotpOffer {
   readonly uri: string;
 }
 
-/** The places keep these attempts apart from those of passwords. */
+/** Wherever a code comes from, it counts. */
 function countsOf(subject: string): readonly Count[] {
-  return LIMITS.map((most, index) => ({ name: subject, place: `second factor ${index}`, most }));
+  return CODE_LIMITS.map((most, index) => ({ name: codeCountName(subject, index), place: '', most }));
+}
+
+/** No username has a line break. */
+export function codeCountName(subject: string, index: number): string {
+  return `code ${index}\n${subject}`;
 }
 
 function newRecoveryCode(): string {

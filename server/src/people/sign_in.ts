@@ -44,9 +44,7 @@ export async function signIn(
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
-  // Attempts count by name key. Counting the typed name would reveal whether another spelling exists.
-  // A directory finds a name with several spaces as the name with one.
-  const name = isName(typedName) ? nameKey(typedName).replaceAll(/\s+/g, ' ') : '';
+  const name = attemptName(typedName);
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
   const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
@@ -106,8 +104,7 @@ async function askDirectory(
   ofEntries: Count[],
 ): Promise<SignIn> {
   const admits = async (entry: string): Promise<boolean> => {
-    // No name has a line break.
-    const ofEntry: Count = { name: `directory\n${entry}`, place: place.name, most: ATTEMPTS_OF_NAME };
+    const ofEntry: Count = { name: entryCountName(entry), place: place.name, most: ATTEMPTS_OF_NAME };
     ofEntries.push(ofEntry);
     return (await limits.begin(ofEntry)) === undefined;
   };
@@ -203,6 +200,24 @@ export const ATTEMPTS_OF_NAME: AttemptLimit = { attempts: 10, windowMs: 5 * 60 *
 /** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
 export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 * 60 * 1000 };
 
+/**
+ * The name under which attempts count: the name key, because counting the typed name would reveal whether another
+ * spelling exists. A directory finds a name with several spaces as the name with one.
+ */
+export function attemptName(typed: string): string {
+  return isName(typed) ? nameKey(typed).replaceAll(/\s+/g, ' ') : '';
+}
+
+/** The name under which attempts at an entry of the directory count. No username has a line break. */
+export function entryCountName(entry: string): string {
+  return `directory\n${entry}`;
+}
+
+/** The name under which wrong usernames for a mailed link count. */
+export function linkCountName(subject: string): string {
+  return `link\n${subject}`;
+}
+
 /** Stand for all names. No name has a line break. */
 const ANY_NAME = 'any name\n';
 const RECORDED = 'recorded\n';
@@ -273,13 +288,34 @@ export class AttemptLimits {
     });
   }
 
+  /** When the limit of a name ends, for each place at which it is reached. */
+  async reachedAt(name: string, { attempts }: AttemptLimit): Promise<readonly number[]> {
+    const key = await this.#secret.key('sign_in_attempt');
+    const counted = await this.#attempts.ofName(digestOfName(key, name), this.#clock());
+    return counted.filter((one) => one.attempts >= attempts).map(({ endsAtMs }) => endsAtMs);
+  }
+
+  /** Forgets the counts of names at all places. @param subject the user whom the change is recorded for */
+  async forgetAll(names: readonly string[], subject: string): Promise<void> {
+    const key = await this.#secret.key('sign_in_attempt');
+    await this.#attempts.forgetNames(
+      names.map((name) => digestOfName(key, name)),
+      subject,
+    );
+  }
+
   /** Keyed digests, so that readers of the table cannot guess names or addresses. */
   async #keysOf(counts: readonly Count[]): Promise<readonly string[]> {
     const key = await this.#secret.key('sign_in_attempt');
-    return counts.map(({ name, place }) =>
-      createHmac('sha256', key)
-        .update(JSON.stringify([name, place]))
-        .digest('base64url'),
-    );
+    return counts.map(({ name, place }) => `${digestOfName(key, name)}.${digestOf(key, name, place)}`);
   }
+}
+
+/** Begins the keys of all places of a name, so that an operator can unlock it. Short, because keys are not secret. */
+function digestOfName(key: Uint8Array, name: string): string {
+  return digestOf(key, name).slice(0, 22);
+}
+
+function digestOf(key: Uint8Array, ...parts: readonly string[]): string {
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url');
 }
