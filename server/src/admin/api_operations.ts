@@ -4,7 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import type { Group } from '../data/groups.ts';
-import { NO_PASSWORD } from '../data/people.ts';
+import { claimsAsKept, NO_PASSWORD } from '../data/people.ts';
 import { auditBefore } from '../operations/audit.ts';
 import {
   addClient,
@@ -282,9 +282,10 @@ async function addUser(
   user: NewUser,
 ): Promise<ChangedPerson | Awaited<ReturnType<typeof invitePerson>>> {
   const { parts } = call;
-  const { username, password, invitation, claims = {}, groups: given = [] } = user;
+  const { username, password, invitation, claims: typed = {}, groups: given = [] } = user;
   requireUsername(username);
-  requireClaims(claims);
+  requireClaims(typed);
+  const claims = claimsAsKept(typed);
   requireNoGroups(claims);
   if (invitation === undefined) {
     if (given.length > 0) call.requireScopes(['grantd:groups:write']);
@@ -296,7 +297,8 @@ async function addUser(
     return addPerson(parts, { name: username, claims, passwordHash }, groups);
   }
   if (given.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
-  const { email, language = DEFAULT_LANGUAGE } = invitation;
+  const { email: typedEmail, language = DEFAULT_LANGUAGE } = invitation;
+  const email = typedEmail.trim();
   const whole = claimsAfter(claims, { claims: { email }, removed: [] });
   return invitePerson(parts, { name: username, claims: whole, email, language });
 }

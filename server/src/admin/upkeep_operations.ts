@@ -144,7 +144,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.SENT_TEST,
     async perform({ parts, body }) {
       const { address } = body as { readonly address: string };
-      return { body: await parts.testMail(address) };
+      return { body: await parts.testMail(address.trim()) };
     },
   },
 ];

@@ -79,7 +79,8 @@ export function userCommands(): Command {
     )
     .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
     .action(async (name: string, flags: InviteFlags) => {
-      const { email = '', language } = flags;
+      const { email: typed = '', language } = flags;
+      const email = typed.trim();
       namingFlags(FLAGS, () => people.requireInvitation({ name, email, language }));
       const claims = people.claimsAfter({}, changeOf(flags));
       await withAdministration(flags, 'may_create_database', (parts) =>
@@ -243,8 +244,9 @@ async function invite(parts: AdministrationParts, invitation: people.Invitation)
   ]);
 }
 
-async function setDisabled(parts: AdministrationParts, name: string, disabled: boolean): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function setDisabled(parts: AdministrationParts, typed: string, disabled: boolean): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   await parts.admin.setPersonDisabled(person, disabled);
   const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
@@ -364,8 +366,9 @@ function asJson(text: string): unknown {
   }
 }
 
-async function endSessions(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function endSessions(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const { ended, remaining } = await parts.admin.endSessions(person);
   const clients = [...new Set(remaining.map(({ clientId }) => clientId))].sort();
   const lines = [
@@ -379,16 +382,18 @@ async function endSessions(parts: AdministrationParts, name: string): Promise<vo
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended, remainingGrants: remaining }, lines);
 }
 
-async function endAccess(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function endAccess(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const ended = await parts.admin.endAccess(person);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `ended ${sessionsInWords(ended)} of ${name} and revoked all their tokens`,
   ]);
 }
 
-async function unlock(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function unlock(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const locks = await parts.admin.unlockPerson(person);
   printOne(parts, { name, sub: person.subject, wereLocked: locks.map(shownLock) }, [
     locks.length === 0 ? `${name} was not locked` : `unlocked ${name}`,
@@ -405,8 +410,13 @@ function shownLock({ step, places, endsAtMs }: Lock) {
   return { step, places, endsAt: timeOf(endsAtMs) };
 }
 
-export async function setPassword(parts: AdministrationParts, name: string, password: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+export async function setPassword(
+  parts: AdministrationParts,
+  typed: string,
+  password: string,
+): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const ended = await parts.admin.setPassword(person, password);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
@@ -434,8 +444,9 @@ async function removePerson(parts: AdministrationParts, name: string): Promise<v
   ]);
 }
 
-async function unlink(parts: AdministrationParts, name: string, id: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function unlink(parts: AdministrationParts, typed: string, id: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const { provider, label, ended } = await parts.admin.unlinkPerson(person, id);
   printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
     `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,

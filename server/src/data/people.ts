@@ -1,3 +1,4 @@
+import { domainToASCII, domainToUnicode } from 'node:url';
 import {
   type ActType,
   type ApplicationClaims,
@@ -83,7 +84,7 @@ export interface People {
   isSubject(text: string): Promise<boolean>;
   /** The user with this entry in the directory, unless they have a local password. */
   byDirectoryId(id: string): Promise<Person | undefined>;
-  /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
+  /** Users whose verified email address this is, in any spelling (`emailKey`), oldest first. */
   byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
   /** Sorted by name. */
   list(filter?: PeopleFilter): Promise<readonly Person[]>;
@@ -145,7 +146,7 @@ const MAX_LENGTH = 128;
 /** Whether a text can be a username. Other texts are never looked up. */
 export function isName(text: string): boolean {
   const name = nameAsKept(text);
-  return name !== '' && name.length <= MAX_LENGTH && name.trim() === name && !/\p{C}/u.test(name);
+  return name !== '' && name.length <= MAX_LENGTH && !/\p{C}/u.test(name);
 }
 
 /**
@@ -153,8 +154,11 @@ export function isName(text: string): boolean {
  * @returns the end of a sentence “expected …”; `undefined` if the name is allowed
  */
 export function nameProblem(text: string): string | undefined {
-  if (!isName(text)) return `visible characters, at most ${MAX_LENGTH}, without space around them`;
-  const unreadable = unreadableName(text);
+  if (!isName(text)) return `visible characters, at most ${MAX_LENGTH}`;
+  // `иван@example.com`: the domain of an address is not chosen to match the letters before it.
+  const unreadable = partsOf(nameAsKept(text))
+    .map(unreadableName)
+    .find((problem) => problem !== undefined);
   if (unreadable !== undefined) return unreadable;
   // RFC 8264 §9.17: identifiers exclude characters with a compatibility mapping, except other widths, which are mapped.
   const name = nameAsKept(text);
@@ -163,9 +167,31 @@ export function nameProblem(text: string): string | undefined {
     : 'letters in their ordinary form';
 }
 
-/** Normalizes a name for storage and display, so that canonically equivalent spellings are equal. */
+/**
+ * Normalizes a name for storage, lookup and display: canonically equivalent spellings are equal, and white space around
+ * the name does not count, because the keyboards of phones add some.
+ */
 export function nameAsKept(text: string): string {
-  return text.normalize('NFC');
+  return text.trim().normalize('NFC');
+}
+
+/** Claims as they are stored: without white space around an address. */
+export function claimsAsKept(claims: Claims): Claims {
+  const asKept = (name: string, value: unknown) =>
+    ['email', 'phone_number'].includes(name) && typeof value === 'string' ? value.trim() : value;
+  return Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, asKept(name, value)]));
+}
+
+/** What is before and after the last `@` of an address. Any other text is one part. */
+function partsOf(text: string): readonly string[] {
+  const at = text.lastIndexOf('@');
+  return at <= 0 || at === text.length - 1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** An address with its domain in another form, if it has one. */
+function withDomain(address: string, form: (domain: string) => string): string {
+  const [local = '', domain] = partsOf(address);
+  return domain === undefined ? address : `${local}@${form(domain) || domain}`;
 }
 
 /** Lower-case letters of other scripts with the Latin letters that they resemble in either case (UTS 39 §4). */
@@ -181,14 +207,27 @@ const RESEMBLES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped) and look-alike letters of
- * other scripts. Each key belongs to one user.
+ * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped), look-alike letters of
+ * other scripts, and whether a domain is in Punycode. Each key belongs to one user.
  */
 export function nameKey(text: string): string {
-  const lowered = text.normalize('NFKC').toLowerCase();
+  const lowered = lowerCase(text);
+  return likeLatin(lowered.includes('@') ? withDomain(lowered, unicodeDomain) : lowered);
+}
+
+function lowerCase(text: string): string {
+  return text.trim().normalize('NFKC').toLowerCase();
+}
+
+function likeLatin(lowered: string): string {
   return Array.from(lowered, (letter) => RESEMBLES.get(letter) ?? letter)
     .join('')
     .normalize('NFC');
+}
+
+/** A domain in Punycode as Unicode (RFC 3492). Others stay as they are. @returns empty if it is no domain */
+function unicodeDomain(domain: string): string {
+  return domain.includes('xn--') ? domainToUnicode(domain) : domain;
 }
 
 /** Maximum spellings of a name in one script. */
@@ -230,12 +269,44 @@ const MAX_SEARCH_TEXT = 1000;
 /** The text in which a search looks for a part. Names that readers confuse are the same in it. */
 function searchTextOf({ name, claims }: Pick<Person, 'name' | 'claims'>): string {
   const texts = SEARCHED_CLAIMS.map((claim) => claims[claim]).filter((value) => typeof value === 'string');
-  return [name, ...texts].map(nameKey).join('\n').slice(0, MAX_SEARCH_TEXT);
+  return [name, ...texts]
+    .map((text) => likeLatin(lowerCase(text)))
+    .join('\n')
+    .slice(0, MAX_SEARCH_TEXT);
 }
 
-/** An email address in the form in which addresses are compared. Folds ASCII only, as SQL does. */
+/** Letters that become ASCII ones when they are normalized or lowered. To some mail servers, they are other letters. */
+const ALMOST_ASCII = /[\u212A\u0130\u037E\u1FEF]/;
+
+/**
+ * An email address in the form in which addresses are compared: in lower case, with the domain as the mailer sends it
+ * (UTS 46, Punycode), and without white space around it.
+ */
 export function emailKey(address: string): string {
-  return address.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return withDomain(foldAscii(address.trim()), asciiDomain).replace(/^[^@]*/, (local) =>
+    ALMOST_ASCII.test(local) ? local : local.normalize('NFC').toLowerCase(),
+  );
+}
+
+/** The domain of an email address, as `emailKey`. @returns `undefined` without one */
+export function emailDomain(address: string): string | undefined {
+  return partsOf(emailKey(address))[1];
+}
+
+/** A trailing dot ends the name at the root. @returns empty if it is no domain */
+function asciiDomain(domain: string): string {
+  return domainToASCII(domain).replace(/\.$/, '');
+}
+
+/** As earlier versions stored keys of addresses, and as their migration did in SQL. */
+function foldAscii(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The keys that earlier versions may have stored for an address, besides the current one. */
+function emailKeysOf(address: string): readonly [string, string, string] {
+  const key = emailKey(address);
+  return [key, foldAscii(address.trim()), withDomain(key, unicodeDomain)];
 }
 
 /** The key of a verified email address. @returns `null` without one */
@@ -304,8 +375,8 @@ const PEOPLE_SQL = {
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
-    ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key IN ($3, $4))
+    ORDER BY CASE WHEN name = $2 THEN 0 WHEN name_key = $3 THEN 1 ELSE 2 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
   isSubject: `
     SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $2
@@ -320,8 +391,8 @@ const PEOPLE_SQL = {
       SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject <> $2 AND directory_id = $3)
     RETURNING subject`,
   byVerifiedEmail: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
-    ORDER BY created_at_ms, subject LIMIT $3`,
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email IN ($2, $3, $4)
+    ORDER BY created_at_ms, subject LIMIT $5`,
 
   // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
   // plans a join while the table is empty, and would read the whole table for every later batch.
@@ -389,14 +460,26 @@ const PEOPLE_SQL = {
     WHERE issuer = $1 AND subject = $2 AND revision = $3 AND search_text IS NULL RETURNING subject`,
 };
 
+/** What a search looks for: the text, and its domain in Punycode and Unicode, because the stored one may be either. */
+function searchForms(search: string): readonly string[] {
+  const lowered = lowerCase(search);
+  const domain = lowered.slice(lowered.lastIndexOf('@') + 1);
+  const before = lowered.slice(0, lowered.length - domain.length);
+  const domains = domain.includes('.') ? [domainToASCII(domain), domainToUnicode(domain)] : [];
+  const forms = domains.filter((form) => form !== '').map((form) => `${before}${form}`);
+  return [...new Set([lowered, ...forms].map(likeLatin))];
+}
+
 /** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
 function listCall(issuer: string, { search, group, after = '', limit }: PeopleFilter): TableCall {
   const values: (string | number)[] = [issuer, after];
   const parameter = (value: string | number) => `$${values.push(value)}`;
   const conditions = ['issuer = $1', 'name > $2'];
   if (search !== undefined) {
-    const part = nameKey(search).replaceAll(/[!%_]/g, '!$&');
-    conditions.push(`search_text LIKE ${parameter(`%${part}%`)} ESCAPE '!'`);
+    const forms = searchForms(search).map((form) => `%${form.replaceAll(/[!%_]/g, '!$&')}%`);
+    conditions.push(
+      `(${forms.map((form) => `search_text LIKE ${parameter(form)} ESCAPE '!'`).join(' OR ')})`,
+    );
   }
   if (group !== undefined)
     conditions.push(`EXISTS (
@@ -478,7 +561,8 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       const [changed] = await tables.write([PEOPLE_SQL.replacePassword, issuer, subject, before, after]);
       return changed?.length === 1;
     },
-    byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
+    // Earlier versions stored keys with a domain in Punycode.
+    byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name), likeLatin(lowerCase(name))),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
     isSubject: async (text) => (await tables.read(PEOPLE_SQL.isSubject, issuer, text)).length > 0,
     byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
@@ -489,7 +573,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return changed?.length === 1;
     },
     byVerifiedEmail: async (address, limit) =>
-      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
+      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, ...emailKeysOf(address), limit)).map(personOf),
     list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
     async setPasswordHash(subject, passwordHash, from, notice) {
       const values = [subject, passwordHash, from ?? null];

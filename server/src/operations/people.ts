@@ -3,6 +3,7 @@ import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
 import {
+  claimsAsKept,
   type NewPerson,
   NO_PASSWORD,
   nameAsKept,
@@ -76,7 +77,7 @@ const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly expec
 /** Why a value cannot be the user’s email address or phone number. @returns the part after “expected” */
 export function addressProblem(claim: string, value: unknown): string | undefined {
   const { form, expected } = ADDRESSES[claim] ?? {};
-  const fits = form === undefined || (typeof value === 'string' && form.test(value));
+  const fits = form === undefined || (typeof value === 'string' && form.test(value.trim()));
   return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
 }
 
@@ -113,8 +114,9 @@ const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verif
 /** Applies a change to claims. A new e-mail address or phone number is unverified. */
 export function claimsAfter(
   before: Claims,
-  { claims, removed }: Pick<PersonChange, 'claims' | 'removed'>,
+  { claims: typed, removed }: Pick<PersonChange, 'claims' | 'removed'>,
 ): Claims {
+  const claims = claimsAsKept(typed);
   const changed = Object.entries(VERIFIED_BY).filter(
     ([name]) => claims[name] !== undefined && claims[name] !== before[name],
   );

@@ -1,6 +1,6 @@
 import { addressUnit } from '@grantd/core/node';
 import { html } from 'hono/html';
-import { emailKey, isName, nameKey } from '../data/people.ts';
+import { emailDomain, isName, nameKey } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { isAddress, type MailQueue } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
@@ -77,8 +77,7 @@ type AddressProblem = 'address_invalid' | 'domain_refused';
 
 function addressProblem(address: string, domains: readonly string[] | undefined): AddressProblem | undefined {
   if (!isAddress(address)) return 'address_invalid';
-  const domain = emailKey(address.slice(address.lastIndexOf('@') + 1));
-  return domains === undefined || domains.includes(domain) ? undefined : 'domain_refused';
+  return domains === undefined || domains.includes(emailDomain(address) ?? '') ? undefined : 'domain_refused';
 }
 
 const HOUR_MS = 60 * 60 * 1000;

@@ -51,7 +51,7 @@ export function submitLink(parts: PageParts, links: LinkBook) {
     const usable = await usableLink(c, parts, links);
     const { token, link, person } = usable;
     const form = await verifiedForm(c, parts, { page: 'link', about: [token] });
-    const typed = { username: form.get('username') ?? '', password: form.get('new_password') ?? '' };
+    const typed = { username: (form.get('username') ?? '').trim(), password: form.get('new_password') ?? '' };
     const refuse = async (problem: LinkProblem, status: RefusedStatus = 400, secondsToWait?: number) => {
       const event = { type: 'refused', page: 'link', requestId: requestIdOf(c), reason: problem } as const;
       parts.requestLog.pageEvent({ ...event, ...(person && { subject: person.subject }) });

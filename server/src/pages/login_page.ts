@@ -100,7 +100,7 @@ export function submitLogin(parts: PageParts) {
     const clientId = clientIdOf(page);
     const form = await verifiedForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     if (form.get('decision') === 'cancel' && 'authorization' in page) return cancelSignIn(c, parts, page);
-    const username = form.get('username') ?? '';
+    const username = (form.get('username') ?? '').trim();
     const answer = passkeyAnswer(form);
     if (answer === undefined && !form.has('password') && isIdentifierFirst(parts))
       return (await beginAtHome(c, parts, page, username)) ?? renderForm(c, parts, page, { username });

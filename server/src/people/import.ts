@@ -6,6 +6,7 @@ import {
   type ImportedPerson,
   type NamedPerson,
   NO_PASSWORD,
+  nameAsKept,
   nameKey,
   type People,
 } from '../data/people.ts';
@@ -119,7 +120,8 @@ export class PeopleImport {
   async #withGroups(said: ImportLine): Promise<ImportLine | LineProblem> {
     if (said.groups === undefined) return said;
     const groups: string[] = [];
-    for (const name of said.groups) {
+    for (const typed of said.groups) {
+      const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
         if (!this.#wish.isDryRun) await this.#parts.groups.add({ name, description: '' }, Date.now());

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Claims } from '@grantd/core';
-import { nameAsKept, nameProblem } from '../data/people.ts';
+import { claimsAsKept, nameAsKept, nameProblem } from '../data/people.ts';
 import { readPasswordHash } from './password_formats.ts';
 
 /** A user as a line of an import says. What a line does not say stays as it is in an update. */
@@ -51,7 +51,7 @@ export function readImportLine(value: unknown): ImportLine | LineProblem {
   const line = {
     username: nameAsKept(String(username)),
     ...(subject !== undefined && { subject: String(subject) }),
-    claims: claims as Claims,
+    claims: claimsAsKept(claims as Claims),
     ...(groups !== undefined && { groups: [...new Set(groups as readonly string[])].sort() }),
     ...(disabled !== undefined && { disabled: disabled === true }),
     ...(passwordHash !== undefined && { passwordHash: String(passwordHash) }),

@@ -40,10 +40,11 @@ const SECONDS_TO_WAIT = 5;
  */
 export async function signIn(
   { people, storage, hasher, limits, directory }: SignInParts,
-  typedName: string,
+  typed: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
+  const typedName = typed.trim();
   const name = attemptName(typedName);
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
