@@ -380,6 +380,22 @@ export const IMPORT_LINE = named('ImportLine', {
     claims,
     groups: { ...NAME_LIST, description: 'Names of the user’s groups.' },
     disabled: flag('Whether the user is disabled, so that the user may not sign in.'),
+    directory_id: text(
+      'For a user of an LDAP directory: the identifier of the user’s entry. The directory then checks the password.',
+      { maxLength: 255 },
+    ),
+    links: list(
+      object({
+        provider: text('The name of the identity provider in the file of the providers.'),
+        issuer: text('The issuer of the identity provider.'),
+        sub: text('The user’s identifier at the provider.'),
+        'label?': text('The user’s name or address at the provider. Default: sub.'),
+      }),
+      'Accounts at identity providers with which the user can sign in.',
+    ),
+    invite: flag(
+      'Whether a new user without a password gets an email with a link to choose one. The user needs the claim email.',
+    ),
   },
 });
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
@@ -398,6 +414,10 @@ export const IMPORT_REPORT = named('ImportReport', {
         },
         'subject?': text('The subject identifier of the user.'),
         'reason?': text('Why the line was not imported, in words.'),
+        'warnings?': list(
+          { type: 'string' },
+          'What the line says and the server leaves out, such as claims of a wrong type. Absent if nothing is left out.',
+        ),
       },
       { description: 'A line with the result of one line of the request:' },
     ),

@@ -19,7 +19,7 @@ import * as locks from '../operations/locks.ts';
 import * as mails from '../operations/mails.ts';
 import type { OperationParts } from '../operations/operation.ts';
 import * as people from '../operations/people.ts';
-import { exportedLine } from '../operations/people_lines.ts';
+import { exportedLines } from '../operations/people_lines.ts';
 import * as scopes from '../operations/scopes.ts';
 import * as secrets from '../operations/secrets.ts';
 import * as tokens from '../operations/tokens.ts';
@@ -283,14 +283,20 @@ export function localAdministration(
     async importPeople(wish, lines, onLine) {
       const id = newIdentifier();
       const ending = new SessionEnding(parts);
-      const work = await PeopleImport.open({ ...parts, ending }, { id, ...wish });
+      const work = await PeopleImport.open(
+        { ...parts, ending, languageOf: people.languageOf },
+        { id, ...wish, keepsLookalikes: true },
+      );
       await work.run(lines, onLine);
       return id;
     },
     async *exportPeople({ group, withHashes }) {
       const name = group === undefined ? undefined : (await groups.requireGroup(parts, group)).name;
-      for await (const page of people.pagesOf(parts, name === undefined ? {} : { group: name }))
-        for (const person of page) yield exportedLine(person, withHashes);
+      yield* exportedLines(
+        parts,
+        people.pagesOf(parts, name === undefined ? {} : { group: name }),
+        withHashes,
+      );
     },
 
     listGroups: () => parts.groups.list(),

@@ -209,7 +209,10 @@ export function remoteAdministration(api: AdminClient): Administration {
         for await (const report of api.lines('importUsers', { query, body })) {
           isWhole = report.import !== undefined;
           if (isWhole) ids.push(report.import);
-          else onLine({ ...report, line: some[report.line - 1]?.[0] ?? 0 });
+          else {
+            const [line = 0, read] = some[report.line - 1] ?? [];
+            onLine({ ...report, line, ...withWarnings(report, read) });
+          }
         }
         if (!isWhole) throw new Refused('the server stopped during the import.');
       };
@@ -373,8 +376,17 @@ function pathIn(pointer: string): readonly string[] {
   return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
 }
 
-function importedLine({ digest: _, passwordHash, ...line }: ImportLine) {
-  return { ...line, ...(passwordHash !== undefined && { password_hash: passwordHash }) };
+function importedLine({ digest: _, warnings: __, passwordHash, directoryId, links, ...line }: ImportLine) {
+  return {
+    ...line,
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+    ...(directoryId !== undefined && { directory_id: directoryId }),
+    ...(links !== undefined && {
+      links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
+        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+      })),
+    }),
+  };
 }
 
 function msOf(time: string | undefined): number | undefined {
@@ -491,4 +503,11 @@ function recordFrom({ issued_at, expires_at, username, ...shown }: Shown): Expla
 
 function lockFrom({ step, places, ends_at }: Shown): Lock {
   return { step, places, endsAtMs: Date.parse(ends_at) };
+}
+
+/** The server sees the converted line, and does not know what the command has left out. */
+function withWarnings({ outcome, warnings = [] }: Shown, read: ImportLine | undefined) {
+  const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
+  const all = [...new Set([...own, ...warnings])];
+  return all.length > 0 ? { warnings: all } : {};
 }

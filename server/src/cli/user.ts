@@ -3,6 +3,7 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf, NO_PASSWORD } from '../data/people.ts';
 import type { ListedFactors } from '../operations/factors.ts';
 import * as people from '../operations/people.ts';
+import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import type { Lock } from '../people/locks.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import type { UserToAdd } from './administration.ts';
@@ -352,8 +353,8 @@ function claimFrom(text: string): [string, unknown] {
   if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
   if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
   const read = asJson(value);
-  const kind = people.claimTypeOf(name);
-  if (kind === undefined || people.isOfClaimType(read, kind.type)) return [name, read];
+  const kind = claimTypeOf(name);
+  if (kind === undefined || isOfClaimType(read, kind.type)) return [name, read];
   if (kind.type === 'string') return [name, value];
   throw new BadUsage(`--claim: ${name}: expected ${kind.expected}, got ${JSON.stringify(value)}`);
 }

@@ -42,22 +42,6 @@ export const NO_PASSWORD = '';
 
 export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'>;
 
-/** A user from another server. */
-export interface ImportedPerson extends NewPerson {
-  readonly subject: string;
-  /** Groups that exist. */
-  readonly groups: readonly string[];
-  /** Digest of everything that the import says about the user. */
-  readonly importDigest: string;
-}
-
-/** A user who has a name that an import needs. */
-export interface NamedPerson extends Person {
-  readonly nameKey: string;
-  /** Digest of the last import of this user. */
-  readonly importDigest?: string;
-}
-
 /** Which users to list. */
 export interface PeopleFilter {
   /** Part of the username, e-mail address, name or phone number. */
@@ -105,17 +89,6 @@ export interface People {
    * @returns `false` if the user does not exist, or the entry belongs to another user
    */
   setDirectoryId(subject: string, id: string): Promise<boolean>;
-  /** Finds the users who have one of these name keys. @param keys at most `IMPORT_BATCH` */
-  byNameKeys(keys: readonly string[]): Promise<readonly NamedPerson[]>;
-  /**
-   * Adds users with their groups in one transaction. Users whose name or subject identifier is taken are left out.
-   * @param people at most `IMPORT_BATCH`
-   * @param importId names the import, for audits
-   * @returns for each of them whether they were added
-   */
-  addImported(people: readonly ImportedPerson[], importId: string): Promise<readonly boolean[]>;
-  /** Remembers what an import said about a user. */
-  setImportDigest(subject: string, importDigest: string): Promise<void>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
@@ -132,9 +105,6 @@ export interface People {
    */
   keyNames(): Promise<readonly string[]>;
 }
-
-/** Users of one transaction of an import. */
-export const IMPORT_BATCH = 500;
 
 /** A new user as stored, with a subject identifier and a normalized name. */
 export function personToKeep({ name, ...person }: NewPerson, subject = newIdentifier()): Person {
@@ -225,7 +195,7 @@ function likeLatin(lowered: string): string {
     .normalize('NFC');
 }
 
-/** A domain in Punycode as Unicode (RFC 3492). Others stay as they are. @returns empty if it is no domain */
+/** A domain in Punycode as Unicode. Others stay as they are. @returns empty if it is no domain */
 function unicodeDomain(domain: string): string {
   return domain.includes('xn--') ? domainToUnicode(domain) : domain;
 }
@@ -348,7 +318,7 @@ export function applicationClaims(stored: StoredClaims, getUserClaims: GetUserCl
 const STORED_COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision, directory_id';
 
 /** Separates group names, which have no line breaks. */
-const COLUMNS = `${STORED_COLUMNS}, (
+export const COLUMNS = `${STORED_COLUMNS}, (
       SELECT string_agg(m.group_name, '\n' ORDER BY m.group_name) FROM grantd.group_members AS m
       WHERE m.issuer = people.issuer AND m.subject = people.subject AND m.ended_at_ms IS NULL) AS group_names`;
 
@@ -357,16 +327,6 @@ const TAKEN = `
   SELECT 1 FROM grantd.people AS others
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
-
-/** A row with a parameter for every user of a batch, so that batches of all sizes share a statement. */
-function placeholders(first: number): string {
-  return Array.from({ length: IMPORT_BATCH }, (_, index) => `($${first + index})`).join(', ');
-}
-
-/** Fills up to the size of a batch. No name and no subject identifier is empty. */
-function padded(values: readonly string[]): readonly string[] {
-  return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
-}
 
 const PEOPLE_SQL = {
   add: `
@@ -393,24 +353,6 @@ const PEOPLE_SQL = {
   byVerifiedEmail: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email IN ($2, $3, $4)
     ORDER BY created_at_ms, subject LIMIT $5`,
-
-  // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
-  // plans a join while the table is empty, and would read the whole table for every later batch.
-  addToGroup: `
-    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
-    SELECT $1, column1, $2, CAST($3 AS bigint) FROM (VALUES ${placeholders(4)}) AS joining
-    WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = $1 AND name = $2)
-      AND (SELECT created_at_ms FROM grantd.people
-        WHERE issuer = $1 AND subject = column1 AND import_digest IS NOT NULL) = CAST($3 AS bigint)
-    ON CONFLICT DO NOTHING RETURNING subject, group_name || '/' || subject AS member`,
-
-  subjectsByNameKeys: `
-    SELECT (SELECT subject FROM grantd.people WHERE issuer = $1 AND name_key = column1) AS subject
-    FROM (VALUES ${placeholders(2)}) AS wanted`,
-  imported: `
-    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people WHERE issuer = $1 AND subject = $2`,
-
-  setImportDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
 
   replacePassword: `
     UPDATE grantd.people SET password_hash = $4
@@ -523,40 +465,6 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       );
       return added?.length === 1 ? person : undefined;
     },
-    async byNameKeys(keys) {
-      const found = await tables.read(PEOPLE_SQL.subjectsByNameKeys, issuer, ...padded(keys));
-      const subjects = found.filter(({ subject }) => subject !== null).map(({ subject }) => String(subject));
-      const rows = await Promise.all(
-        subjects.map((subject) => tables.read(PEOPLE_SQL.imported, issuer, subject)),
-      );
-      return rows.flat().map((row) => ({
-        ...personOf(row),
-        nameKey: String(row.name_key),
-        ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
-      }));
-    },
-    async addImported(people, importId) {
-      const createdAtMs = Date.now();
-      const byGroup = new Map<string, string[]>();
-      const calls = people.map(({ groups, importDigest, subject, ...newPerson }) => {
-        for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
-        const person = { ...personToKeep(newPerson, subject), createdAtMs };
-        const act = { ...personAct('people_imported', subject), target: importId };
-        return recorded([PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest], act);
-      });
-      const joining = [...byGroup].map(([group, subjects]) =>
-        recorded([PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)], {
-          type: 'group_member_added',
-          target: { column: 'member' },
-          subject: { column: 'subject' },
-        }),
-      );
-      const rows = await tables.write(...calls, ...joining);
-      return people.map((_, index) => rows[index]?.length === 1);
-    },
-    async setImportDigest(subject, importDigest) {
-      await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
-    },
     async replacePasswordHash(subject, before, after) {
       const [changed] = await tables.write([PEOPLE_SQL.replacePassword, issuer, subject, before, after]);
       return changed?.length === 1;
@@ -645,19 +553,21 @@ export function personAct(type: ActType, subject: string): ActOfChange & { reado
   return { type, target: subject, subject };
 }
 
-/** Adds a user. Returns no row if the name is taken. */
-export function newPersonCall(issuer: string, person: Person): TableCall {
-  return [PEOPLE_SQL.add, issuer, ...valuesOf(person), null];
-}
-
-/** The values of a new row, in the order of the statement. */
-function valuesOf(person: Person): readonly (string | number | null)[] {
+/** Adds a user. Returns no row if the name is taken. @param imported facts about a user of an import */
+export function newPersonCall(
+  issuer: string,
+  person: Person,
+  { importDigest, mayLookAlike }: { readonly importDigest?: string; readonly mayLookAlike?: boolean } = {},
+): TableCall {
   const { subject, name, passwordHash, claims, createdAtMs, directoryId = null } = person;
   const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, directoryId];
-  return [...columns, nameKey(name), searchTextOf(person), verifiedEmailOf(claims)];
+  const key = mayLookAlike ? null : nameKey(name);
+  const found = [key, searchTextOf(person), verifiedEmailOf(claims), importDigest ?? null];
+  return [PEOPLE_SQL.add, issuer, ...columns, ...found];
 }
 
-function personOf(row: TableRow): Person {
+/** A user from a row with `COLUMNS`. */
+export function personOf(row: TableRow): Person {
   const { group_names: groups, directory_id: directoryId } = row;
   return {
     subject: String(row.subject),

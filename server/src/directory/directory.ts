@@ -1,10 +1,10 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { Filter as LdapFilter } from 'ldapts';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import {
   type DirectoryEntry,
   DirectoryFault,
@@ -185,7 +185,7 @@ function accountOf(
 function readCa(path: string, source: string): string {
   let pem: string;
   try {
-    pem = readFileSync(path, 'utf8');
+    pem = readTextFile(path);
   } catch (error) {
     throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
   }

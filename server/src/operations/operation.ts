@@ -12,6 +12,7 @@ export interface OperationParts
     | 'issuer'
     | 'storage'
     | 'people'
+    | 'importedPeople'
     | 'attempts'
     | 'groups'
     | 'scopeTexts'

@@ -1,4 +1,4 @@
-import { type Claims, type GrantRecord, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
+import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
@@ -15,7 +15,7 @@ import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
-import { CLAIM_TYPES } from '../people/import_lines.ts';
+import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -79,19 +79,6 @@ export function addressProblem(claim: string, value: unknown): string | undefine
   const { form, expected } = ADDRESSES[claim] ?? {};
   const fits = form === undefined || (typeof value === 'string' && form.test(value.trim()));
   return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
-}
-
-const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
-
-/** The type that clients expect of a standard claim. @returns `undefined` if every value is allowed */
-export function claimTypeOf(name: string): { readonly type: string; readonly expected: string } | undefined {
-  return (
-    CLAIM_TYPES.get(name) ?? (STANDARD_CLAIMS.has(name) ? { type: 'string', expected: 'a text' } : undefined)
-  );
-}
-
-export function isOfClaimType(value: unknown, type: string): boolean {
-  return typeof value === type && value !== null && !Array.isArray(value);
 }
 
 /** @throws {InvalidInput} a claim cannot be set, or clients expect another type */
@@ -433,6 +420,11 @@ export async function resetFactors(
   return { wereThere, ended };
 }
 
+/** The language of an email to a user with this claim `locale`. */
+export function languageOf(locale: unknown): string {
+  return languageFor(typeof locale === 'string' ? [locale] : [], undefined);
+}
+
 /** The email about an operator’s change. @returns `undefined` if no server sends emails, or the user gets none */
 async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
   { mails, secret, configuration }: OperationParts,
@@ -442,8 +434,7 @@ async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
 ): Promise<Notice | undefined> {
   const { smtpUrl, demo } = configuration.settings;
   if (smtpUrl === undefined && !demo) return undefined;
-  const { locale } = person.claims;
-  const language = languageFor(typeof locale === 'string' ? [locale] : [], undefined);
+  const language = languageOf(person.claims.locale);
   const queue = new MailQueue({ mails, secret: secret() });
   return queue.notice(person, { template, language, parameters });
 }

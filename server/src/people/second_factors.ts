@@ -132,8 +132,9 @@ export class SecondFactors {
   async #totp(secret: string, label: string) {
     const { Secret, TOTP } = await import('otpauth');
     return new TOTP({
-      issuer: this.#parts.issuerName,
-      label,
+      // Apps split the label at the first colon, also at an encoded one.
+      issuer: withoutColons(this.#parts.issuerName),
+      label: withoutColons(label),
       secret: Secret.fromBase32(secret),
       algorithm: 'SHA1',
       digits: DIGITS,
@@ -198,4 +199,8 @@ function digestOf(subject: string, typed: string): string {
   return createHash('sha256')
     .update(JSON.stringify([subject, code]))
     .digest('base64url');
+}
+
+function withoutColons(text: string): string {
+  return text.replaceAll(/\s*:\s*/g, ' ').trim();
 }
