@@ -86,7 +86,7 @@ for (const database of DATABASES)
       isDryRun: false,
       updates: true,
       createsGroups: false,
-      keepsLookalikes: true,
+      keepsOldNames: true,
     };
     const work = await PeopleImport.open(partsOf(opened), wish);
     const line = (username: string, disabledSubject: string) => {
@@ -114,12 +114,79 @@ for (const database of DATABASES)
     assert.deepEqual([await isDisabled(subject), await isDisabled('new')], [false, true]);
   });
 
+for (const database of DATABASES)
+  test(`links, entries and invitations come with their user, or not at all, on ${database.name}`, {
+    skip: database.absence,
+  }, async (t) => {
+    const opened = await openDatabase(t, database);
+    const link = { provider: 'google', upstreamIssuer: 'https://accounts.google.com', label: 'x' };
+    const line = (username: string, upstreamSub: string, directoryId: string) => ({
+      ...{ username, subject: `sub-of-${username}`, directoryId, invite: true as const, digest: username },
+      ...{ claims: { email: `${username}@example.com` }, links: [{ ...link, upstreamSub }], warnings: [] },
+    });
+    const lines = [line('ann', '1', 'entry-1'), line('bob', '1', 'entry-2'), line('cat', '2', 'entry-1')];
+    const wish = {
+      id: 'import',
+      isDryRun: false,
+      updates: false,
+      createsGroups: false,
+      keepsOldNames: true,
+    };
+    for (const outcomes of [
+      ['imported', 'imported', 'failed'],
+      ['unchanged', 'unchanged', 'failed'],
+    ]) {
+      const work = await PeopleImport.open(partsOf(opened), wish);
+      const reports: LineReport[] = [];
+      await work.run(
+        lines.map((read, index) => ({ line: index + 1, read })),
+        (one) => reports.push(one),
+      );
+      assert.deepEqual(
+        reports.map(({ outcome }) => outcome),
+        outcomes,
+      );
+      const links = await Promise.all(
+        lines.map(({ subject }) => opened.upstreamIdentities.ofSubject(subject ?? '')),
+      );
+      assert.deepEqual(
+        links.map((own) => own.map(({ upstreamSub }) => upstreamSub)),
+        [['1'], [], []],
+      );
+      const mails = await opened.mails.list(false, 10);
+      assert.deepEqual(mails.map(({ recipient }) => recipient).sort(), [
+        'ann@example.com',
+        'bob@example.com',
+      ]);
+      assert.equal((await opened.people.byDirectoryId('entry-1'))?.name, 'ann');
+    }
+  });
+
+for (const database of ANY_DATABASE)
+  test(`a caller who may not import old names adds no name that nobody may choose on ${database.name}`, async (t) => {
+    const opened = await openDatabase(t, database);
+    await addPerson(opened, 'kate');
+    const lines = ['k\u0430te', 'al\u0456ce', '\u2460', 'bob'].map((username, index) => ({
+      line: index + 1,
+      read: { username, subject: `s-${index}`, claims: {}, digest: username, warnings: [] },
+    }));
+    const outcomes = async (keepsOldNames: boolean) => {
+      const wish = { id: 'import', isDryRun: false, updates: false, createsGroups: false, keepsOldNames };
+      const reports: LineReport[] = [];
+      await (await PeopleImport.open(partsOf(opened), wish)).run(lines, (one) => reports.push(one));
+      return reports.map(({ outcome }) => outcome);
+    };
+    assert.deepEqual(await outcomes(false), ['exists', 'failed', 'failed', 'imported']);
+    assert.deepEqual(await outcomes(true), ['imported', 'imported', 'imported', 'unchanged']);
+    assert.deepEqual(await outcomes(false), ['exists', 'unchanged', 'unchanged', 'unchanged']);
+  });
+
 for (const database of ANY_DATABASE)
   test(`RFC 9700 §4.15 no imported user gets the ID of a client as subject on ${database.name}`, async (t) => {
     const opened = await openDatabase(t, database);
     await opened.storage.clients.add(newClient('billing'));
     for (const isDryRun of [true, false]) {
-      const wish = { id: 'import', isDryRun, updates: false, createsGroups: false, keepsLookalikes: true };
+      const wish = { id: 'import', isDryRun, updates: false, createsGroups: false, keepsOldNames: true };
       const work = await PeopleImport.open(partsOf(opened), wish);
       const reports: LineReport[] = [];
       const read = { username: 'mallory', subject: 'billing', claims: {}, digest: 'mallory', warnings: [] };

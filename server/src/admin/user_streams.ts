@@ -85,8 +85,8 @@ async function importUsers(
   const flush = async () => {
     for (const one of waiting.splice(0)) await write(one);
   };
-  const keepsLookalikes = call.hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]);
-  const wish = { id, isDryRun, createsGroups, keepsLookalikes, updates: query.update === 'true' };
+  const keepsOldNames = call.hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]);
+  const wish = { id, isDryRun, createsGroups, keepsOldNames, updates: query.update === 'true' };
   const work = await PeopleImport.open({ ...parts, languageOf, ending: new SessionEnding(parts) }, wish);
   async function* flushing(): AsyncGenerator<NumberedLine> {
     for await (const one of numbered(call, lines, query.format ?? 'grantd')) {

@@ -285,7 +285,7 @@ export function localAdministration(
       const ending = new SessionEnding(parts);
       const work = await PeopleImport.open(
         { ...parts, ending, languageOf: people.languageOf },
-        { id, ...wish, keepsLookalikes: true },
+        { id, ...wish, keepsOldNames: true },
       );
       await work.run(lines, onLine);
       return id;

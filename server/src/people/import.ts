@@ -8,7 +8,7 @@ import {
   type NamedPerson,
 } from '../data/imported_people.ts';
 import type { Mails, NewMail } from '../data/mails.ts';
-import { NO_PASSWORD, nameAsKept, nameKey, type People } from '../data/people.ts';
+import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
@@ -59,10 +59,10 @@ interface Wish {
   readonly updates: boolean;
   readonly createsGroups: boolean;
   /**
-   * Whether a user with a subject identifier of their own is added although their name looks like that of another user, as
-   * an export of a database of an earlier version can have it.
+   * Whether users are added whose names nobody may choose, as an export of a database of an earlier version can have them.
+   * A user with a subject identifier of their own is then added although their name looks like that of another user.
    */
-  readonly keepsLookalikes: boolean;
+  readonly keepsOldNames: boolean;
 }
 
 /** A line for which a user is to be added or compared. */
@@ -169,19 +169,25 @@ export class PeopleImport {
       if (person !== undefined) existing.set(key, person);
       else if (looksAlike) lookalikes.add(key);
     }
+    const refused = new Map<string, LineOutcome>();
+    for (const { key, said } of batch) {
+      const expected = existing.has(key) || this.#wish.keepsOldNames ? undefined : nameProblem(said.username);
+      if (expected !== undefined)
+        refused.set(key, { outcome: 'failed', reason: `username: expected ${expected}` });
+    }
     const subjects = [...existing.values()].map(({ subject }) => subject);
     const disabled =
       subjects.length === 0 ? new Map() : await askStorage(() => storage.disabledSubjects(subjects));
 
     const added = await this.#addNew(
-      batch.filter(({ key }) => !existing.has(key)),
+      batch.filter(({ key }) => !existing.has(key) && !refused.has(key)),
       lookalikes,
     );
     for (const { line, said, key } of batch) {
       const person = existing.get(key);
       const outcome =
         person === undefined
-          ? (added.get(key) ?? TAKEN)
+          ? (refused.get(key) ?? added.get(key) ?? TAKEN)
           : await this.#compare(said, person, disabled.has(person.subject));
       const warnings = [
         ...(['failed', 'unchanged'].includes(outcome.outcome) ? [] : said.warnings),
@@ -193,7 +199,7 @@ export class PeopleImport {
   }
 
   #mayLookAlike({ subject }: ImportLine): boolean {
-    return this.#wish.keepsLookalikes && subject !== undefined;
+    return this.#wish.keepsOldNames && subject !== undefined;
   }
 
   /**

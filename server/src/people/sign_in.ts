@@ -291,18 +291,22 @@ export class AttemptLimits {
 
   /** When the limit of a name ends, for each place at which it is reached. */
   async reachedAt(name: string, { attempts }: AttemptLimit): Promise<readonly number[]> {
-    const key = await this.#secret.key('sign_in_attempt');
-    const counted = await this.#attempts.ofName(digestOfName(key, name), this.#clock());
-    return counted.filter((one) => one.attempts >= attempts).map(({ endsAtMs }) => endsAtMs);
+    const nowMs = this.#clock();
+    const digests = await this.#digestsOfName(name);
+    const counted = await Promise.all(digests.map((digest) => this.#attempts.ofName(digest, nowMs)));
+    const reached = counted.flat().filter((one) => one.attempts >= attempts);
+    return reached.map(({ endsAtMs }) => endsAtMs);
   }
 
   /** Forgets the counts of names at all places. @param subject the user whom the change is recorded for */
   async forgetAll(names: readonly string[], subject: string): Promise<void> {
-    const key = await this.#secret.key('sign_in_attempt');
-    await this.#attempts.forgetNames(
-      names.map((name) => digestOfName(key, name)),
-      subject,
-    );
+    const digests = await Promise.all(names.map((name) => this.#digestsOfName(name)));
+    await this.#attempts.forgetNames(digests.flat(), subject);
+  }
+
+  /** Under each accepted secret: a running server may not use the newest one yet. */
+  async #digestsOfName(name: string): Promise<readonly string[]> {
+    return (await this.#secret.keys('sign_in_attempt')).map((key) => digestOfName(key, name));
   }
 
   /** Keyed digests, so that readers of the table cannot guess names or addresses. */
