@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { ANY_DATABASE } from './harness/databases.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { ENVIRONMENT_FILE, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {
@@ -340,3 +342,27 @@ for (const database of ANY_DATABASE) {
     });
   });
 }
+
+for (const database of DATABASES)
+  test(`without the secret of the server, user show says that locks are unknown on ${database.name}`, {
+    skip: database.absence,
+  }, async (t) => {
+    const workbench = new Workbench(database);
+    t.after(() => workbench.clear());
+    const folder = await workbench.home();
+    await grantdPrints(folder, ['user', 'add', 'max', '--password-stdin', '--create'], 'correct horse');
+    assert.ok(!(await grantdPrints(folder, ['user', 'show', 'max'])).includes('locked'));
+    // With SQLite, the secret is a file beside the database. With PostgreSQL, it is in the environment.
+    const environment = join(folder, ENVIRONMENT_FILE);
+    if (existsSync(environment)) {
+      const { GRANTD_SECRET: _, ...others } = JSON.parse(readFileSync(environment, 'utf8'));
+      writeFileSync(environment, JSON.stringify(others));
+    }
+    rmSync(join(folder, 'grantd-data', 'grantd.db.secret'), { force: true });
+    const shown = await grantdPrints(folder, ['user', 'show', 'max']);
+    assert.match(shown, /\nlocked: unknown, because this command does not have the secret of the server/);
+    assert.equal(JSON.parse(await grantdPrints(folder, ['user', 'show', 'max', '--json'])).locks, 'unknown');
+    const { code, stderr } = await grantd(folder, ['user', 'unlock', 'max']);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /secret/i);
+  });

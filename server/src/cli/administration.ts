@@ -1,7 +1,7 @@
 // What commands do to a server: on its database, or through its admin API (remote_administration.ts). Both give commands
 // the same values, so that they print the same.
 import type { ClientRecord, EventRecord, Explanation, SigningAlgorithm } from '@grantd/core';
-import { Refused } from '../config/refused.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Consent, ScopeText } from '../data/consents.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
@@ -361,7 +361,7 @@ function hasSecret({ secret }: Pick<OperationParts, 'secret'>): boolean {
     secret();
     return true;
   } catch (error) {
-    if (error instanceof Refused) return false;
+    if (error instanceof Refused || error instanceof ConfigurationRefused) return false;
     throw error;
   }
 }
