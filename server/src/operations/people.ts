@@ -348,15 +348,11 @@ interface EndedAccess {
  * sign in again.
  */
 export async function endAccess(
-  parts: Pick<OperationParts, 'sessions' | 'storage'>,
-  person: Pick<Person, 'subject'>,
+  { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
+  { subject }: Pick<Person, 'subject'>,
 ): Promise<EndedAccess> {
-  // In the other order, a session could get a grant that outlives it between the two steps.
-  const ended = await endSessionsOf(parts, person);
-  const revoked = await askStorage(() =>
-    parts.storage.revokeAll({ principal: 'subject', id: person.subject }),
-  );
-  return { ended, revoked };
+  const { ends, revoked } = await new SessionEnding({ sessions, storage }).endAccess(subject);
+  return { ended: ends.length, revoked };
 }
 
 /**

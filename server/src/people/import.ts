@@ -48,7 +48,7 @@ interface Parts {
   readonly languageOf: (locale: unknown) => string;
   readonly groups: Groups;
   readonly storage: AdministrableStorage;
-  readonly ending: Pick<SessionEnding, 'end'>;
+  readonly ending: Pick<SessionEnding, 'endAccess'>;
 }
 
 interface Wish {
@@ -326,8 +326,7 @@ export class PeopleImport {
     if (isNewHash) await people.setPasswordHash(subject, passwordHash);
     const isNewPassword = isNewHash || isNewEntry;
     if (isNewPassword || (disabled === true && !isDisabled)) {
-      await ending.end({ subject });
-      await askStorage(() => storage.revokeAll({ principal: 'subject', id: subject }));
+      await ending.endAccess(subject);
     }
     // Last, so that an interrupted update is done again.
     await importedPeople.setDigest(subject, said.digest);
