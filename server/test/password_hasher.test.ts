@@ -173,16 +173,7 @@ function confusable(right: string): readonly string[] {
   ].filter((one) => one !== right);
 }
 
-const RIGHT = [
-  'hunter2',
-  'correct horse',
-  'p\u00e4ssw\u00f6rd',
-  'a'.repeat(71),
-  'b'.repeat(72),
-  'c'.repeat(80),
-  '\u20ac'.repeat(25),
-  'half \ud800',
-];
+const RIGHT = ['hunter2', 'p\u00e4ssw\u00f6rd', 'b'.repeat(72), 'c'.repeat(80), 'half \ud800'];
 
 test('no imported hash lets in a password that differs only in what its algorithm ignores', async () => {
   assert.deepEqual(Object.keys(MAKERS).sort(), [...PASSWORD_ALGORITHMS].sort(), 'each algorithm is tried');
