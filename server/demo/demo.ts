@@ -103,7 +103,7 @@ interface DemoPerson extends Person {
 export async function addDemoData(
   instance: Instance,
   server: AuthorizationServer,
-  hasher: Pick<PasswordHasher, 'hash' | 'fits'>,
+  hasher: Pick<PasswordHasher, 'hash' | 'check'>,
 ): Promise<() => Promise<string>> {
   const { storage, people, demoMark } = instance;
   await demoMark.set();
@@ -121,7 +121,7 @@ export async function addDemoData(
     await people.add({ name, passwordHash: await hasher.hash(password), claims });
   const person = await people.byName(name);
   if (person === undefined) throw new Error('the person of the demo was not stored');
-  const isKnown = await hasher.fits(password, person.passwordHash);
+  const { fits: isKnown } = await hasher.check(password, person.passwordHash);
   return () => demoCommands(instance, server, { ...person, ...(isKnown && { knownPassword: password }) });
 }
 

@@ -10,7 +10,7 @@ import { type People, userClaims } from './data/people.ts';
 import { type Directory, DirectoryFault, type DirectoryUser } from './directory/contract.ts';
 import { refuseInsecureIssuer } from './instance/instance.ts';
 import { type Log, LogOutput, logTo } from './log/log.ts';
-import { endSessionsOf, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './operations/people.ts';
+import { endAccess, MAX_CLAIMS_LENGTH, removePerson, setPersonDisabled } from './operations/people.ts';
 import {
   refuseContradictoryDirectory,
   refuseContradictoryMail,
@@ -169,8 +169,7 @@ export async function embed({ users, logger, ...given }: EmbedOptions): Promise<
       return true;
     },
     async endAccess(subject) {
-      await instance.storage.revokeAll({ principal: 'subject', id: subject });
-      await endSessionsOf(instance, { subject });
+      await endAccess(instance, { subject });
     },
     async setDisabled(subject, isDisabled) {
       await setPersonDisabled(instance, { subject }, isDisabled);

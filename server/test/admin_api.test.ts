@@ -248,6 +248,28 @@ describe('users', () => {
     assert.deepEqual([mail?.recipient, mail?.template], ['carol@example.com', 'invite']);
   });
 
+  test('are added, invited, changed and found with white space around names and addresses', async () => {
+    const added = await admin.send('POST', '/admin/users', {
+      body: { username: ' wendy ', password: 'correct horse', claims: { email: ' wendy@example.com ' } },
+    });
+    const { sub, username, claims } = added.body.user;
+    assert.deepEqual([added.status, username, claims], [201, 'wendy', { email: 'wendy@example.com' }]);
+    const invited = await admin.send('POST', '/admin/users', {
+      body: { username: ' will ', invitation: { email: ' will@example.com ' } },
+    });
+    assert.deepEqual(invited.body.user.claims, { email: 'will@example.com' });
+    const changed = await admin.send('PATCH', `/admin/users/${sub}`, {
+      body: { username: ' wendy2 ', claims: { phone_number: ' +441865000000 ' } },
+      headers: await versionOf(`/admin/users/${sub}`),
+    });
+    assert.deepEqual(changed.body.user.claims.phone_number, '+441865000000');
+    const found = await admin.send('GET', '/admin/users?username=%20wendy2%20');
+    assert.deepEqual(
+      found.body.items.map((user: { username: string }) => user.username),
+      ['wendy2'],
+    );
+  });
+
   test('join and leave groups, which cannot go while a client is for them', async () => {
     const { subject } = await admin.addUser('dora');
     await admin.send('POST', '/admin/groups', { body: { name: 'staff', description: 'On the payroll' } });

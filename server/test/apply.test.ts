@@ -361,7 +361,7 @@ describe('a file of grantd apply', () => {
         'grantd: grantd.yaml:2:11: groups.staff.member: unknown name. Did you mean members?',
         'grantd: grantd.yaml:3:26: groups.guests.description: expected a text, in quotes if it is a number or true or false',
         'grantd: grantd.yaml:3:12: groups.guests.members: expected a list of at most 1000 usernames',
-        'grantd: grantd.yaml:4:3: groups. : expected visible characters, at most 128, without space around them, got " "',
+        'grantd: grantd.yaml:4:3: groups. : expected visible characters, at most 128, got " "',
         '',
       ].join('\n'),
     );

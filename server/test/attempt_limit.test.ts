@@ -6,11 +6,16 @@ import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { DirectoryFault } from '../src/directory/contract.ts';
 import { DirectorySignIn } from '../src/people/directory.ts';
 import { AccessEnding } from '../src/people/groups.ts';
+import { Locks } from '../src/people/locks.ts';
 import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
+import { CODE_LIMITS, codeCountName } from '../src/people/second_factors.ts';
 import {
   ATTEMPTS_OF_NAME,
   AttemptLimits,
+  attemptName,
   type Count,
+  entryCountName,
+  linkCountName,
   type SignInParts,
   signIn,
 } from '../src/people/sign_in.ts';
@@ -55,6 +60,37 @@ for (const database of DATABASES) {
       await limit.end({ forgotten: [countOf('alice', '192.0.2.1')] });
       for (let attempt = 0; attempt < 10; attempt += 1)
         assert.equal(await waitOf(limit, 'alice', '192.0.2.1'), 0);
+    });
+
+    test('unlocking forgets every count of a user, at all places, and no other', async (t) => {
+      const { attempts } = await openDatabase(t, database);
+      const limit = new AttemptLimits(attempts, SECRET, () => 0);
+      const locks = new Locks(attempts, SECRET, () => 0);
+      const alice = { subject: 'sub-of-alice', name: 'Alice', directoryId: 'entry' };
+      const bob = { subject: 'sub-of-bob', name: 'bob' };
+      const names = (person: typeof alice) => [
+        attemptName(person.name),
+        entryCountName(person.directoryId),
+        linkCountName(person.subject),
+        ...CODE_LIMITS.map((_, index) => codeCountName(person.subject, index)),
+      ];
+      const tryAll = async () => {
+        for (const name of [...names(alice), attemptName(bob.name)])
+          for (const place of ['192.0.2.1', '2001:db8::/64'])
+            for (let attempt = 0; attempt < 50; attempt += 1) await waitOf(limit, name, place);
+      };
+      assert.deepEqual(await locks.of(alice), []);
+      await tryAll();
+      const fiveMinutes = 5 * 60 * 1000;
+      assert.deepEqual(await locks.of(alice), [
+        { step: 'password', places: 2, endsAtMs: fiveMinutes },
+        { step: 'code', places: 2, endsAtMs: fiveMinutes },
+        { step: 'mailed_link', places: 2, endsAtMs: fiveMinutes },
+      ]);
+      await locks.unlock(alice);
+      assert.deepEqual(await locks.of(alice), []);
+      for (const name of names(alice)) assert.equal(await waitOf(limit, name, '192.0.2.1'), 0, name);
+      assert.equal((await locks.of(bob)).length, 1);
     });
 
     test('several processes count together', async (t) => {

@@ -178,13 +178,16 @@ for (const database of DATABASES) {
       ]);
       assert.deepEqual(await of(() => cli.factors.reset(subject)), []);
       const imported = { name: 'carol', passwordHash: '', claims: {}, groups: [], importDigest: 'd' };
+      const others = { links: [], mayLookAlike: false };
       assert.deepEqual(
-        await of(() => cli.people.addImported([{ ...imported, subject: 'sub-of-carol' }], 'import-1')),
+        await of(() =>
+          cli.importedPeople.add([{ ...imported, ...others, subject: 'sub-of-carol' }], 'import-1'),
+        ),
         ['people_imported import-1 cli - sub-of-carol -'],
       );
       await cli.groups.add({ name: 'crew', description: '' }, nowMs);
-      const member = { ...imported, name: 'dave', subject: 'sub-of-dave', groups: ['crew'] };
-      assert.deepEqual(await of(() => cli.people.addImported([member], 'import-2')), [
+      const member = { ...imported, ...others, name: 'dave', subject: 'sub-of-dave', groups: ['crew'] };
+      assert.deepEqual(await of(() => cli.importedPeople.add([member], 'import-2')), [
         'people_imported import-2 cli - sub-of-dave -',
         'group_member_added crew/sub-of-dave cli - sub-of-dave -',
       ]);

@@ -162,3 +162,58 @@ test('a database that a newer version has migrated is refused by commands, and g
     assert.match(stderr, /newer/);
   }
 });
+
+for (const version of readdirSync(GOLDEN).filter((name) => name !== 'README.md'))
+  test(`an export of a database of ${version} is imported as a whole, whatever names and claims it allowed`, async () => {
+    const folder = goldenHome(version);
+    const database = new DatabaseSync(databaseOf(folder));
+    const insert = database.prepare(
+      'INSERT INTO people (issuer, subject, name, password_hash, claims, created_at_ms) VALUES (?, ?, ?, ?, ?, ?)',
+    );
+    const old = [
+      ['al\u0456ce', { email: ' alice2@example.com', email_verified: 'yes' }],
+      ['ADA', {}],
+      ['\u0430\u0434\u0430', { phone_number: 5551234, phone_number_verified: 'true' }],
+      ['kate', { updated_at: '2024-01-31T00:00:00Z' }],
+      ['k\u0430te', { address: 'Paris' }],
+      ['ka\uff54e', { address: ['a', 'b'], nickname: true }],
+      ['\u{1D41A}lice', {}],
+      ['\u0438\u0432\u0430\u043d@example.com', {}],
+      ['\u2460', {}],
+    ] as const;
+    for (const [index, [name, claims]] of old.entries())
+      insert.run(ISSUER, `old-${index}`, name, '$no$hash', JSON.stringify(claims), index + 1);
+    database.close();
+    await grantdPrints(folder, ['migrate', 'up', '--issuer', ISSUER]);
+    await grantdPrints(folder, ['user', 'export', 'all.jsonl']);
+    const exported = readFileSync(join(folder, 'all.jsonl'), 'utf8');
+
+    const elsewhere = workbench.folder();
+    writeFileSync(join(elsewhere, 'all.jsonl'), exported);
+    const args = ['user', 'import', 'all.jsonl', '--json', '--report'];
+    const dry = await grantd(elsewhere, [...args, 'dry.jsonl', '--dry-run', '--create']);
+    const run = await grantd(elsewhere, [...args, 'report.jsonl', '--create']);
+    for (const { code, stdout, stderr } of [dry, run]) {
+      assert.equal(code, 0, stderr + readFileSync(join(elsewhere, 'report.jsonl'), 'utf8'));
+      assert.equal(JSON.parse(stdout).imported, exported.trim().split('\n').length);
+      assert.match(stderr, /lines say something that was left out/);
+    }
+    const again = JSON.parse((await grantd(elsewhere, [...args, 'again.jsonl'])).stdout);
+    assert.deepEqual([again.imported, again.failed, again.exists], [0, 0, 0]);
+    const named = async (name: string) =>
+      JSON.parse(await grantdPrints(elsewhere, ['user', 'show', name, '--json']));
+    for (const [index, [name]] of old.entries()) assert.equal((await named(name)).sub, `old-${index}`, name);
+    const [mixed, cyrillic, kate, other] = await Promise.all(
+      ['al\u0456ce', '\u0430\u0434\u0430', 'kate', 'k\u0430te'].map(named),
+    );
+    assert.equal(mixed.claims.email, 'alice2@example.com');
+    assert.equal(Object.hasOwn(mixed.claims, 'email_verified'), false, 'a text that says yes proves nothing');
+    assert.deepEqual(
+      [cyrillic.claims.phone_number, cyrillic.claims.phone_number_verified],
+      ['5551234', true],
+    );
+    assert.deepEqual([kate.claims.updated_at, other.claims.address], [1706659200, { formatted: 'Paris' }]);
+    const report = readFileSync(join(elsewhere, 'report.jsonl'), 'utf8');
+    assert.match(report, /only the exact spelling finds this user/);
+    assert.match(report, /claims: email_verified: left out: expected true or false/);
+  });

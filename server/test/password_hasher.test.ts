@@ -1,36 +1,40 @@
 import assert from 'node:assert/strict';
+import { argon2Sync, createCipheriv, pbkdf2Sync, scryptSync } from 'node:crypto';
 import { test } from 'node:test';
+import { hashSync } from 'bcryptjs';
+import { PASSWORD_ALGORITHMS, readPasswordHash } from '../src/people/password_formats.ts';
 import { isPasswordHash, PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
 
 const hasher = new PasswordHasher();
 /** The hash says what its check costs. The tests of the queue do not depend on it. */
 const QUICK = cheapHash('wonderland');
+const fits = async (...given: Parameters<PasswordHasher['check']>) => (await hasher.check(...given)).fits;
 const HERE = { name: '192.0.2.1', isKnown: false };
 
 test('a password is stored as argon2id in the PHC form, each time with another salt', async () => {
   const [one, other] = await Promise.all([hasher.hash('wonderland'), hasher.hash('wonderland')]);
   assert.match(one, /^\$argon2id\$v=19\$m=65536,t=3,p=4\$[\w+/]{22}\$[\w+/]{43}$/);
   assert.notEqual(one, other);
-  assert.equal(await hasher.fits('wonderland', one), true);
-  assert.equal(await hasher.fits('Wonderland', one), false);
+  assert.equal(await fits('wonderland', one), true);
+  assert.equal(await fits('Wonderland', one), false);
 });
 
 test('a hash of another implementation and cost is understood', async () => {
   // From the reference implementation: argon2 -id -t 2 -m 16 -p 1, "password" with "somesalt".
   const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
-  assert.equal(await hasher.fits('password', reference), true);
+  assert.equal(await fits('password', reference), true);
 });
 
 test('two ways of typing the same characters are the same password', async () => {
-  assert.equal(await hasher.fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
+  assert.equal(await fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
 });
 
 test('it is full for an address with many waiting checks, and refuses the next one before it waits', async () => {
   const busy = new PasswordHasher();
-  const begun: Promise<boolean>[] = [];
+  const begun: Promise<unknown>[] = [];
   for (let asked = 0; asked < 100; asked += 1) {
-    const admitted = busy.admit(HERE, () => busy.fits('wrong', QUICK, HERE));
+    const admitted = busy.admit(HERE, () => busy.check('wrong', QUICK, HERE));
     if (admitted !== undefined) begun.push(admitted);
   }
   assert.equal(begun.length, 2 + 32);
@@ -50,7 +54,7 @@ test('a user at another address is let in, and waits for one of the crowd, not f
   const stored = cheapHash('wonderland', 32 * 1024);
   const check = (place: Place) =>
     busy.admit(place, async () => {
-      await busy.fits('wrong', stored, place);
+      await busy.check('wrong', stored, place);
       done.push(place.name);
     });
   const crowd = Array.from({ length: 12 }, () => check(HERE)).filter((begun) => begun !== undefined);
@@ -80,7 +84,7 @@ test('a password for an unknown user costs as much as one for a known user, and 
   const stored = await hasher.hash('wonderland');
   const timed = async (hash: string | undefined) => {
     const begun = performance.now();
-    assert.equal(await hasher.fits('wrong', hash), false);
+    assert.equal(await fits('wrong', hash), false);
     return performance.now() - begun;
   };
   // Other test processes can delay each check, so the fastest of several counts.
@@ -110,4 +114,123 @@ test('the hash of a password is distinguished from a password', () => {
     assert.equal(isPasswordHash(hash), true, hash);
   for (const password of ['correct horse', '$2 for tea', '{braces} are fine', 'a$b$c$d$e', '$dollar$signs$'])
     assert.equal(isPasswordHash(password), false, password);
+});
+
+const SALT = Buffer.from('0123456789abcdef');
+const [SALT_64, KEY_64] = [SALT, Buffer.alloc(32, 7)].map((bytes) =>
+  bytes.toString('base64').replace(/=+$/, ''),
+);
+
+/** A cheap hash of each algorithm that is imported, as another server would make it. */
+const MAKERS: Readonly<Record<string, (password: string) => string>> = {
+  argon2(message) {
+    const tag = argon2Sync('argon2i', {
+      message,
+      nonce: SALT,
+      memory: 32,
+      passes: 1,
+      parallelism: 1,
+      tagLength: 32,
+    });
+    return `$argon2i$v=19$m=32,t=1,p=1$${SALT_64}$${tag.toString('base64').replace(/=+$/, '')}`;
+  },
+  bcrypt: (password) => hashSync(password, 4),
+  scrypt: (password) =>
+    `$scrypt$ln=4,r=1,p=1$${SALT_64}$${scryptSync(password, SALT, 32, { N: 16, r: 1, p: 1 }).toString('base64')}`,
+  firescrypt(password) {
+    const derived = scryptSync(password, SALT, 32, { N: 16, r: 1, p: 1 });
+    const cipher = createCipheriv('aes-256-ctr', derived, Buffer.alloc(16));
+    const tag = Buffer.concat([cipher.update(Buffer.alloc(32, 7)), cipher.final()]).toString('base64');
+    return `$firescrypt$ln=4,r=1,p=1$${SALT_64}$${tag}$$${KEY_64}`;
+  },
+  pbkdf2: (password) =>
+    `$pbkdf2-sha256$1$${SALT_64}$${pbkdf2Sync(password, SALT, 1, 32, 'sha256').toString('base64')}`,
+};
+
+/** Other passwords, each of which some algorithm takes for the right one: what DES, LM, bcrypt, HMAC and UTF-8 ignore. */
+function confusable(right: string): readonly string[] {
+  return [
+    ...[
+      right.slice(0, 8),
+      `${right.slice(0, 8)}X`,
+      `${right.slice(0, 14)}X`,
+      right.slice(0, 72),
+      `${right.slice(0, 72)}X`,
+    ],
+    ...[
+      `${right}X`,
+      `${right}\0`,
+      `${right}\0\0`,
+      `${right}\0X`,
+      `${right}\0${right}`,
+      `X${right}`,
+      ` ${right}`,
+      `${right} `,
+    ],
+    ...[right.toUpperCase(), right.toLowerCase(), right.replaceAll(/\P{ASCII}/gu, '?')],
+    ...[right.replace('\ud800', '\udfff'), right.replace('\ud800', '\ufffd')],
+    Array.from(right, (one) => String.fromCharCode(one.charCodeAt(0) & 127)).join(''),
+  ].filter((one) => one !== right);
+}
+
+const RIGHT = ['hunter2', 'p\u00e4ssw\u00f6rd', 'b'.repeat(72), 'c'.repeat(80), 'half \ud800'];
+
+test('no imported hash lets in a password that differs only in what its algorithm ignores', async () => {
+  assert.deepEqual(Object.keys(MAKERS).sort(), [...PASSWORD_ALGORITHMS].sort(), 'each algorithm is tried');
+  const ignoring = new Set<string>();
+  for (const [algorithm, make] of Object.entries(MAKERS))
+    for (const right of RIGHT) {
+      const stored = make(right);
+      const hash = readPasswordHash(stored);
+      assert.ok('matches' in hash, stored);
+      assert.ok(await hash.matches(right), `${algorithm} reads its own hash`);
+      for (const wrong of confusable(right)) {
+        if (!(await hash.matches(wrong))) continue;
+        // The first 72 bytes are all that bcrypt has stored, so they are a password of their own.
+        if (algorithm === 'bcrypt' && wrong === right.slice(0, 72) && !wrong.includes('\0')) continue;
+        ignoring.add(algorithm);
+        const about = `${algorithm}: ${JSON.stringify(wrong)} for ${JSON.stringify(right)}`;
+        assert.ok(hash.ignoresPartOf(wrong), about);
+        assert.deepEqual(await hasher.check(wrong, stored), { fits: false, isCutOff: true }, about);
+      }
+    }
+  assert.deepEqual([...ignoring].sort(), ['argon2', 'bcrypt', 'firescrypt', 'pbkdf2', 'scrypt']);
+});
+
+test('a long password of bcrypt is neither let in nor stored, also if it is the right one', async () => {
+  const right = 'c'.repeat(80);
+  const stored = hashSync(right, 4);
+  assert.deepEqual(await hasher.check(right, stored), { fits: false, isCutOff: true });
+  assert.deepEqual(
+    await hasher.check(`x${right}`, stored),
+    { fits: false },
+    'only the owner of the prefix learns it',
+  );
+  const { fits: isIn, upgraded } = await hasher.check(right.slice(0, 72), stored);
+  assert.equal(isIn, true);
+  assert.deepEqual(await hasher.check(right, upgraded), { fits: false });
+});
+
+test('a hash of any Unicode form fits each way to type the password, and becomes one of NFC', async () => {
+  const [nfc, nfd] = ['caf\u00e9 au lait', 'cafe\u0301 au lait'];
+  const current = (message: string) => {
+    const cost = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 };
+    const tag = argon2Sync('argon2id', { message, nonce: SALT, ...cost })
+      .toString('base64')
+      .replace(/=+$/, '');
+    return `$argon2id$v=19$m=65536,t=3,p=4$${SALT_64}$${tag}`;
+  };
+  const { pbkdf2 = current } = MAKERS;
+  for (const make of [pbkdf2, current])
+    for (const stored of [make(nfc), make(nfd)])
+      for (const typed of [nfc, nfd]) {
+        const { fits: isIn, upgraded } = await hasher.check(typed, stored);
+        assert.equal(isIn, true, stored);
+        if (stored === current(nfc)) assert.equal(upgraded, undefined, 'it is as this server makes it');
+        else assert.deepEqual(await hasher.check(nfc, upgraded), { fits: true }, stored);
+      }
+  assert.deepEqual(await hasher.check('cafe au lait', current(nfd)), { fits: false });
+  // Other servers may hash what was typed, which is in no normal form.
+  const mixed = 'e\u0301\u00e9';
+  assert.equal((await hasher.check(mixed, MAKERS.pbkdf2?.(mixed))).fits, true);
 });

@@ -194,6 +194,8 @@ describe('commands with --url', () => {
     await compare(['user', 'update', 'NAME', '--remove-claim', 'name']);
     await compare(['user', 'set-password', 'NAME', '--password-stdin'], 'another horse');
     await compare(['user', 'end-sessions', 'NAME']);
+    await compare(['user', 'end-access', 'NAME']);
+    await compare(['user', 'unlock', 'NAME']);
     await compare(['user', 'disable', 'NAME']);
     await compare(['user', 'show', 'NAME']);
     await compare(['user', 'enable', 'NAME']);

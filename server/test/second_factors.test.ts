@@ -223,13 +223,19 @@ for (const database of ANY_DATABASE) {
     }
 
     test('RFC 6238 §4 codes are those of RFC 4226, of 30 seconds and six digits', async (t) => {
-      const { offer, now, code } = await withApp(t);
+      const { offer, now, code, second, alice } = await withApp(t);
       const { searchParams, protocol, host } = new URL(offer.uri);
       assert.deepEqual([protocol, host], ['otpauth:', 'totp']);
       const { issuer, secret, algorithm, digits, period } = Object.fromEntries(searchParams);
       assert.deepEqual(
         { issuer, secret, algorithm, digits, period },
-        { issuer: 'Example: Ltd', secret: offer.secret, algorithm: 'SHA1', digits: '6', period: '30' },
+        { issuer: 'Example Ltd', secret: offer.secret, algorithm: 'SHA1', digits: '6', period: '30' },
+      );
+      assert.equal(decodeURIComponent(new URL(offer.uri).pathname), '/Example Ltd:alice');
+      const named = { ...alice, name: 'alice:lee' };
+      assert.equal(
+        decodeURIComponent(new URL((await second.offerTotp(named)).uri).pathname),
+        '/Example Ltd:alice lee',
       );
       assert.equal(Secret.fromBase32(offer.secret).bytes.length, 20);
       const hotp = new HOTP({ secret: Secret.fromBase32(offer.secret) });

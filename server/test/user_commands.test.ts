@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
-import { ANY_DATABASE } from './harness/databases.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { type RunningServer, Workbench } from './harness/program.ts';
+import { ENVIRONMENT_FILE, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
 for (const database of ANY_DATABASE) {
@@ -54,13 +56,81 @@ for (const database of ANY_DATABASE) {
       const { who, browser, offline, tied } = await signedIn('bea');
       const other = new Browser(server.url);
       await signInAndConsent(other, url(), who);
-      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'ended 2 sessions of bea');
+      const stays =
+        'demo-web still has tokens that do not depend on a session (offline_access): grantd user end-access bea ends them too';
+      assert.equal(await prints(['user', 'end-sessions', 'bea']), `ended 2 sessions of bea\n${stays}`);
       for (const one of [browser, other]) assert.equal(await isSignedIn(one), false);
       assert.deepEqual(
         [await isActive(tied.access_token), await isActive(offline.access_token)],
         [false, true],
       );
-      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'bea was not signed in anywhere');
+      const again = await prints(['user', 'end-sessions', 'bea']);
+      assert.equal(again, `bea was not signed in anywhere\n${stays}`);
+      const { remainingGrants } = JSON.parse(await prints(['user', 'end-sessions', 'bea', '--json']));
+      assert.deepEqual(
+        remainingGrants.map(({ clientId }: { clientId: string }) => clientId),
+        ['demo-web'],
+      );
+    });
+
+    test('each command that promises to end all tokens of a user ends those with offline_access too', async () => {
+      const help = await prints(['user', '--help']);
+      const promising = help
+        .split(/\n {2}(?=\S)/)
+        .filter((command) => /all (their )?(access|tokens)/.test(command.replaceAll(/\s+/g, ' ')))
+        .map((command) => command.split(' ')[0] ?? '');
+      const commands: Readonly<Record<string, readonly string[]>> = {
+        'set-password': ['--password-stdin'],
+        'end-access': [],
+        disable: [],
+        'reset-factors': [],
+        remove: ['--yes'],
+      };
+      assert.deepEqual(promising.sort(), Object.keys(commands).sort(), help);
+      const users = Object.entries(commands).map(
+        ([command, flags]) => [`all-${command}`, ['user', command, `all-${command}`, ...flags]] as const,
+      );
+      for (const [name, args] of [
+        ...users,
+        ['all-revoke', ['token', 'revoke', '--user', 'all-revoke']] as const,
+      ]) {
+        const { browser, offline, tied } = await signedIn(name);
+        const printed = await prints(args, 'battery staple');
+        assert.match(printed, /all (their )?tokens/, name);
+        for (const token of [
+          offline.access_token,
+          offline.refresh_token,
+          tied.access_token,
+          tied.refresh_token,
+        ])
+          assert.equal(await isActive(token), false, name);
+        assert.equal(await isSignedIn(browser), false, name);
+      }
+    });
+
+    test('user show says that a user is locked, and unlock lets them try again at once', async () => {
+      const { who, browser } = await signedIn('len');
+      const stranger = new Browser(server.url);
+      const form = await stranger.get(url());
+      const attempt = async (password: string) =>
+        (await stranger.submit(form, { username: 'LEN', password })).status;
+      for (let wrong = 0; wrong < 10; wrong += 1) assert.equal(await attempt('wrong'), 403);
+      assert.equal(await attempt(who.password), 429);
+      const shown = await prints(['user', 'show', 'len']);
+      assert.match(
+        shown,
+        /\nlocked: too many attempts for the password from 1 place, until 20\d\d-\S+ \(grantd user unlock len\)\n/,
+      );
+      const { locks } = JSON.parse(await prints(['user', 'show', 'len', '--json']));
+      assert.deepEqual([locks.length, locks[0].step, locks[0].places], [1, 'password', 1]);
+      assert.equal(await prints(['user', 'unlock', 'len']), 'unlocked len');
+      assert.ok(!(await prints(['user', 'show', 'len'])).includes('locked'));
+      assert.notEqual(await attempt(who.password), 429);
+      assert.equal(await isSignedIn(browser), true, 'nothing else has changed');
+      assert.equal(await prints(['user', 'unlock', 'len']), 'len was not locked');
+      const events = JSON.parse(await prints(['events', 'list', '--json']));
+      const unlocked = events.filter(({ type }: { type: string }) => type === 'person_unlocked');
+      assert.equal(unlocked.length, 1, 'who was not locked has no event');
     });
 
     /** As the sweeper does when they have expired. */
@@ -74,12 +144,18 @@ for (const database of ANY_DATABASE) {
       await forgetSessions('fay');
       assert.equal(await isSignedIn(browser), false);
       assert.equal(await isActive(tied.refresh_token), true, 'time has ended nothing');
-      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'ended 1 session of fay');
+      assert.match(
+        await prints(['user', 'end-sessions', 'fay']),
+        /^ended 1 session of fay\ndemo-web still has/,
+      );
       assert.deepEqual(
         await Promise.all([tied.access_token, tied.refresh_token, offline.access_token].map(isActive)),
         [false, false, true],
       );
-      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'fay was not signed in anywhere');
+      assert.match(
+        await prints(['user', 'end-sessions', 'fay']),
+        /^fay was not signed in anywhere\ndemo-web still has/,
+      );
 
       const first = await redeem(server.url, pkce, await signInAndConsent(browser, url(), who));
       await forgetSessions('fay');
@@ -266,3 +342,27 @@ for (const database of ANY_DATABASE) {
     });
   });
 }
+
+for (const database of DATABASES)
+  test(`without the secret of the server, user show says that locks are unknown on ${database.name}`, {
+    skip: database.absence,
+  }, async (t) => {
+    const workbench = new Workbench(database);
+    t.after(() => workbench.clear());
+    const folder = await workbench.home();
+    await grantdPrints(folder, ['user', 'add', 'max', '--password-stdin', '--create'], 'correct horse');
+    assert.ok(!(await grantdPrints(folder, ['user', 'show', 'max'])).includes('locked'));
+    // With SQLite, the secret is a file beside the database. With PostgreSQL, it is in the environment.
+    const environment = join(folder, ENVIRONMENT_FILE);
+    if (existsSync(environment)) {
+      const { GRANTD_SECRET: _, ...others } = JSON.parse(readFileSync(environment, 'utf8'));
+      writeFileSync(environment, JSON.stringify(others));
+    }
+    rmSync(join(folder, 'grantd-data', 'grantd.db.secret'), { force: true });
+    const shown = await grantdPrints(folder, ['user', 'show', 'max']);
+    assert.match(shown, /\nlocked: unknown, because this command does not have the secret of the server/);
+    assert.equal(JSON.parse(await grantdPrints(folder, ['user', 'show', 'max', '--json'])).locks, 'unknown');
+    const { code, stderr } = await grantd(folder, ['user', 'unlock', 'max']);
+    assert.notEqual(code, 0);
+    assert.match(stderr, /secret/i);
+  });

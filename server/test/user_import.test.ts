@@ -4,7 +4,10 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { ServerSecret } from '@grantd/core';
 import { newClient } from '../../core/test/storage/samples.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
@@ -65,16 +68,36 @@ test('hashes of published examples fit their password alone', async () => {
   }
 });
 
+const partsOf = (opened: OpenDatabase) => ({
+  ...opened,
+  ending: new SessionEnding(opened),
+  languageOf: () => 'en',
+  secret: () => new ServerSecret<ProgramSecretUse>('s'.repeat(32)),
+});
+
 for (const database of DATABASES)
   test(`a line that names the subject of another user disables nobody on ${database.name}`, {
     skip: database.absence,
   }, async (t) => {
     const opened = await openDatabase(t, database);
     const { subject } = await addPerson(opened, 'alice');
-    const wish = { id: 'import', isDryRun: false, updates: true, createsGroups: false };
-    const work = await PeopleImport.open({ ...opened, ending: new SessionEnding(opened) }, wish);
+    const wish = {
+      id: 'import',
+      isDryRun: false,
+      updates: true,
+      createsGroups: false,
+      keepsOldNames: true,
+    };
+    const work = await PeopleImport.open(partsOf(opened), wish);
     const line = (username: string, disabledSubject: string) => {
-      return { username, subject: disabledSubject, claims: {}, disabled: true, digest: username };
+      return {
+        username,
+        subject: disabledSubject,
+        claims: {},
+        disabled: true,
+        digest: username,
+        warnings: [],
+      };
     };
     const reports: LineReport[] = [];
     const lines = [line('mallory', subject), line('bob', 'new')].map((read, index) => ({
@@ -91,15 +114,82 @@ for (const database of DATABASES)
     assert.deepEqual([await isDisabled(subject), await isDisabled('new')], [false, true]);
   });
 
+for (const database of DATABASES)
+  test(`links, entries and invitations come with their user, or not at all, on ${database.name}`, {
+    skip: database.absence,
+  }, async (t) => {
+    const opened = await openDatabase(t, database);
+    const link = { provider: 'google', upstreamIssuer: 'https://accounts.google.com', label: 'x' };
+    const line = (username: string, upstreamSub: string, directoryId: string) => ({
+      ...{ username, subject: `sub-of-${username}`, directoryId, invite: true as const, digest: username },
+      ...{ claims: { email: `${username}@example.com` }, links: [{ ...link, upstreamSub }], warnings: [] },
+    });
+    const lines = [line('ann', '1', 'entry-1'), line('bob', '1', 'entry-2'), line('cat', '2', 'entry-1')];
+    const wish = {
+      id: 'import',
+      isDryRun: false,
+      updates: false,
+      createsGroups: false,
+      keepsOldNames: true,
+    };
+    for (const outcomes of [
+      ['imported', 'imported', 'failed'],
+      ['unchanged', 'unchanged', 'failed'],
+    ]) {
+      const work = await PeopleImport.open(partsOf(opened), wish);
+      const reports: LineReport[] = [];
+      await work.run(
+        lines.map((read, index) => ({ line: index + 1, read })),
+        (one) => reports.push(one),
+      );
+      assert.deepEqual(
+        reports.map(({ outcome }) => outcome),
+        outcomes,
+      );
+      const links = await Promise.all(
+        lines.map(({ subject }) => opened.upstreamIdentities.ofSubject(subject ?? '')),
+      );
+      assert.deepEqual(
+        links.map((own) => own.map(({ upstreamSub }) => upstreamSub)),
+        [['1'], [], []],
+      );
+      const mails = await opened.mails.list(false, 10);
+      assert.deepEqual(mails.map(({ recipient }) => recipient).sort(), [
+        'ann@example.com',
+        'bob@example.com',
+      ]);
+      assert.equal((await opened.people.byDirectoryId('entry-1'))?.name, 'ann');
+    }
+  });
+
+for (const database of ANY_DATABASE)
+  test(`a caller who may not import old names adds no name that nobody may choose on ${database.name}`, async (t) => {
+    const opened = await openDatabase(t, database);
+    await addPerson(opened, 'kate');
+    const lines = ['k\u0430te', 'al\u0456ce', '\u2460', 'bob'].map((username, index) => ({
+      line: index + 1,
+      read: { username, subject: `s-${index}`, claims: {}, digest: username, warnings: [] },
+    }));
+    const outcomes = async (keepsOldNames: boolean) => {
+      const wish = { id: 'import', isDryRun: false, updates: false, createsGroups: false, keepsOldNames };
+      const reports: LineReport[] = [];
+      await (await PeopleImport.open(partsOf(opened), wish)).run(lines, (one) => reports.push(one));
+      return reports.map(({ outcome }) => outcome);
+    };
+    assert.deepEqual(await outcomes(false), ['exists', 'failed', 'failed', 'imported']);
+    assert.deepEqual(await outcomes(true), ['imported', 'imported', 'imported', 'unchanged']);
+    assert.deepEqual(await outcomes(false), ['exists', 'unchanged', 'unchanged', 'unchanged']);
+  });
+
 for (const database of ANY_DATABASE)
   test(`RFC 9700 §4.15 no imported user gets the ID of a client as subject on ${database.name}`, async (t) => {
     const opened = await openDatabase(t, database);
     await opened.storage.clients.add(newClient('billing'));
     for (const isDryRun of [true, false]) {
-      const wish = { id: 'import', isDryRun, updates: false, createsGroups: false };
-      const work = await PeopleImport.open({ ...opened, ending: new SessionEnding(opened) }, wish);
+      const wish = { id: 'import', isDryRun, updates: false, createsGroups: false, keepsOldNames: true };
+      const work = await PeopleImport.open(partsOf(opened), wish);
       const reports: LineReport[] = [];
-      const read = { username: 'mallory', subject: 'billing', claims: {}, digest: 'mallory' };
+      const read = { username: 'mallory', subject: 'billing', claims: {}, digest: 'mallory', warnings: [] };
       await work.run([{ line: 1, read }], (one) => reports.push(one));
       assert.deepEqual(reports, [
         {
@@ -219,7 +309,7 @@ for (const database of DATABASES) {
         { username: 'gil', subject: 'carol-before' },
         { username: 'finn', password: 'wonderland' },
         { username: 'CAROL' },
-        { username: 'hal', claims: { email_verified: 'yes' } },
+        { username: 'hal', groups: 'staff' },
         { username: 'ida', disabled: true },
       );
       const dry = await run(name, '--dry-run');
@@ -239,7 +329,7 @@ for (const database of DATABASES) {
           [6, 'failed', report[4].reason],
           [7, 'failed', 'password'],
           [8, 'exists', 'the user exists with another username'],
-          [9, 'failed', 'claims'],
+          [9, 'failed', 'groups'],
           [10, 'imported', ''],
         ],
       );
@@ -344,7 +434,7 @@ describe('exports of other servers', () => {
     const users: unknown[] = [];
     for (const line of lines) {
       const { password_hash: hash, ...user } = JSON.parse(line);
-      assert.equal(await hasher.fits(PASSWORD, hash), true, line);
+      assert.equal((await hasher.check(PASSWORD, hash)).fits, true, line);
       users.push(user);
     }
     return users;
@@ -469,5 +559,228 @@ describe('exports of other servers', () => {
         },
       },
     ]);
+  });
+});
+
+describe('what an import leaves out is in the report', () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+
+  async function reported(format: string, content: string, ...flags: readonly string[]) {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'export'), content);
+    const args = ['user', 'import', 'export', '--format', format, '--create-groups', '--report', 'report'];
+    const { code, stderr } = await grantd(folder, [...args, ...flags]);
+    const lines = readFileSync(join(folder, 'report'), 'utf8').trim().split('\n');
+    const exported = await grantdPrints(folder, ['user', 'export', '--with-password-hashes']);
+    return {
+      ...{ folder, code, stderr, reports: lines.map((line) => JSON.parse(line)) },
+      users: exported.split('\n').map((line) => JSON.parse(line)),
+    };
+  }
+
+  const temporary = {
+    ...{ id: 'temp', username: 'tea', email: 'tea@example.com', enabled: true },
+    requiredActions: ['UPDATE_PASSWORD', 'VERIFY_EMAIL'],
+    credentials: [
+      {
+        type: 'password',
+        temporary: true,
+        secretData: JSON.stringify({
+          value: 'H5R9LZ0QvKxHLm1Lg0IeQXdtUAa+9gf2NeOZns+WHBQ=',
+          salt: 'MDEyMw==',
+        }),
+        credentialData: JSON.stringify({ hashIterations: 1, algorithm: 'pbkdf2-sha256' }),
+      },
+    ],
+  };
+
+  test('everything that a user of Keycloak can have is imported or reported', async () => {
+    const realm = {
+      identityProviders: [
+        { alias: 'google', providerId: 'google', config: {} },
+        { alias: 'partner', providerId: 'oidc', config: { issuer: 'https://partner.example' } },
+        { alias: 'azure', providerId: 'microsoft', config: {} },
+      ],
+      users: [
+        {
+          ...{ id: 'full', username: 'fee', email: 'fee@example.com', emailVerified: true, enabled: true },
+          ...{ firstName: 'Fee', lastName: 'Lee', createdTimestamp: 1, notBefore: 0, totp: true },
+          attributes: {
+            phoneNumber: ['+441865000000'],
+            phone_number_verified: ['true'],
+            updated_at: ['1700000000'],
+            birthdate: ['1990-01-31'],
+            street: ['1 High Street'],
+            locality: ['Oxford'],
+            country: ['UK'],
+            department: ['staff', 'press'],
+          },
+          credentials: [{ type: 'otp' }, { type: 'webauthn' }, { type: 'recovery-authn-codes' }],
+          realmRoles: ['default-roles-acme', 'auditor'],
+          clientRoles: { account: ['view-profile'], billing: ['admin'] },
+          federatedIdentities: [
+            { identityProvider: 'google', userId: '1234', userName: 'fee@gmail.com' },
+            { identityProvider: 'partner', userId: 'p-1', userName: 'fee' },
+            { identityProvider: 'azure', userId: 'a-1', userName: 'fee' },
+          ],
+          requiredActions: ['CONFIGURE_TOTP'],
+          clientConsents: [{ clientId: 'shop' }],
+          groups: [],
+        },
+        {
+          ...{ id: 'entry', username: 'ldap', federationLink: 'ldap-1', enabled: true },
+          attributes: { LDAP_ID: ['8f1c'], LDAP_ENTRY_DN: ['uid=ldap,dc=example'] },
+        },
+        { id: 'lost', username: 'lost', federationLink: 'ldap-1', enabled: true },
+        temporary,
+        { ...temporary, id: 'silent', username: 'sam', email: undefined },
+      ],
+    };
+    const { folder, code, stderr, reports, users } = await reported('keycloak', JSON.stringify(realm));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /4 of 5 lines say something that was left out: report says what/);
+    const warningsOf = (name: string) => reports.find(({ username }) => username === name)?.warnings;
+    assert.deepEqual(warningsOf('fee'), [
+      'credentials: otp: not imported: the user adds it again',
+      'credentials: webauthn: not imported: the user adds it again',
+      'credentials: recovery-authn-codes: not imported: the user adds it again',
+      'requiredActions: CONFIGURE_TOTP: not imported',
+      'roles: auditor, billing/admin: not imported: use groups or claims instead',
+      'clientConsents: not imported',
+      'links: azure: not imported, because its issuer is unknown: the user connects the account again on the account page',
+    ]);
+    const user = (name: string) => users.find(({ username }) => username === name);
+    assert.deepEqual(user('fee').claims, {
+      address: { street_address: '1 High Street', locality: 'Oxford', country: 'UK' },
+      ...{ phone_number: '+441865000000', phone_number_verified: true, updated_at: 1700000000 },
+      ...{ birthdate: '1990-01-31', department: ['staff', 'press'] },
+      ...{ email: 'fee@example.com', email_verified: true },
+      ...{ given_name: 'Fee', family_name: 'Lee', name: 'Fee Lee' },
+    });
+    const byProvider = (one: { provider: string }, other: { provider: string }) =>
+      one.provider < other.provider ? -1 : 1;
+    assert.deepEqual(user('fee').links.toSorted(byProvider), [
+      { provider: 'google', issuer: 'https://accounts.google.com', sub: '1234', label: 'fee@gmail.com' },
+      { provider: 'partner', issuer: 'https://partner.example', sub: 'p-1', label: 'fee' },
+    ]);
+    assert.deepEqual(
+      [user('ldap').directory_id, warningsOf('ldap'), user('ldap').claims],
+      ['8f1c', undefined, {}],
+    );
+    assert.deepEqual(warningsOf('lost'), [
+      'federationLink: the entry in the directory is unknown: run grantd directory link',
+    ]);
+    // A temporary password lets nobody in for longer than one sign-in, so it is not imported.
+    assert.deepEqual([user('tea').password_hash, user('sam').password_hash], [undefined, undefined]);
+    assert.deepEqual(warningsOf('tea'), [
+      'password: it was temporary: the user chooses one by an invitation',
+      'requiredActions: VERIFY_EMAIL: not imported',
+    ]);
+    assert.match(
+      warningsOf('sam').at(-1),
+      /no email address to send a link to: run grantd user set-password/,
+    );
+    const mails = JSON.parse(await grantdPrints(folder, ['mail', 'list', '--json']));
+    assert.deepEqual(
+      mails.map(({ recipient, template }: Record<string, string>) => [recipient, template]),
+      [['tea@example.com', 'invite']],
+    );
+    const again = await grantd(folder, ['user', 'import', 'export', '--format', 'keycloak', '--json']);
+    assert.equal(JSON.parse(again.stdout).unchanged, 5);
+    assert.equal(
+      JSON.parse(await grantdPrints(folder, ['mail', 'list', '--json'])).length,
+      1,
+      'one invitation',
+    );
+  });
+
+  test('a dry run says the same, and invites nobody', async () => {
+    const folder = workbench.folder();
+    writeFileSync(join(folder, 'export'), JSON.stringify({ users: [temporary] }));
+    const args = ['user', 'import', 'export', '--format', 'keycloak', '--dry-run', '--report', 'report'];
+    await grantd(folder, args);
+    assert.match(readFileSync(join(folder, 'report'), 'utf8'), /it was temporary/);
+    assert.deepEqual(JSON.parse(await grantdPrints(folder, ['mail', 'list', '--json'])), []);
+  });
+
+  test('links and metadata of Auth0 and Kratos', async () => {
+    const ofAuth0 = {
+      ...{
+        user_id: 'google-oauth2|77',
+        email: 'amy@example.com',
+        email_verified: true,
+        phone_verified: false,
+      },
+      identities: [
+        { provider: 'google-oauth2', user_id: '77', connection: 'google-oauth2', isSocial: true },
+        { provider: 'samlp', user_id: 'x', connection: 'corp', isSocial: false },
+      ],
+      ...{ app_metadata: { roles: ['admin'] }, user_metadata: {}, multifactor: ['guardian'] },
+    };
+    const auth0 = await reported('auth0', JSON.stringify(ofAuth0));
+    assert.deepEqual(auth0.reports[0].warnings, [
+      'app_metadata: not imported',
+      'multifactor: not imported',
+      'links: samlp: not imported, because its issuer is unknown: the user connects the account again on the account page',
+    ]);
+    assert.deepEqual(auth0.users[0].links, [
+      { provider: 'google', issuer: 'https://accounts.google.com', sub: '77', label: 'amy@example.com' },
+    ]);
+    const ofKratos = {
+      ...{
+        id: 'k1',
+        state: 'active',
+        traits: { email: 'kay@example.com', plan: 'gold' },
+        metadata_admin: { x: 1 },
+      },
+      credentials: {
+        oidc: { config: { providers: [{ provider: 'github', subject: '99' }] } },
+        totp: { type: 'totp', identifiers: ['k1'] },
+      },
+    };
+    const kratos = await reported('kratos', JSON.stringify([ofKratos]));
+    assert.deepEqual(kratos.reports[0].warnings, [
+      'metadata_admin: not imported',
+      'traits: plan: not imported',
+      'credentials: totp: not imported',
+    ]);
+    assert.deepEqual(kratos.users[0].links, [
+      { provider: 'github', issuer: 'https://github.com', sub: '99', label: 'kay@example.com' },
+    ]);
+  });
+
+  test('a link belongs to one user, and a line with another form of it is refused', async () => {
+    const link = { provider: 'google', issuer: 'https://accounts.google.com', sub: '1' };
+    const lines = [
+      { username: 'one', subject: 'one', links: [link] },
+      { username: 'two', subject: 'two', links: [link, { ...link, sub: '2' }] },
+      { username: 'three', links: [{ ...link, provider: 'Not A Name' }] },
+      { username: 'four', links: [{ ...link, issuer: 'google' }] },
+      { username: 'five', directory_id: 'x', password_hash: HASHES.bcrypt },
+      { username: 'six', invite: true, password_hash: HASHES.bcrypt },
+    ];
+    const content = lines.map((line) => JSON.stringify(line)).join('\n');
+    const { folder, reports, users } = await reported('grantd', content);
+    const outcomes = reports.toSorted((one, other) => one.line - other.line);
+    assert.deepEqual(
+      outcomes.map(({ outcome }) => outcome),
+      ['imported', 'imported', 'failed', 'failed', 'failed', 'failed'],
+    );
+    assert.match(
+      outcomes[1].warnings[0],
+      /links: 1 at google: not imported, because another user has this link/,
+    );
+    assert.deepEqual(
+      users.map(({ links }) => links.map(({ sub }: { sub: string }) => sub)),
+      [['1'], ['2']],
+    );
+    // Adds what is missing.
+    const more = { ...lines[0], links: [link, { ...link, sub: '3' }] };
+    writeFileSync(join(folder, 'more.jsonl'), JSON.stringify(more));
+    const updated = await grantd(folder, ['user', 'import', 'more.jsonl', '--update', '--json']);
+    assert.equal(JSON.parse(updated.stdout).updated, 1);
+    const { links } = JSON.parse(await grantdPrints(folder, ['user', 'show', 'one', '--json']));
+    assert.deepEqual(links.length, 2);
   });
 });

@@ -323,6 +323,7 @@ const ACT_TYPES = [
   'person_factor_removed',
   'person_factors_reset',
   'person_factors_confirmed',
+  'person_unlocked',
   'person_recovery_codes_made',
   'person_recovery_code_used',
   'scope_texts_changed',

@@ -6,7 +6,7 @@ import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_a
 import type { SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts } from '../operations/operation.ts';
 import type { State } from '../operations/people.ts';
-import type { ImportFormat } from '../people/import_lines.ts';
+import type { ImportFormat } from '../people/import_formats.ts';
 import { Problem, type ProblemDetails } from './problems.ts';
 import type { Schema } from './schemas.ts';
 

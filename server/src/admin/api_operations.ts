@@ -4,7 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { FurtherPolicy } from '../config/acr.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import type { Group } from '../data/groups.ts';
-import { NO_PASSWORD } from '../data/people.ts';
+import { claimsAsKept, NO_PASSWORD } from '../data/people.ts';
 import { auditBefore } from '../operations/audit.ts';
 import {
   addClient,
@@ -37,7 +37,8 @@ import {
   type ChangedPerson,
   claimsAfter,
   consentsOf,
-  endSessionsOf,
+  endAccess,
+  endSessions,
   invitePerson,
   type Listed,
   pagesOf,
@@ -282,9 +283,10 @@ async function addUser(
   user: NewUser,
 ): Promise<ChangedPerson | Awaited<ReturnType<typeof invitePerson>>> {
   const { parts } = call;
-  const { username, password, invitation, claims = {}, groups: given = [] } = user;
+  const { username, password, invitation, claims: typed = {}, groups: given = [] } = user;
   requireUsername(username);
-  requireClaims(claims);
+  requireClaims(typed);
+  const claims = claimsAsKept(typed);
   requireNoGroups(claims);
   if (invitation === undefined) {
     if (given.length > 0) call.requireScopes(['grantd:groups:write']);
@@ -296,7 +298,8 @@ async function addUser(
     return addPerson(parts, { name: username, claims, passwordHash }, groups);
   }
   if (given.length > 0) throw new InvalidInput('groups', 'expected none with an invitation: add them later');
-  const { email, language = DEFAULT_LANGUAGE } = invitation;
+  const { email: typedEmail, language = DEFAULT_LANGUAGE } = invitation;
+  const email = typedEmail.trim();
   const whole = claimsAfter(claims, { claims: { email }, removed: [] });
   return invitePerson(parts, { name: username, claims: whole, email, language });
 }
@@ -493,14 +496,33 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     method: 'DELETE',
     path: '/users/{sub}/sessions',
     scope: 'grantd:users:write',
-    summary: 'End all sessions of a user and revoke their tokens at once',
+    summary:
+      'End all browser sessions of a user, and revoke the tokens that depend on them at once. Grants that no session ends stay, such as those with offline_access: the response lists them, and POST /users/{sub}/end-access ends them too',
+    status: 200,
+    response: schemas.SESSIONS_END,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      const { ended, remaining } = await endSessions(parts, person);
+      const grants = remaining.map(({ id, clientId }) => ({ id, client_id: clientId }));
+      return { body: { sessions_ended: ended, remaining_grants: grants } };
+    },
+  },
+  {
+    id: 'endAccess',
+    method: 'POST',
+    path: '/users/{sub}/end-access',
+    scope: 'grantd:users:write',
+    summary:
+      'End all access of a user at once: all sessions, and all tokens and codes, including those with offline_access. The user can sign in again',
     status: 200,
     response: schemas.ENDED_SESSIONS,
     async perform(call) {
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
-      return { body: { sessions_ended: await endSessionsOf(parts, person) } };
+      return { body: { sessions_ended: (await endAccess(parts, person)).ended } };
     },
   },
   {

@@ -19,6 +19,7 @@ import type { ShownKey } from '../operations/keys.ts';
 import type { ListedMail } from '../operations/mails.ts';
 import type { Listed } from '../operations/people.ts';
 import type { SecretStatus } from '../operations/secrets.ts';
+import type { Lock } from '../people/locks.ts';
 
 type Shown = Readonly<Record<string, unknown>>;
 
@@ -109,6 +110,10 @@ export function shownLink({
     label,
     linked_at: time(linkedAtMs),
   };
+}
+
+export function shownLock({ step, places, endsAtMs }: Lock): Shown {
+  return { step, places, ends_at: time(endsAtMs) };
 }
 
 export function shownMail({ createdAtMs, dueAtMs, failedAtMs, lastError, ...mail }: ListedMail): Shown {

@@ -14,6 +14,7 @@ import {
   schemaOfKind,
 } from '../operations/clients.ts';
 import { MAX_DESCRIPTION } from '../operations/groups.ts';
+import { LOCKED_STEPS } from '../people/locks.ts';
 import { LANGUAGE_FORM } from '../texts/texts.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
@@ -273,6 +274,37 @@ export const USER_CHANGE = named(
 export const PASSWORD = named('Password', object({ password }));
 const endedSessions = count('Number of sessions that the request ended.');
 export const ENDED_SESSIONS = named('EndedSessions', object({ sessions_ended: endedSessions }));
+export const SESSIONS_END = named(
+  'SessionsEnd',
+  object({
+    sessions_ended: endedSessions,
+    remaining_grants: list(
+      object({
+        id: text('The ID of the grant. POST /tokens/revoke-all takes it.'),
+        client_id: text('The client that has the grant.'),
+      }),
+      'Grants that no session ends, such as those with offline_access. Their tokens stay active.',
+    ),
+  }),
+);
+
+export const LOCKS = named(
+  'Locks',
+  object({
+    items: list(
+      object({
+        step: {
+          enum: LOCKED_STEPS,
+          description:
+            'The step that is refused: the password, a code (of an authenticator app, or a recovery code), or a mailed link that is opened in another browser.',
+        },
+        places: count('Number of IP addresses, /64 networks and known browsers from which it is refused.'),
+        ends_at: time('When the last of them is let in again.'),
+      }),
+      'What is refused after too many attempts. Empty if nothing is.',
+    ),
+  }),
+);
 
 export const SESSIONS = named(
   'Sessions',
@@ -357,6 +389,22 @@ export const IMPORT_LINE = named('ImportLine', {
     claims,
     groups: { ...NAME_LIST, description: 'Names of the user’s groups.' },
     disabled: flag('Whether the user is disabled, so that the user may not sign in.'),
+    directory_id: text(
+      'For a user of an LDAP directory: the identifier of the user’s entry. The directory then checks the password.',
+      { maxLength: 255 },
+    ),
+    links: list(
+      object({
+        provider: text('The name of the identity provider in the file of the providers.'),
+        issuer: text('The issuer of the identity provider.'),
+        sub: text('The user’s identifier at the provider.'),
+        'label?': text('The user’s name or address at the provider. Default: sub.'),
+      }),
+      'Accounts at identity providers with which the user can sign in.',
+    ),
+    invite: flag(
+      'Whether a new user without a password gets an email with a link to choose one. The user needs the claim email.',
+    ),
   },
 });
 const OUTCOMES = ['imported', 'updated', 'unchanged', 'skipped', 'exists', 'failed'] as const;
@@ -375,6 +423,10 @@ export const IMPORT_REPORT = named('ImportReport', {
         },
         'subject?': text('The subject identifier of the user.'),
         'reason?': text('Why the line was not imported, in words.'),
+        'warnings?': list(
+          { type: 'string' },
+          'What the line says and the server leaves out, such as claims of a wrong type. Absent if nothing is left out.',
+        ),
       },
       { description: 'A line with the result of one line of the request:' },
     ),

@@ -1,6 +1,7 @@
 // Operations of the admin API on factors, links, emails, secrets of the server and tokens for registration.
 import { DEFAULT_REGISTRATION_TOKEN_LIFETIME, newRegistrationToken } from '../operations/clients.ts';
 import { listFactors, listLinks } from '../operations/factors.ts';
+import { locksOf, unlockPerson } from '../operations/locks.ts';
 import { listMails, retryMail } from '../operations/mails.ts';
 import { confirmFactors, requireSubject, resetFactors, unlinkPerson } from '../operations/people.ts';
 import { dropSecrets, recordSecrets, rotateSecrets, secretStatus } from '../operations/secrets.ts';
@@ -10,7 +11,7 @@ import {
   requireEveryScope,
   requireIfAdministrator,
 } from './api_operation.ts';
-import { shownFactors, shownLink, shownMail, shownSecret } from './representations.ts';
+import { shownFactors, shownLink, shownLock, shownMail, shownSecret } from './representations.ts';
 import * as schemas from './schemas.ts';
 
 const FACTOR_OPERATIONS: readonly ApiOperation[] = [
@@ -92,6 +93,36 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
       return { body: { provider, label, sessions_ended: ended } };
     },
   },
+  {
+    id: 'listLocks',
+    method: 'GET',
+    path: '/users/{sub}/locks',
+    scope: 'grantd:users:read',
+    summary:
+      'Show which steps of a sign-in the server refuses to a user after too many attempts, and until when',
+    status: 200,
+    response: schemas.LOCKS,
+    async perform({ parts, path: { sub = '' } }) {
+      const locks = await locksOf(parts, await requireSubject(parts, sub));
+      return { body: { items: locks.map(shownLock) } };
+    },
+  },
+  {
+    id: 'unlockUser',
+    method: 'DELETE',
+    path: '/users/{sub}/locks',
+    scope: 'grantd:users:write',
+    summary:
+      'Let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere. The response has what was refused',
+    status: 200,
+    response: schemas.LOCKS,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      return { body: { items: (await unlockPerson(parts, person)).map(shownLock) } };
+    },
+  },
 ];
 
 const MAIL_OPERATIONS: readonly ApiOperation[] = [
@@ -137,7 +168,7 @@ const MAIL_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.SENT_TEST,
     async perform({ parts, body }) {
       const { address } = body as { readonly address: string };
-      return { body: await parts.testMail(address) };
+      return { body: await parts.testMail(address.trim()) };
     },
   },
 ];

@@ -4,10 +4,10 @@ import { nameKey } from '../data/people.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { ADMIN_SCOPES, type AdminScope } from '../instance/admin_access.ts';
 import { requireGroup } from '../operations/groups.ts';
-import { pagesOf } from '../operations/people.ts';
-import { exportedLine, ImportCounts, readLine } from '../operations/people_lines.ts';
+import { languageOf, pagesOf } from '../operations/people.ts';
+import { exportedLines, ImportCounts, readLine } from '../operations/people_lines.ts';
 import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
-import { IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_lines.ts';
+import { IMPORT_FORMATS, type ImportFormat, isOneDocument } from '../people/import_formats.ts';
 import { SessionEnding } from '../people/sessions.ts';
 import { type ApiCall, type ApiStream, MAX_LINES, requireEveryScope } from './api_operation.ts';
 import * as schemas from './schemas.ts';
@@ -87,8 +87,9 @@ async function importUsers(
   const flush = async () => {
     for (const one of waiting.splice(0)) await write(one);
   };
-  const wish = { id, isDryRun, createsGroups, updates: query.update === 'true' };
-  const work = await PeopleImport.open({ ...parts, ending: new SessionEnding(parts) }, wish);
+  const keepsOldNames = call.hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]);
+  const wish = { id, isDryRun, createsGroups, keepsOldNames, updates: query.update === 'true' };
+  const work = await PeopleImport.open({ ...parts, languageOf, ending: new SessionEnding(parts) }, wish);
   async function* flushing(): AsyncGenerator<NumberedLine> {
     for await (const one of numbered(call, lines, query.format ?? 'grantd')) {
       await flush();
@@ -110,8 +111,8 @@ async function exportUsers(call: ApiCall, write: (line: object) => Promise<void>
   // With a hash, a caller can guess the password of an administrator.
   if (withHashes) requireEveryScope(call);
   const group = query.group === undefined ? undefined : (await requireGroup(parts, query.group)).name;
-  for await (const page of pagesOf(parts, group === undefined ? {} : { group }))
-    for (const person of page) await write(exportedLine(person, withHashes));
+  const pages = pagesOf(parts, group === undefined ? {} : { group });
+  for await (const line of exportedLines(parts, pages, withHashes)) await write(line);
 }
 
 export const USER_STREAMS: readonly ApiStream[] = [

@@ -1,6 +1,7 @@
 // What commands do to a server: on its database, or through its admin API (remote_administration.ts). Both give commands
 // the same values, so that they print the same.
 import type { ClientRecord, EventRecord, Explanation, SigningAlgorithm } from '@grantd/core';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Consent, ScopeText } from '../data/consents.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import type { Person } from '../data/people.ts';
@@ -14,14 +15,16 @@ import * as events from '../operations/events.ts';
 import * as factors from '../operations/factors.ts';
 import * as groups from '../operations/groups.ts';
 import * as keys from '../operations/keys.ts';
+import * as locks from '../operations/locks.ts';
 import * as mails from '../operations/mails.ts';
 import type { OperationParts } from '../operations/operation.ts';
 import * as people from '../operations/people.ts';
-import { exportedLine } from '../operations/people_lines.ts';
+import { exportedLines } from '../operations/people_lines.ts';
 import * as scopes from '../operations/scopes.ts';
 import * as secrets from '../operations/secrets.ts';
 import * as tokens from '../operations/tokens.ts';
 import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
+import type { Lock } from '../people/locks.ts';
 import { SessionEnding } from '../people/sessions.ts';
 
 type Members = Readonly<Record<string, unknown>>;
@@ -47,6 +50,8 @@ export interface PersonDetails {
   readonly consents: readonly Pick<Consent, 'clientId' | 'entries'>[];
   readonly links: readonly Omit<UpstreamIdentity, 'subject'>[];
   readonly factors: factors.ListedFactors;
+  /** `undefined` if the command does not have the secret with which the server counts attempts. */
+  readonly locks: readonly Lock[] | undefined;
 }
 
 /** A file that was read, and what to do with it. */
@@ -115,7 +120,10 @@ export interface Administration {
   /** @returns the number of ended sessions, as do the following ones */
   removePerson(person: Person): Promise<number>;
   setPassword(person: Person, password: string): Promise<number>;
-  endSessionsOf(person: Person): Promise<number>;
+  endAccess(person: Person): Promise<number>;
+  endSessions(person: Person): Promise<people.EndedSessions>;
+  /** @returns what was refused before */
+  unlockPerson(person: Person): Promise<readonly Lock[]>;
   resetFactors(person: Person): ReturnType<typeof people.resetFactors>;
   confirmFactors(person: Person): Promise<boolean>;
   unlinkPerson(
@@ -236,7 +244,8 @@ export function localAdministration(
         factors.listLinks(parts, person),
         factors.listFactors(parts, person),
       ]);
-      return { person: listed, sessions, consents, links, factors: ownFactors };
+      const found = hasSecret(parts) ? await locks.locksOf(parts, person) : undefined;
+      return { person: listed, sessions, consents, links, factors: ownFactors, locks: found };
     },
     async listPeople({ group, ...wish }) {
       const name = group === undefined ? undefined : (await groups.requireGroup(parts, group)).name;
@@ -266,7 +275,9 @@ export function localAdministration(
     },
     setPassword: async (person, password) =>
       people.setPassword(parts, person, await people.passwordHashOf(password)),
-    endSessionsOf: on(people.endSessionsOf),
+    endAccess: async (person) => (await people.endAccess(parts, person)).ended,
+    endSessions: on(people.endSessions),
+    unlockPerson: on(locks.unlockPerson),
     resetFactors: on(people.resetFactors),
     confirmFactors: on(people.confirmFactors),
     unlinkPerson: on(people.unlinkPerson),
@@ -274,14 +285,20 @@ export function localAdministration(
     async importPeople(wish, lines, onLine) {
       const id = newIdentifier();
       const ending = new SessionEnding(parts);
-      const work = await PeopleImport.open({ ...parts, ending }, { id, ...wish });
+      const work = await PeopleImport.open(
+        { ...parts, ending, languageOf: people.languageOf },
+        { id, ...wish, keepsOldNames: true },
+      );
       await work.run(lines, onLine);
       return id;
     },
     async *exportPeople({ group, withHashes }) {
       const name = group === undefined ? undefined : (await groups.requireGroup(parts, group)).name;
-      for await (const page of people.pagesOf(parts, name === undefined ? {} : { group: name }))
-        for (const person of page) yield exportedLine(person, withHashes);
+      yield* exportedLines(
+        parts,
+        people.pagesOf(parts, name === undefined ? {} : { group: name }),
+        withHashes,
+      );
     },
 
     listGroups: () => parts.groups.list(),
@@ -338,4 +355,15 @@ export function localAdministration(
 
     listEvents: async (after, filter) => (await events.eventsAfter(parts, after, filter)).events,
   };
+}
+
+/** Commands that only read need no secret, so one on PostgreSQL may not have it. */
+function hasSecret({ secret }: Pick<OperationParts, 'secret'>): boolean {
+  try {
+    secret();
+    return true;
+  } catch (error) {
+    if (error instanceof Refused || error instanceof ConfigurationRefused) return false;
+    throw error;
+  }
 }

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
 import {
   type DesiredState,
@@ -142,7 +143,7 @@ function contentIn(name: string, document: Document): unknown {
 
 function contentOf(path: string, at: string): string {
   try {
-    return readFileSync(at, 'utf8');
+    return readTextFile(at);
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new BadUsage(`--file: ${path} ${isMissing ? 'does not exist' : 'cannot be read'}`);
@@ -284,7 +285,7 @@ function secretsOf(
 /** @returns `undefined` if the file does not exist */
 function secretIn(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return readTextFile(path).replace(/\r?\n$/, '');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw new Refused(`the file ${path}, which a secret refers to, cannot be read.`);

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { MEMBER_NAMES, type MemberName, type MetadataMember, memberOf } from '@grantd/core';
 import { type Command, Option } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
+import { readTextFile } from '../config/text_file.ts';
 import { InvalidInput } from '../operations/operation.ts';
 import { collect } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -165,7 +165,7 @@ function requireKeySet(flag: string, path: string, value: unknown): void {
 
 function contentOf(flag: string, path: string): string {
   try {
-    return readFileSync(typedPath(process.env, path), 'utf8');
+    return readTextFile(typedPath(process.env, path));
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
     throw new BadUsage(`${flag}: ${path} ${isMissing ? 'does not exist' : 'cannot be read'}`);

@@ -158,11 +158,11 @@ export function endProgress(): void {
 }
 
 /**
- * Reads standard input, without its final line end.
+ * Reads standard input, without its final line end and the byte order mark that some shells put before it.
  * @throws {BadUsage} standard input is empty
  */
 export async function readStandardInput(what: string): Promise<string> {
-  const content = (await text(process.stdin)).replace(/\r?\n$/, '');
+  const content = (await text(process.stdin)).replace(/^\uFEFF/, '').replace(/\r?\n$/, '');
   if (content === '') throw new BadUsage(`expected ${what} on standard input`);
   return content;
 }

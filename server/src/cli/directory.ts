@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { OPTION_NAMES, type OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
-import { isName, NO_PASSWORD } from '../data/people.ts';
+import { isName, NO_PASSWORD, nameAsKept } from '../data/people.ts';
 import { type DirectoryEntry, DirectoryFault, type SearchableDirectory } from '../directory/contract.ts';
 import { openDirectory } from '../directory/directory.ts';
-import { endSessionsOf, requirePerson } from '../operations/people.ts';
+import { endAccess, requirePerson } from '../operations/people.ts';
 import { refuseContradictoryDirectory } from '../serve/exposure.ts';
 import { type CommandParts, databaseFlags, labelled, printOne, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -27,8 +27,8 @@ export function directoryCommands(): Command {
   )
     .addHelpText('after', '\n  grantd directory test bob --config /etc/grantd/grantd.json')
     .action((name: string, flags: GivenFlags) => {
-      requireName(name);
-      return withInstance(flags, 'needs_database', (parts) => test(parts, name));
+      const wanted = typedName(name);
+      return withInstance(flags, 'needs_database', (parts) => test(parts, wanted));
     });
   databaseFlags(
     group
@@ -41,15 +41,15 @@ export function directoryCommands(): Command {
     .option('--as <NAME>', 'the username in the directory; default: USERNAME')
     .addHelpText('after', '\n  grantd directory link bob --as bob.builder')
     .action((name: string, { as, ...flags }: GivenFlags) => {
-      const wanted = typeof as === 'string' ? as : name;
-      requireName(wanted);
+      const wanted = typedName(typeof as === 'string' ? as : name);
       return withInstance(flags, 'needs_database', (parts) => link(parts, name, wanted));
     });
   return group;
 }
 
-function requireName(name: string): void {
+function typedName(name: string): string {
   if (!isName(name)) throw new BadUsage(`USERNAME: expected a username, got ${JSON.stringify(name)}`);
+  return nameAsKept(name);
 }
 
 /** @throws {Refused} the directory does not answer as expected */
@@ -138,8 +138,7 @@ async function link(parts: CommandParts, name: string, wanted: string): Promise<
       );
     }
     // After the change, no session can start with the old password.
-    const ended = await endSessionsOf(parts, person);
-    await parts.storage.revokeAll({ principal: 'subject', id: subject });
+    const { ended } = await endAccess(parts, person);
     printOne(parts, { name: person.name, sub: subject, directoryId: user.id, sessionsEnded: ended }, [
       `${person.name} signs in through the directory as ${user.dn} from now on; deleted the local password and ended ${ended} sessions`,
     ]);

@@ -48,7 +48,8 @@ export function mailCommands(): Command {
       'after',
       '\n  GRANTD_SMTP_URL=smtp://login@mail.example.com grantd mail test bob@example.com',
     )
-    .action(async (address: string, flags: GivenFlags) => {
+    .action(async (typed: string, flags: GivenFlags) => {
+      const address = typed.trim();
       namingFlags({ address: 'ADDRESS' }, () => mails.requireAddress(address));
       await withAdministration(flags, 'needs_database', (parts) => test(parts, address));
     });

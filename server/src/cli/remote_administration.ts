@@ -19,6 +19,7 @@ import { OperationRefused } from '../operations/operation.ts';
 import type { Listed } from '../operations/people.ts';
 import type { NamedScope } from '../operations/scopes.ts';
 import type { ImportLine } from '../people/import_lines.ts';
+import type { Lock } from '../people/locks.ts';
 import type { Administration, StateOrder } from './administration.ts';
 import { type AdminClient, InvalidValues } from './remote_call.ts';
 
@@ -96,8 +97,10 @@ export function remoteAdministration(api: AdminClient): Administration {
     async detailsOf(name) {
       const person = await byName(name);
       const path = userPath(person);
-      const [sessions, consents, links, factors] = await Promise.all(
-        ['listSessions', 'listConsents', 'listLinks', 'getFactors'].map((id) => api.call(id, { path })),
+      const [sessions, consents, links, factors, locks] = await Promise.all(
+        ['listSessions', 'listConsents', 'listLinks', 'getFactors', 'listLocks'].map((id) =>
+          api.call(id, { path }),
+        ),
       );
       return {
         person,
@@ -131,6 +134,7 @@ export function remoteAdministration(api: AdminClient): Administration {
           recoveryCodes: factors.recovery_codes,
           countFromMs: msOf(factors.count_from),
         },
+        locks: locks.items.map(lockFrom),
       };
     },
     async listPeople({ search, group, state, limit, after }) {
@@ -173,11 +177,20 @@ export function remoteAdministration(api: AdminClient): Administration {
     },
     setPassword: async (person, password) =>
       (await api.call('setPassword', { path: userPath(person), body: { password } })).sessions_ended,
-    endSessionsOf: async (person) =>
-      (await api.call('endSessions', { path: userPath(person) })).sessions_ended,
     async confirmFactors(person) {
       return (await api.call('confirmFactors', { path: userPath(person) })).factors_confirmed;
     },
+    endAccess: async (person) => (await api.call('endAccess', { path: userPath(person) })).sessions_ended,
+    async endSessions(person) {
+      const answer = await api.call('endSessions', { path: userPath(person) });
+      const remaining = answer.remaining_grants.map((one: Shown) => ({
+        id: one.id,
+        clientId: one.client_id,
+      }));
+      return { ended: answer.sessions_ended, remaining };
+    },
+    unlockPerson: async (person) =>
+      (await api.call('unlockUser', { path: userPath(person) })).items.map(lockFrom),
     async resetFactors(person) {
       const answer = await api.call('resetFactors', { path: userPath(person) });
       return { wereThere: answer.factors_removed, ended: answer.sessions_ended };
@@ -200,7 +213,10 @@ export function remoteAdministration(api: AdminClient): Administration {
         for await (const report of api.lines('importUsers', { query, body })) {
           isWhole = report.import !== undefined;
           if (isWhole) ids.push(report.import);
-          else onLine({ ...report, line: some[report.line - 1]?.[0] ?? 0 });
+          else {
+            const [line = 0, read] = some[report.line - 1] ?? [];
+            onLine({ ...report, line, ...withWarnings(report, read) });
+          }
         }
         if (!isWhole) throw new Refused('the server stopped during the import.');
       };
@@ -364,8 +380,17 @@ function pathIn(pointer: string): readonly string[] {
   return member === 'secrets' && path[0] !== undefined ? ['clients', path[0], 'secret'] : names;
 }
 
-function importedLine({ digest: _, passwordHash, ...line }: ImportLine) {
-  return { ...line, ...(passwordHash !== undefined && { password_hash: passwordHash }) };
+function importedLine({ digest: _, warnings: __, passwordHash, directoryId, links, ...line }: ImportLine) {
+  return {
+    ...line,
+    ...(passwordHash !== undefined && { password_hash: passwordHash }),
+    ...(directoryId !== undefined && { directory_id: directoryId }),
+    ...(links !== undefined && {
+      links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
+        ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+      })),
+    }),
+  };
 }
 
 function msOf(time: string | undefined): number | undefined {
@@ -478,4 +503,15 @@ function recordFrom({ issued_at, expires_at, username, ...shown }: Shown): Expla
   return Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined),
   ) as unknown as Explanation['record'];
+}
+
+function lockFrom({ step, places, ends_at }: Shown): Lock {
+  return { step, places, endsAtMs: Date.parse(ends_at) };
+}
+
+/** The server sees the converted line, and does not know what the command has left out. */
+function withWarnings({ outcome, warnings = [] }: Shown, read: ImportLine | undefined) {
+  const own = ['failed', 'unchanged'].includes(outcome) ? [] : (read?.warnings ?? []);
+  const all = [...new Set([...own, ...warnings])];
+  return all.length > 0 ? { warnings: all } : {};
 }

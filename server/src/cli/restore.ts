@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { EVENT_TYPES, type EventRecord } from '@grantd/core';
 import { isJsonObject, oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import { readConfiguration, typedPath } from '../config/configuration.ts';
 import { withoutPassword } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import { actingAs } from '../data/acting.ts';
 import type { OpenDatabase } from '../data/database.ts';
 import { storedIn } from '../data/database_of.ts';
@@ -220,7 +220,7 @@ const EVENT_TYPE = oneOf(...EVENT_TYPES);
 function readEvents(file: string): readonly EventRecord[] {
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(typedPath(process.env, file), 'utf8'));
+    content = JSON.parse(readTextFile(typedPath(process.env, file)));
   } catch (error) {
     const isMissing = error instanceof Error && 'code' in error;
     throw new Refused(

@@ -3,6 +3,8 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { claimsOf, NO_PASSWORD } from '../data/people.ts';
 import type { ListedFactors } from '../operations/factors.ts';
 import * as people from '../operations/people.ts';
+import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
+import type { Lock } from '../people/locks.ts';
 import { DEFAULT_LANGUAGE, languages } from '../texts/texts.ts';
 import type { UserToAdd } from './administration.ts';
 import {
@@ -78,7 +80,8 @@ export function userCommands(): Command {
     )
     .addHelpText('after', '\n  grantd user invite carol --email carol@example.com --claim name="Carol Jones"')
     .action(async (name: string, flags: InviteFlags) => {
-      const { email = '', language } = flags;
+      const { email: typed = '', language } = flags;
+      const email = typed.trim();
       namingFlags(FLAGS, () => people.requireInvitation({ name, email, language }));
       const claims = people.claimsAfter({}, changeOf(flags));
       await withAdministration(flags, 'may_create_database', (parts) =>
@@ -151,9 +154,29 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('end-sessions <NAME>')
-      .description('end all sessions of a user and revoke their tokens at once'),
+      .description(
+        'end all browser sessions of a user, and revoke the tokens that depend on them at once. Access with offline_access stays: grantd user end-access ends it too',
+      ),
   ).action((name: string, flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => endSessions(parts, name)),
+  );
+  databaseFlags(
+    group
+      .command('end-access <NAME>')
+      .description(
+        'end all access of a user at once: all sessions, and all tokens, including those with offline_access. The user can sign in again',
+      ),
+  ).action((name: string, flags: GivenFlags) =>
+    withAdministration(flags, 'needs_database', (parts) => endAccess(parts, name)),
+  );
+  databaseFlags(
+    group
+      .command('unlock <NAME>')
+      .description(
+        'let a user sign in again after too many attempts. The counts of wrong passwords and codes start again everywhere',
+      ),
+  ).action((name: string, flags: GivenFlags) =>
+    withAdministration(flags, 'needs_database', (parts) => unlock(parts, name)),
   );
   databaseFlags(
     group.command('disable <NAME>').description('disable a user and revoke all their tokens at once'),
@@ -231,8 +254,9 @@ async function invite(parts: AdministrationParts, invitation: people.Invitation)
   ]);
 }
 
-async function setDisabled(parts: AdministrationParts, name: string, disabled: boolean): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function setDisabled(parts: AdministrationParts, typed: string, disabled: boolean): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   await parts.admin.setPersonDisabled(person, disabled);
   const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
@@ -338,8 +362,8 @@ function claimFrom(text: string): [string, unknown] {
   if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
   if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
   const read = asJson(value);
-  const kind = people.claimTypeOf(name);
-  if (kind === undefined || people.isOfClaimType(read, kind.type)) return [name, read];
+  const kind = claimTypeOf(name);
+  if (kind === undefined || isOfClaimType(read, kind.type)) return [name, read];
   if (kind.type === 'string') return [name, value];
   throw new BadUsage(`--claim: ${name}: expected ${kind.expected}, got ${JSON.stringify(value)}`);
 }
@@ -352,17 +376,57 @@ function asJson(text: string): unknown {
   }
 }
 
-async function endSessions(parts: AdministrationParts, name: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
-  const ended = await parts.admin.endSessionsOf(person);
+async function endSessions(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
+  const { ended, remaining } = await parts.admin.endSessions(person);
+  const clients = [...new Set(remaining.map(({ clientId }) => clientId))].sort();
   const lines = [
     ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
+    ...(remaining.length === 0
+      ? []
+      : [
+          `${clients.join(', ')} still ${clients.length === 1 ? 'has' : 'have'} tokens that do not depend on a session (offline_access): grantd user end-access ${name} ends them too`,
+        ]),
   ];
-  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, lines);
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended, remainingGrants: remaining }, lines);
 }
 
-export async function setPassword(parts: AdministrationParts, name: string, password: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function endAccess(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
+  const ended = await parts.admin.endAccess(person);
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
+    `ended ${sessionsInWords(ended)} of ${name} and revoked all their tokens`,
+  ]);
+}
+
+async function unlock(parts: AdministrationParts, typed: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
+  const locks = await parts.admin.unlockPerson(person);
+  printOne(parts, { name, sub: person.subject, wereLocked: locks.map(shownLock) }, [
+    locks.length === 0 ? `${name} was not locked` : `unlocked ${name}`,
+  ]);
+}
+
+const STEPS_IN_WORDS: Readonly<Record<Lock['step'], string>> = {
+  password: 'the password',
+  code: 'codes',
+  mailed_link: 'mailed links',
+};
+
+function shownLock({ step, places, endsAtMs }: Lock) {
+  return { step, places, endsAt: timeOf(endsAtMs) };
+}
+
+export async function setPassword(
+  parts: AdministrationParts,
+  typed: string,
+  password: string,
+): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const ended = await parts.admin.setPassword(person, password);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
@@ -400,8 +464,9 @@ async function removePerson(parts: AdministrationParts, name: string): Promise<v
   ]);
 }
 
-async function unlink(parts: AdministrationParts, name: string, id: string): Promise<void> {
-  const person = await parts.admin.requirePerson(name);
+async function unlink(parts: AdministrationParts, typed: string, id: string): Promise<void> {
+  const person = await parts.admin.requirePerson(typed);
+  const { name } = person;
   const { provider, label, ended } = await parts.admin.unlinkPerson(person, id);
   printOne(parts, { name, sub: person.subject, provider, label, sessionsEnded: ended }, [
     `removed the link of ${name} to ${label} at ${provider}, and ended ${sessionsInWords(ended)}`,
@@ -409,7 +474,7 @@ async function unlink(parts: AdministrationParts, name: string, id: string): Pro
 }
 
 async function showPerson(parts: AdministrationParts, name: string): Promise<void> {
-  const { person, sessions, consents, links, factors: ownFactors } = await parts.admin.detailsOf(name);
+  const { person, sessions, consents, links, factors: ownFactors, locks } = await parts.admin.detailsOf(name);
   const { subject } = person;
   const factorsInUse = shownFactors(ownFactors);
   const shown = {
@@ -428,6 +493,7 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       })),
     }),
     ...(factorsInUse !== undefined && { factors: factorsInUse }),
+    ...(locks === undefined || locks.length > 0 ? { locks: locks?.map(shownLock) ?? 'unknown' } : {}),
     sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
       id,
       userAgent,
@@ -454,6 +520,7 @@ async function showPerson(parts: AdministrationParts, name: string): Promise<voi
       directory: person.directoryId,
     }),
     ...(factorsInUse === undefined ? [] : factorLines(factorsInUse)),
+    ...lockLines(locks, person.name),
     ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...(shown.links ?? []).map(
       ({ id, provider, label, linkedAt }) => `link ${id}: ${label} at ${provider}, since ${linkedAt}`,
@@ -512,6 +579,15 @@ function factorLines(factors: FactorsShown): readonly string[] {
     lines.push(`authenticator app: added ${authenticatorAppAddedAt}`);
   if (countFrom !== undefined) lines.push(`changed with a recovery code: counts in full from ${countFrom}`);
   return [...lines, `recovery codes: ${recoveryCodes} unused`];
+}
+
+function lockLines(locks: readonly Lock[] | undefined, name: string): readonly string[] {
+  if (locks === undefined)
+    return ['locked: unknown, because this command does not have the secret of the server (GRANTD_SECRET)'];
+  return locks.map(
+    ({ step, places, endsAtMs }) =>
+      `locked: too many attempts for ${STEPS_IN_WORDS[step]} from ${places === 1 ? '1 place' : `${places} places`}, until ${timeOf(endsAtMs)} (grantd user unlock ${name})`,
+  );
 }
 
 function sessionsInWords(count: number): string {

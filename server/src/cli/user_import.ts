@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createReadStream, createWriteStream, readFileSync, rmSync, type WriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import { ImportCounts, readLine } from '../operations/people_lines.ts';
 import type { LineReport, NumberedLine } from '../people/import.ts';
 import {
@@ -12,8 +13,9 @@ import {
   IMPORT_FORMATS,
   type ImportFormat,
   isOneDocument,
+  providersIn,
   usersIn,
-} from '../people/import_lines.ts';
+} from '../people/import_formats.ts';
 import {
   type AdministrationParts,
   databaseFlags,
@@ -65,7 +67,7 @@ A line of the file looks like this:
 
   {"username":"carol","password_hash":"$2b$12$…","claims":{"name":"Carol","email":"carol@example.com"},"groups":["staff"]}
 
-It can also have the members subject (the claim sub) and disabled. If the import stops, run it again: it skips the lines
+It can also have the members subject (the claim sub), disabled, links, directory_id and invite. If the import stops, run it again: it skips the lines
 that it has imported. If a line cannot be imported, the exit code is 1.
 
   grantd user import people.jsonl --dry-run
@@ -136,15 +138,17 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
   let id = '';
   const counts = new ImportCounts();
   const report = wish.report === undefined ? undefined : await newFile('--report', wish.report);
-  let [lines, lastLine, printed] = [0, 0, 0];
+  let [lines, lastLine, printed, incomplete] = [0, 0, 0, 0];
   const onLine = (one: LineReport) => {
     counts.count(one);
     [lines, lastLine] = [lines + 1, Math.max(lastLine, one.line)];
     report?.write(`${JSON.stringify(one)}\n`);
-    if (one.reason !== undefined && report === undefined && printed++ < MAX_PRINTED) {
-      endProgress();
-      console.error(`grantd: line ${one.line}: ${[one.username, one.reason].filter(Boolean).join(': ')}`);
-    }
+    if (one.warnings !== undefined) incomplete += 1;
+    for (const text of [one.reason ?? [], one.warnings ?? []].flat())
+      if (report === undefined && printed++ < MAX_PRINTED) {
+        endProgress();
+        console.error(`grantd: line ${one.line}: ${[one.username, text].filter(Boolean).join(': ')}`);
+      }
     if (lines % 500 === 0) showProgress(`${lines} users`);
   };
   try {
@@ -166,6 +170,10 @@ async function importPeople(parts: AdministrationParts, wish: ImportWish): Promi
     `${imported} ${would}imported, ${updated} ${would}updated, ${unchanged + skipped} skipped, ${exists + failed} refused`,
     ...(imported > 0 && !wish.isDryRun ? [`identifier of the import: ${id}`] : []),
   ]);
+  if (incomplete > 0)
+    console.error(
+      `grantd: ${incomplete} of ${lines} lines say something that was left out: ${wish.report === undefined ? 'use --report FILE to see all of it' : `${wish.report} says what`}.`,
+    );
   if (exists + failed > 0)
     throw new Refused(
       `${exists + failed} of ${lines} lines were not imported: ${wish.report === undefined ? 'use --report FILE to see all of them' : `${wish.report} says why`}.`,
@@ -198,7 +206,10 @@ async function* documentLines({ file, format, fromLine }: ImportWish): AsyncGene
 async function documentUsers({ file, format, fromLine }: ImportWish): Promise<readonly NumberedLine[]> {
   let content: string;
   try {
-    content = file === '-' ? await text(process.stdin) : readFileSync(typedPath(process.env, file), 'utf8');
+    content =
+      file === '-'
+        ? (await text(process.stdin)).replace(/^\uFEFF/, '')
+        : readTextFile(typedPath(process.env, file));
   } catch (error) {
     throw unreadable(file, error);
   }
@@ -214,8 +225,9 @@ async function documentUsers({ file, format, fromLine }: ImportWish): Promise<re
   }
   const users = usersIn(document);
   if (users === undefined) throw new Refused(`${file}: expected a list of users, as ${format} exports it.`);
+  const issuers = format === 'keycloak' ? providersIn(document) : undefined;
   return users
-    .map((user, index) => ({ line: index + 1, read: convertUser(format, user) }))
+    .map((user, index) => ({ line: index + 1, read: convertUser(format, user, issuers) }))
     .filter(({ line }) => line >= fromLine);
 }
 

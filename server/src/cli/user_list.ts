@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { claimsOf } from '../data/people.ts';
+import { claimsOf, nameAsKept } from '../data/people.ts';
 import type { Listed, ListWish } from '../operations/people.ts';
 import { type AdministrationParts, databaseFlags, printList, timeOf, withAdministration } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -49,7 +49,7 @@ function listWishOf({ search, group, state, limit, after }: UserListFlags): List
     ...(group !== undefined && { group }),
     ...(state !== undefined && { state }),
     ...(most !== undefined && { limit: most }),
-    ...(after !== undefined && { after }),
+    ...(after !== undefined && { after: nameAsKept(after) }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import {
   describeOption,
@@ -23,6 +23,7 @@ import {
   variableOf,
 } from './options.ts';
 import { ConfigurationRefused } from './refused.ts';
+import { readTextFile } from './text_file.ts';
 
 /** Flags from the command line: text, or `true` for a flag without a value. */
 export type GivenFlags = Readonly<Record<string, unknown>>;
@@ -166,7 +167,7 @@ function read(path: string): { text: string; status: Stats } {
     // Without O_NONBLOCK, opening a named pipe waits until something is written to it.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      return { text: readFileSync(file, 'utf8'), status: fstatSync(file) };
+      return { text: readTextFile(file), status: fstatSync(file) };
     } finally {
       closeSync(file);
     }

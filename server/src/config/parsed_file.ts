@@ -1,7 +1,9 @@
 // Loaded only for files in YAML, because the parser takes time to load.
+
 import { parse } from 'yaml';
 import { bytesOf } from './picture.ts';
 import { ConfigurationRefused } from './refused.ts';
+import { withoutMark } from './text_file.ts';
 
 /**
  * Reads a file in YAML or JSON.
@@ -9,7 +11,7 @@ import { ConfigurationRefused } from './refused.ts';
  * @throws {ConfigurationRefused} the file is unreadable, too large, or neither
  */
 export function parsedFile(path: string, source: string, mostBytes: number): unknown {
-  const text = bytesOf(path, source, mostBytes).toString('utf8');
+  const text = withoutMark(bytesOf(path, source, mostBytes)).toString('utf8');
   try {
     return parse(text, { maxAliasCount: 0 });
   } catch (error) {

@@ -1,5 +1,6 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { ConfigurationRefused } from './refused.ts';
+import { readTextFile } from './text_file.ts';
 
 /**
  * Reads a file with a secret, which only its owner may read. Without the final line end.
@@ -20,7 +21,7 @@ export function readPrivateText(
       throw new ConfigurationRefused(
         `${source}: ${path} can be read by others: run chown ${user} ${path} and chmod 600 ${path}, and choose another ${noun} if anyone else may have read it`,
       );
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '');
+    return readTextFile(path).replace(/\r?\n$/, '');
   } catch (error) {
     if (error instanceof ConfigurationRefused) throw error;
     throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`);

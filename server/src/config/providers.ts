@@ -1,11 +1,12 @@
 // Identity providers at which users can sign in, from the file of the option `providers`.
+
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { isJsonObject, unknownName } from '@grantd/core/options';
 import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
 import { isDomain, isLoopback } from './options.ts';
 import { ConfigurationRefused } from './refused.ts';
+import { readTextFile } from './text_file.ts';
 
 /** Whether a provider speaks OpenID Connect, or is GitHub, which only has OAuth 2.0 and an API. */
 export type ProviderProtocol = 'openid' | 'github';
@@ -320,7 +321,7 @@ function textOf(reference: Reference, member: string, { place, folder, environme
 
 function contentOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8');
+    return readTextFile(path);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { createWriteStream, openAsBlob, readFileSync, statSync } from 'node:fs';
+import { createWriteStream, openAsBlob, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { isJsonObject } from '@grantd/core/options';
 import type { Decrypter, Encrypter } from 'age-encryption';
@@ -6,6 +6,7 @@ import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 
 // A backup is a tar archive in an age file (ADR 86). With `age --decrypt FILE | tar x` it can be read without grantd.
 
@@ -278,7 +279,7 @@ export function readPassphrase(path: string, source: string, user = process.getu
 export function identitiesIn(path: string): readonly string[] {
   let text: string;
   try {
-    text = readFileSync(path, 'utf8');
+    text = readTextFile(path);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new Refused(`the identity file ${path} cannot be read: ${code}.`);

@@ -102,14 +102,23 @@ export function noticeCalls(
   condition: string,
   ...values: readonly (string | number)[]
 ): readonly TableCall[] {
-  if (notice === undefined) return [];
-  const { recipient, template, language, sealed, subject, queuedAtMs } = notice;
+  return notice === undefined ? [] : [newMailCall(issuer, notice, notice.queuedAtMs, condition, ...values)];
+}
+
+/** Queues an email about a user in the transaction of a change, as `noticeCalls`. */
+export function newMailCall(
+  issuer: string,
+  { recipient, template, language, sealed, subject }: NewMail,
+  nowMs: number,
+  condition: string,
+  ...values: readonly (string | number)[]
+): TableCall {
   const sql = `
     INSERT INTO grantd.mails
       (issuer, id, subject, recipient, template, language, sealed, created_at_ms, due_at_ms, attempts, expires_at_ms)
     SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS bigint), CAST($8 AS bigint), 0, CAST($9 AS bigint) WHERE ${condition}`;
-  const mail = [newIdentifier(), subject, recipient, template, language, sealed, queuedAtMs];
-  return [[sql, issuer, ...mail, queuedAtMs + KEPT_FOR_MS, ...values]];
+  const mail = [newIdentifier(), subject ?? null, recipient, template, language, sealed, nowMs];
+  return [sql, issuer, ...mail, nowMs + KEPT_FOR_MS, ...values];
 }
 
 export function mailsTable(tables: ProgramTables, issuer: string): Mails {

@@ -1,3 +1,4 @@
+import { domainToASCII, domainToUnicode } from 'node:url';
 import {
   type ActType,
   type ApplicationClaims,
@@ -41,22 +42,6 @@ export const NO_PASSWORD = '';
 
 export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'>;
 
-/** A user from another server. */
-export interface ImportedPerson extends NewPerson {
-  readonly subject: string;
-  /** Groups that exist. */
-  readonly groups: readonly string[];
-  /** Digest of everything that the import says about the user. */
-  readonly importDigest: string;
-}
-
-/** A user who has a name that an import needs. */
-export interface NamedPerson extends Person {
-  readonly nameKey: string;
-  /** Digest of the last import of this user. */
-  readonly importDigest?: string;
-}
-
 /** Which users to list. */
 export interface PeopleFilter {
   /** Part of the username, e-mail address, name or phone number. */
@@ -83,7 +68,7 @@ export interface People {
   isSubject(text: string): Promise<boolean>;
   /** The user with this entry in the directory, unless they have a local password. */
   byDirectoryId(id: string): Promise<Person | undefined>;
-  /** Users whose verified email address this is, oldest first. Ignores the case of Latin letters. */
+  /** Users whose verified email address this is, in any spelling (`emailKey`), oldest first. */
   byVerifiedEmail(address: string, limit: number): Promise<readonly Person[]>;
   /** Sorted by name. */
   list(filter?: PeopleFilter): Promise<readonly Person[]>;
@@ -104,17 +89,6 @@ export interface People {
    * @returns `false` if the user does not exist, or the entry belongs to another user
    */
   setDirectoryId(subject: string, id: string): Promise<boolean>;
-  /** Finds the users who have one of these name keys. @param keys at most `IMPORT_BATCH` */
-  byNameKeys(keys: readonly string[]): Promise<readonly NamedPerson[]>;
-  /**
-   * Adds users with their groups in one transaction. Users whose name or subject identifier is taken are left out.
-   * @param people at most `IMPORT_BATCH`
-   * @param importId names the import, for audits
-   * @returns for each of them whether they were added
-   */
-  addImported(people: readonly ImportedPerson[], importId: string): Promise<readonly boolean[]>;
-  /** Remembers what an import said about a user. */
-  setImportDigest(subject: string, importDigest: string): Promise<void>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
@@ -132,9 +106,6 @@ export interface People {
   keyNames(): Promise<readonly string[]>;
 }
 
-/** Users of one transaction of an import. */
-export const IMPORT_BATCH = 500;
-
 /** A new user as stored, with a subject identifier and a normalized name. */
 export function personToKeep({ name, ...person }: NewPerson, subject = newIdentifier()): Person {
   return { ...person, subject, name: nameAsKept(name), createdAtMs: Date.now(), revision: 0 };
@@ -145,7 +116,7 @@ const MAX_LENGTH = 128;
 /** Whether a text can be a username. Other texts are never looked up. */
 export function isName(text: string): boolean {
   const name = nameAsKept(text);
-  return name !== '' && name.length <= MAX_LENGTH && name.trim() === name && !/\p{C}/u.test(name);
+  return name !== '' && name.length <= MAX_LENGTH && !/\p{C}/u.test(name);
 }
 
 /**
@@ -153,8 +124,11 @@ export function isName(text: string): boolean {
  * @returns the end of a sentence “expected …”; `undefined` if the name is allowed
  */
 export function nameProblem(text: string): string | undefined {
-  if (!isName(text)) return `visible characters, at most ${MAX_LENGTH}, without space around them`;
-  const unreadable = unreadableName(text);
+  if (!isName(text)) return `visible characters, at most ${MAX_LENGTH}`;
+  // `иван@example.com`: the domain of an address is not chosen to match the letters before it.
+  const unreadable = partsOf(nameAsKept(text))
+    .map(unreadableName)
+    .find((problem) => problem !== undefined);
   if (unreadable !== undefined) return unreadable;
   // RFC 8264 §9.17: identifiers exclude characters with a compatibility mapping, except other widths, which are mapped.
   const name = nameAsKept(text);
@@ -163,9 +137,31 @@ export function nameProblem(text: string): string | undefined {
     : 'letters in their ordinary form';
 }
 
-/** Normalizes a name for storage and display, so that canonically equivalent spellings are equal. */
+/**
+ * Normalizes a name for storage, lookup and display: canonically equivalent spellings are equal, and white space around
+ * the name does not count, because the keyboards of phones add some.
+ */
 export function nameAsKept(text: string): string {
-  return text.normalize('NFC');
+  return text.trim().normalize('NFC');
+}
+
+/** Claims as they are stored: without white space around an address. */
+export function claimsAsKept(claims: Claims): Claims {
+  const asKept = (name: string, value: unknown) =>
+    ['email', 'phone_number'].includes(name) && typeof value === 'string' ? value.trim() : value;
+  return Object.fromEntries(Object.entries(claims).map(([name, value]) => [name, asKept(name, value)]));
+}
+
+/** What is before and after the last `@` of an address. Any other text is one part. */
+function partsOf(text: string): readonly string[] {
+  const at = text.lastIndexOf('@');
+  return at <= 0 || at === text.length - 1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** An address with its domain in another form, if it has one. */
+function withDomain(address: string, form: (domain: string) => string): string {
+  const [local = '', domain] = partsOf(address);
+  return domain === undefined ? address : `${local}@${form(domain) || domain}`;
 }
 
 /** Lower-case letters of other scripts with the Latin letters that they resemble in either case (UTS 39 §4). */
@@ -181,14 +177,27 @@ const RESEMBLES: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped) and look-alike letters of
- * other scripts. Each key belongs to one user.
+ * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped), look-alike letters of
+ * other scripts, and whether a domain is in Punycode. Each key belongs to one user.
  */
 export function nameKey(text: string): string {
-  const lowered = text.normalize('NFKC').toLowerCase();
+  const lowered = lowerCase(text);
+  return likeLatin(lowered.includes('@') ? withDomain(lowered, unicodeDomain) : lowered);
+}
+
+function lowerCase(text: string): string {
+  return text.trim().normalize('NFKC').toLowerCase();
+}
+
+function likeLatin(lowered: string): string {
   return Array.from(lowered, (letter) => RESEMBLES.get(letter) ?? letter)
     .join('')
     .normalize('NFC');
+}
+
+/** A domain in Punycode as Unicode. Others stay as they are. @returns empty if it is no domain */
+function unicodeDomain(domain: string): string {
+  return domain.includes('xn--') ? domainToUnicode(domain) : domain;
 }
 
 /** Maximum spellings of a name in one script. */
@@ -230,12 +239,44 @@ const MAX_SEARCH_TEXT = 1000;
 /** The text in which a search looks for a part. Names that readers confuse are the same in it. */
 function searchTextOf({ name, claims }: Pick<Person, 'name' | 'claims'>): string {
   const texts = SEARCHED_CLAIMS.map((claim) => claims[claim]).filter((value) => typeof value === 'string');
-  return [name, ...texts].map(nameKey).join('\n').slice(0, MAX_SEARCH_TEXT);
+  return [name, ...texts]
+    .map((text) => likeLatin(lowerCase(text)))
+    .join('\n')
+    .slice(0, MAX_SEARCH_TEXT);
 }
 
-/** An email address in the form in which addresses are compared. Folds ASCII only, as SQL does. */
+/** Letters that become ASCII ones when they are normalized or lowered. To some mail servers, they are other letters. */
+const ALMOST_ASCII = /[\u212A\u0130\u037E\u1FEF]/;
+
+/**
+ * An email address in the form in which addresses are compared: in lower case, with the domain as the mailer sends it
+ * (UTS 46, Punycode), and without white space around it.
+ */
 export function emailKey(address: string): string {
-  return address.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+  return withDomain(foldAscii(address.trim()), asciiDomain).replace(/^[^@]*/, (local) =>
+    ALMOST_ASCII.test(local) ? local : local.normalize('NFC').toLowerCase(),
+  );
+}
+
+/** The domain of an email address, as `emailKey`. @returns `undefined` without one */
+export function emailDomain(address: string): string | undefined {
+  return partsOf(emailKey(address))[1];
+}
+
+/** A trailing dot ends the name at the root. @returns empty if it is no domain */
+function asciiDomain(domain: string): string {
+  return domainToASCII(domain).replace(/\.$/, '');
+}
+
+/** As earlier versions stored keys of addresses, and as their migration did in SQL. */
+function foldAscii(text: string): string {
+  return text.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase());
+}
+
+/** The keys that earlier versions may have stored for an address, besides the current one. */
+function emailKeysOf(address: string): readonly [string, string, string] {
+  const key = emailKey(address);
+  return [key, foldAscii(address.trim()), withDomain(key, unicodeDomain)];
 }
 
 /** The key of a verified email address. @returns `null` without one */
@@ -277,7 +318,7 @@ export function applicationClaims(stored: StoredClaims, getUserClaims: GetUserCl
 const STORED_COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision, directory_id';
 
 /** Separates group names, which have no line breaks. */
-const COLUMNS = `${STORED_COLUMNS}, (
+export const COLUMNS = `${STORED_COLUMNS}, (
       SELECT string_agg(m.group_name, '\n' ORDER BY m.group_name) FROM grantd.group_members AS m
       WHERE m.issuer = people.issuer AND m.subject = people.subject AND m.ended_at_ms IS NULL) AS group_names`;
 
@@ -287,16 +328,6 @@ const TAKEN = `
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
-/** A row with a parameter for every user of a batch, so that batches of all sizes share a statement. */
-function placeholders(first: number): string {
-  return Array.from({ length: IMPORT_BATCH }, (_, index) => `($${first + index})`).join(', ');
-}
-
-/** Fills up to the size of a batch. No name and no subject identifier is empty. */
-function padded(values: readonly string[]): readonly string[] {
-  return [...values, ...Array<string>(IMPORT_BATCH - values.length).fill('')];
-}
-
 const PEOPLE_SQL = {
   add: `
     INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
@@ -304,8 +335,8 @@ const PEOPLE_SQL = {
     WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
     ON CONFLICT DO NOTHING RETURNING subject`,
   byName: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key = $3)
-    ORDER BY CASE WHEN name = $2 THEN 0 ELSE 1 END LIMIT 1`,
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key IN ($3, $4))
+    ORDER BY CASE WHEN name = $2 THEN 0 WHEN name_key = $3 THEN 1 ELSE 2 END LIMIT 1`,
   bySubject: `SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND subject = $2`,
   isSubject: `
     SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject = $2
@@ -320,26 +351,8 @@ const PEOPLE_SQL = {
       SELECT 1 FROM grantd.people WHERE issuer = $1 AND subject <> $2 AND directory_id = $3)
     RETURNING subject`,
   byVerifiedEmail: `
-    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email = $2
-    ORDER BY created_at_ms, subject LIMIT $3`,
-
-  // Only people whom the same transaction has added. A scalar subquery is one indexed lookup for each of them: PostgreSQL
-  // plans a join while the table is empty, and would read the whole table for every later batch.
-  addToGroup: `
-    INSERT INTO grantd.group_members (issuer, subject, group_name, added_at_ms)
-    SELECT $1, column1, $2, CAST($3 AS bigint) FROM (VALUES ${placeholders(4)}) AS joining
-    WHERE EXISTS (SELECT 1 FROM grantd.groups WHERE issuer = $1 AND name = $2)
-      AND (SELECT created_at_ms FROM grantd.people
-        WHERE issuer = $1 AND subject = column1 AND import_digest IS NOT NULL) = CAST($3 AS bigint)
-    ON CONFLICT DO NOTHING RETURNING subject, group_name || '/' || subject AS member`,
-
-  subjectsByNameKeys: `
-    SELECT (SELECT subject FROM grantd.people WHERE issuer = $1 AND name_key = column1) AS subject
-    FROM (VALUES ${placeholders(2)}) AS wanted`,
-  imported: `
-    SELECT ${COLUMNS}, name_key, import_digest FROM grantd.people WHERE issuer = $1 AND subject = $2`,
-
-  setImportDigest: 'UPDATE grantd.people SET import_digest = $3 WHERE issuer = $1 AND subject = $2',
+    SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND verified_email IN ($2, $3, $4)
+    ORDER BY created_at_ms, subject LIMIT $5`,
 
   replacePassword: `
     UPDATE grantd.people SET password_hash = $4
@@ -389,14 +402,26 @@ const PEOPLE_SQL = {
     WHERE issuer = $1 AND subject = $2 AND revision = $3 AND search_text IS NULL RETURNING subject`,
 };
 
+/** What a search looks for: the text, and its domain in Punycode and Unicode, because the stored one may be either. */
+function searchForms(search: string): readonly string[] {
+  const lowered = lowerCase(search);
+  const domain = lowered.slice(lowered.lastIndexOf('@') + 1);
+  const before = lowered.slice(0, lowered.length - domain.length);
+  const domains = domain.includes('.') ? [domainToASCII(domain), domainToUnicode(domain)] : [];
+  const forms = domains.filter((form) => form !== '').map((form) => `${before}${form}`);
+  return [...new Set([lowered, ...forms].map(likeLatin))];
+}
+
 /** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
 function listCall(issuer: string, { search, group, after = '', limit }: PeopleFilter): TableCall {
   const values: (string | number)[] = [issuer, after];
   const parameter = (value: string | number) => `$${values.push(value)}`;
   const conditions = ['issuer = $1', 'name > $2'];
   if (search !== undefined) {
-    const part = nameKey(search).replaceAll(/[!%_]/g, '!$&');
-    conditions.push(`search_text LIKE ${parameter(`%${part}%`)} ESCAPE '!'`);
+    const forms = searchForms(search).map((form) => `%${form.replaceAll(/[!%_]/g, '!$&')}%`);
+    conditions.push(
+      `(${forms.map((form) => `search_text LIKE ${parameter(form)} ESCAPE '!'`).join(' OR ')})`,
+    );
   }
   if (group !== undefined)
     conditions.push(`EXISTS (
@@ -440,45 +465,12 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       );
       return added?.length === 1 ? person : undefined;
     },
-    async byNameKeys(keys) {
-      const found = await tables.read(PEOPLE_SQL.subjectsByNameKeys, issuer, ...padded(keys));
-      const subjects = found.filter(({ subject }) => subject !== null).map(({ subject }) => String(subject));
-      const rows = await Promise.all(
-        subjects.map((subject) => tables.read(PEOPLE_SQL.imported, issuer, subject)),
-      );
-      return rows.flat().map((row) => ({
-        ...personOf(row),
-        nameKey: String(row.name_key),
-        ...(row.import_digest !== null && { importDigest: String(row.import_digest) }),
-      }));
-    },
-    async addImported(people, importId) {
-      const createdAtMs = Date.now();
-      const byGroup = new Map<string, string[]>();
-      const calls = people.map(({ groups, importDigest, subject, ...newPerson }) => {
-        for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);
-        const person = { ...personToKeep(newPerson, subject), createdAtMs };
-        const act = { ...personAct('people_imported', subject), target: importId };
-        return recorded([PEOPLE_SQL.add, issuer, ...valuesOf(person), importDigest], act);
-      });
-      const joining = [...byGroup].map(([group, subjects]) =>
-        recorded([PEOPLE_SQL.addToGroup, issuer, group, createdAtMs, ...padded(subjects)], {
-          type: 'group_member_added',
-          target: { column: 'member' },
-          subject: { column: 'subject' },
-        }),
-      );
-      const rows = await tables.write(...calls, ...joining);
-      return people.map((_, index) => rows[index]?.length === 1);
-    },
-    async setImportDigest(subject, importDigest) {
-      await tables.write([PEOPLE_SQL.setImportDigest, issuer, subject, importDigest]);
-    },
     async replacePasswordHash(subject, before, after) {
       const [changed] = await tables.write([PEOPLE_SQL.replacePassword, issuer, subject, before, after]);
       return changed?.length === 1;
     },
-    byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name)),
+    // Earlier versions stored keys with a domain in Punycode.
+    byName: (name) => findOne(PEOPLE_SQL.byName, nameAsKept(name), nameKey(name), likeLatin(lowerCase(name))),
     bySubject: (subject) => findOne(PEOPLE_SQL.bySubject, subject),
     isSubject: async (text) => (await tables.read(PEOPLE_SQL.isSubject, issuer, text)).length > 0,
     byDirectoryId: (id) => findOne(PEOPLE_SQL.byDirectoryId, id),
@@ -489,7 +481,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       return changed?.length === 1;
     },
     byVerifiedEmail: async (address, limit) =>
-      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, emailKey(address), limit)).map(personOf),
+      (await tables.read(PEOPLE_SQL.byVerifiedEmail, issuer, ...emailKeysOf(address), limit)).map(personOf),
     list: async (filter = {}) => (await tables.read(...listCall(issuer, filter))).map(personOf),
     async setPasswordHash(subject, passwordHash, from, notice) {
       const values = [subject, passwordHash, from ?? null];
@@ -561,19 +553,21 @@ export function personAct(type: ActType, subject: string): ActOfChange & { reado
   return { type, target: subject, subject };
 }
 
-/** Adds a user. Returns no row if the name is taken. */
-export function newPersonCall(issuer: string, person: Person): TableCall {
-  return [PEOPLE_SQL.add, issuer, ...valuesOf(person), null];
-}
-
-/** The values of a new row, in the order of the statement. */
-function valuesOf(person: Person): readonly (string | number | null)[] {
+/** Adds a user. Returns no row if the name is taken. @param imported facts about a user of an import */
+export function newPersonCall(
+  issuer: string,
+  person: Person,
+  { importDigest, mayLookAlike }: { readonly importDigest?: string; readonly mayLookAlike?: boolean } = {},
+): TableCall {
   const { subject, name, passwordHash, claims, createdAtMs, directoryId = null } = person;
   const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, directoryId];
-  return [...columns, nameKey(name), searchTextOf(person), verifiedEmailOf(claims)];
+  const key = mayLookAlike ? null : nameKey(name);
+  const found = [key, searchTextOf(person), verifiedEmailOf(claims), importDigest ?? null];
+  return [PEOPLE_SQL.add, issuer, ...columns, ...found];
 }
 
-function personOf(row: TableRow): Person {
+/** A user from a row with `COLUMNS`. */
+export function personOf(row: TableRow): Person {
   const { group_names: groups, directory_id: directoryId } = row;
   return {
     subject: String(row.subject),
@@ -598,6 +592,13 @@ export interface Attempts {
    * @returns for each counted key the number of attempts in the window, and when the window ends
    */
   count(keys: readonly CountedKey[], nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /** The current windows of all keys that begin with the digest of a name and a period. */
+  ofName(nameDigest: string, nowMs: number): Promise<readonly AttemptsOfWindow[]>;
+  /**
+   * Forgets all keys that begin with one of the digests and a period.
+   * @param subject the user whom the event is about, if there was any key
+   */
+  forgetNames(nameDigests: readonly string[], subject: string): Promise<void>;
   /** Subtracts an attempt from some keys, and forgets others, in one write. */
   end(keys: { readonly takenBack: readonly string[]; readonly forgotten: readonly string[] }): Promise<void>;
 }
@@ -637,6 +638,16 @@ export const ATTEMPTS_SQL = {
     UPDATE grantd.sign_in_attempts SET attempts = attempts - 1
     WHERE issuer = $1 AND key_digest = $2 AND attempts > 0`,
   forget: 'DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND key_digest = $2',
+
+  // A range of the primary key: `/` is the character after `.`.
+  ofName: `
+    SELECT attempts, ends_at_ms FROM grantd.sign_in_attempts
+    WHERE issuer = $1 AND key_digest >= $2 || '.' AND key_digest < $2 || '/' AND ends_at_ms > $3`,
+  forgetNames: (digests: readonly string[]) => `
+    DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND (${digests
+      .map((_, index) => `(key_digest >= $${index + 2} || '.' AND key_digest < $${index + 2} || '/')`)
+      .join(' OR ')})
+    RETURNING key_digest`,
 };
 
 export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
@@ -647,9 +658,17 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
         return [ATTEMPTS_SQL.count(index), issuer, keyDigest, nowMs, nowMs + windowMs, ...earlier];
       });
       const counted = await tables.write(...calls);
-      return counted
-        .flat()
-        .map((row) => ({ attempts: Number(row.attempts), endsAtMs: Number(row.ends_at_ms) }));
+      return counted.flat().map(windowOf);
+    },
+    ofName: async (nameDigest, nowMs) =>
+      (await tables.read(ATTEMPTS_SQL.ofName, issuer, nameDigest, nowMs)).map(windowOf),
+    async forgetNames(nameDigests, subject) {
+      await tables.write(
+        recorded(
+          [ATTEMPTS_SQL.forgetNames(nameDigests), issuer, ...nameDigests],
+          personAct('person_unlocked', subject),
+        ),
+      );
     },
     async end({ takenBack, forgotten }) {
       await tables.write(
@@ -658,4 +677,8 @@ export function attemptsTable(tables: ProgramTables, issuer: string): Attempts {
       );
     },
   };
+}
+
+function windowOf(row: TableRow): AttemptsOfWindow {
+  return { attempts: Number(row.attempts), endsAtMs: Number(row.ends_at_ms) };
 }

@@ -4,6 +4,7 @@ import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Factors, factorsTable } from './factors.ts';
 import { type Groups, groupsTable } from './groups.ts';
+import { type ImportedPeople, importedPeopleTable } from './imported_people.ts';
 import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './mails.ts';
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
@@ -14,6 +15,7 @@ import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_ide
 /** The program’s own data of one issuer, in addition to the library’s store. */
 export interface ProgramData {
   readonly people: People;
+  readonly importedPeople: ImportedPeople;
   readonly groups: Groups;
   readonly demoMark: DemoMark;
   readonly sessions: Sessions;
@@ -49,6 +51,7 @@ export function programData(
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
   return {
     people: peopleTable(tables, issuer),
+    importedPeople: importedPeopleTable(tables, issuer),
     groups: groupsTable(tables, issuer),
     demoMark: demoMark(tables, issuer),
     sessions: sessionsTable(tables, issuer),

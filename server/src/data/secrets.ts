@@ -6,7 +6,6 @@ import {
   fsyncSync,
   linkSync,
   openSync,
-  readFileSync,
   renameSync,
   rmSync,
   type Stats,
@@ -16,6 +15,7 @@ import { dirname } from 'node:path';
 import type { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
 import { Refused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
@@ -175,7 +175,7 @@ export function readSecretFile(database: string, user = process.getuid?.()): rea
     const status = fstatSync(file);
     if (!status.isFile()) throw new Refused(`the server's secret ${path} is not a regular file`);
     if (user !== undefined) requirePrivate(path, status, user);
-    return secretsIn(readFileSync(file, 'utf8').trim(), path);
+    return secretsIn(readTextFile(file).trim(), path);
   } finally {
     closeSync(file);
   }

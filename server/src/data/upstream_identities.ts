@@ -1,7 +1,14 @@
 import { type Notice, noticeCalls } from './mails.ts';
 import { type NewPerson, newPersonCall, type Person, personAct, personToKeep } from './people.ts';
 import type { EndedSession } from './sessions.ts';
-import { type ActOfChange, newIdentifier, type ProgramTables, recorded, type TableRow } from './tables.ts';
+import {
+  type ActOfChange,
+  newIdentifier,
+  type ProgramTables,
+  type RecordedCall,
+  recorded,
+  type TableRow,
+} from './tables.ts';
 import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A user as an identity provider names them. */
@@ -37,6 +44,8 @@ export interface UpstreamIdentities {
   find(name: UpstreamName): Promise<UpstreamIdentity | undefined>;
   /** Oldest first. */
   ofSubject(subject: string): Promise<readonly UpstreamIdentity[]>;
+  /** Whether any user has a link. One indexed read. */
+  isEmpty(): Promise<boolean>;
   /**
    * @param notice queued in the same transaction, if the link is made
    * @returns `undefined` if the identity is linked already, or the user does not exist
@@ -89,6 +98,7 @@ const OPEN_SESSIONS = `
     WHERE i.issuer = $1`;
 
 const SQL = {
+  any: 'SELECT id FROM grantd.upstream_identities WHERE issuer = $1 LIMIT 1',
   find: `
     SELECT ${COLUMNS} FROM grantd.upstream_identities
     WHERE issuer = $1 AND provider = $2 AND upstream_issuer = $3 AND upstream_sub = $4`,
@@ -99,6 +109,12 @@ const SQL = {
     INSERT INTO grantd.upstream_identities (issuer, ${COLUMNS})
     SELECT issuer, $3, subject, $4, $5, $6, $7, CAST($8 AS bigint) FROM grantd.people
     WHERE issuer = $1 AND subject = $2
+    ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
+  // Of a user whom an import has added in the same transaction.
+  linkImported: `
+    INSERT INTO grantd.upstream_identities (issuer, ${COLUMNS})
+    SELECT issuer, $3, subject, $4, $5, $6, $7, CAST($8 AS bigint) FROM grantd.people
+    WHERE issuer = $1 AND subject = $2 AND created_at_ms = CAST($9 AS bigint) AND import_digest = $10
     ON CONFLICT DO NOTHING RETURNING ${COLUMNS}`,
   // Of a new user whose identity another request has linked in the meantime.
   dropUnlinked: `
@@ -133,6 +149,25 @@ function linkAct(type: 'person_linked', { provider }: NewIdentity, subject: stri
   return { type, target: `${provider}/${subject}`, subject, by: 'user' };
 }
 
+/**
+ * Links a user whom an import adds in the same transaction. Returns no row if the identity is linked already.
+ * @param newRow when the row of the user was created, and the digest of the import in it
+ */
+export function newLinkCall(
+  issuer: string,
+  identity: NewIdentity,
+  subject: string,
+  nowMs: number,
+  newRow: readonly [createdAtMs: number, importDigest: string],
+): RecordedCall {
+  const { provider, upstreamIssuer, upstreamSub, label } = identity;
+  const values = [newIdentifier(), provider, upstreamIssuer, upstreamSub, label, nowMs];
+  return recorded(
+    [SQL.linkImported, issuer, subject, ...values, ...newRow],
+    linkAct('person_linked', identity, subject),
+  );
+}
+
 export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): UpstreamIdentities {
   const linkCall = (identity: NewIdentity, subject: string, nowMs: number, id = newIdentifier()) => {
     const { provider, upstreamIssuer, upstreamSub, label } = identity;
@@ -145,6 +180,7 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       return row && identityOf(row);
     },
     ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(identityOf),
+    isEmpty: async () => (await tables.read(SQL.any, issuer)).length === 0,
     async link(identity, subject, nowMs, notice) {
       const id = newIdentifier();
       const [[row] = []] = await tables.write(

@@ -1,10 +1,10 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import type { Filter as LdapFilter } from 'ldapts';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isLoopback, type OptionName, type Settings } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { readTextFile } from '../config/text_file.ts';
 import {
   type DirectoryEntry,
   DirectoryFault,
@@ -185,7 +185,7 @@ function accountOf(
 function readCa(path: string, source: string): string {
   let pem: string;
   try {
-    pem = readFileSync(path, 'utf8');
+    pem = readTextFile(path);
   } catch (error) {
     throw new ConfigurationRefused(`${source}: ${path}: expected a readable file`, { cause: error });
   }
@@ -253,7 +253,7 @@ class LdapDirectory implements SearchableDirectory {
       const target = isMeant ? entry : this.#decoy();
       const { size } = this.#mapping.groups;
       const groups = size === 0 ? [] : await this.#groupsOf(connection, target, username ?? '');
-      const isAdmitted = await admits(dnKey(target.dn) ?? target.dn);
+      const isAdmitted = await admits(this.#idOf(target) ?? dnKey(target.dn) ?? target.dn);
       const isSent = isMeant && isAdmitted && password !== '';
       const refusal = isSent
         ? await connection.refusalOf(target.dn, password)
@@ -337,10 +337,16 @@ class LdapDirectory implements SearchableDirectory {
     return { dn: `cn=${randomName()},${this.#mapping.base}`, attributes: new Map() };
   }
 
+  /** The identifier of the user; `undefined` if the account of the server cannot read it. */
+  #idOf(entry: LdapEntry): string | undefined {
+    const { id } = this.#mapping.attributes;
+    return (isBinary(id) ? guidsOf(entry, id) : textsOf(entry, id))[0];
+  }
+
   /** @throws {Error} the account of the server cannot read what is needed of the entry */
   #userOf(entry: LdapEntry, directoryGroups: readonly string[]): DirectoryEntry {
     const { attributes, groups } = this.#mapping;
-    const [id] = isBinary(attributes.id) ? guidsOf(entry, attributes.id) : textsOf(entry, attributes.id);
+    const id = this.#idOf(entry);
     const [name, ...otherNames] = textsOf(entry, attributes.username);
     if (id === undefined) throw unreadable(entry, attributes.id);
     if (name === undefined) throw unreadable(entry, attributes.username);

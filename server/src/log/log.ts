@@ -347,6 +347,8 @@ function cut(text: string, longest: number): string {
 export const PAGE_REASONS = {
   person_unknown: 'No user has the username that was entered.',
   password_wrong: 'The password is wrong.',
+  password_cut_off:
+    'The user’s password hash comes from another server, whose algorithm ignores a part of the password that was entered, such as everything after 72 bytes with bcrypt. The rest of the password is right. The user must choose a new password.',
   person_disabled: 'The user is disabled.',
   password_expired:
     'The user’s password has expired in the LDAP directory, or the user must change it there before signing in.',

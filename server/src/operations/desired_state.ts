@@ -18,7 +18,7 @@ import type { FurtherPolicy } from '../config/acr.ts';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
-import { nameKey, type Person } from '../data/people.ts';
+import { nameAsKept, nameKey, type Person } from '../data/people.ts';
 import { adminAudience, adminProblem } from '../instance/admin_access.ts';
 import {
   DEFAULT_OVERLAP,
@@ -194,7 +194,10 @@ export function readDesiredState(
     const signInPolicy = SIGN_IN_POLICIES.find((one) => one === policy);
     if (policy !== undefined && signInPolicy === undefined)
       wrong([...path, 'sign_in_policy'], `expected ${SIGN_IN_POLICIES.join(' or ')}`);
-    const problem = problemOf(() => requireGroupName(name));
+    const kept = nameAsKept(name);
+    const problem =
+      problemOf(() => requireGroupName(name)) ??
+      (kept === name ? undefined : `expected the name as it is stored, ${JSON.stringify(kept)}`);
     if (problem !== undefined) wrong(path, problem);
     const unfit =
       typeof description === 'string'

@@ -12,6 +12,8 @@ export interface OperationParts
     | 'issuer'
     | 'storage'
     | 'people'
+    | 'importedPeople'
+    | 'attempts'
     | 'groups'
     | 'scopeTexts'
     | 'sessions'

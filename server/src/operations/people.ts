@@ -1,8 +1,9 @@
-import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
+import type { Claims, GrantRecord } from '@grantd/core';
 import type { Consent } from '../data/consents.ts';
 import type { Group } from '../data/groups.ts';
 import type { Notice } from '../data/mails.ts';
 import {
+  claimsAsKept,
   type NewPerson,
   NO_PASSWORD,
   nameAsKept,
@@ -14,7 +15,7 @@ import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
-import { CLAIM_TYPES } from '../people/import_lines.ts';
+import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -76,21 +77,8 @@ const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly expec
 /** Why a value cannot be the user’s email address or phone number. @returns the part after “expected” */
 export function addressProblem(claim: string, value: unknown): string | undefined {
   const { form, expected } = ADDRESSES[claim] ?? {};
-  const fits = form === undefined || (typeof value === 'string' && form.test(value));
+  const fits = form === undefined || (typeof value === 'string' && form.test(value.trim()));
   return fits ? undefined : `${expected}, got ${JSON.stringify(value)}`;
-}
-
-const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
-
-/** The type that clients expect of a standard claim. @returns `undefined` if every value is allowed */
-export function claimTypeOf(name: string): { readonly type: string; readonly expected: string } | undefined {
-  return (
-    CLAIM_TYPES.get(name) ?? (STANDARD_CLAIMS.has(name) ? { type: 'string', expected: 'a text' } : undefined)
-  );
-}
-
-export function isOfClaimType(value: unknown, type: string): boolean {
-  return typeof value === type && value !== null && !Array.isArray(value);
 }
 
 /** @throws {InvalidInput} a claim cannot be set, or clients expect another type */
@@ -113,8 +101,9 @@ const VERIFIED_BY = { email: 'email_verified', phone_number: 'phone_number_verif
 /** Applies a change to claims. A new e-mail address or phone number is unverified. */
 export function claimsAfter(
   before: Claims,
-  { claims, removed }: Pick<PersonChange, 'claims' | 'removed'>,
+  { claims: typed, removed }: Pick<PersonChange, 'claims' | 'removed'>,
 ): Claims {
+  const claims = claimsAsKept(typed);
   const changed = Object.entries(VERIFIED_BY).filter(
     ([name]) => claims[name] !== undefined && claims[name] !== before[name],
   );
@@ -317,12 +306,53 @@ export async function setPersonDisabled(
   if (disabled) await endSessionsOf(parts, person);
 }
 
-/** Ends all sessions of a user. A running server notifies the applications. @returns the number of sessions */
+/**
+ * Ends all sessions of a user, and revokes the tokens that depend on them. A running server notifies the applications.
+ * @returns the number of sessions
+ */
 export async function endSessionsOf(
   { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
   { subject }: Pick<Person, 'subject'>,
 ): Promise<number> {
   return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+}
+
+/** The end of a user’s sessions. */
+export interface EndedSessions {
+  /** The number of sessions. */
+  readonly ended: number;
+  /** The grants that no session ends, such as those with `offline_access`, with their live tokens. */
+  readonly remaining: readonly Pick<GrantRecord, 'id' | 'clientId'>[];
+}
+
+/** Ends all sessions of a user, and finds the access that stays. */
+export async function endSessions(
+  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  person: Pick<Person, 'subject'>,
+): Promise<EndedSessions> {
+  const ended = await endSessionsOf(parts, person);
+  const grants = await askStorage(() => parts.storage.grantsOf(person.subject));
+  return { ended, remaining: grants.map(({ id, clientId }) => ({ id, clientId })) };
+}
+
+/** The end of all access of a user. */
+interface EndedAccess {
+  /** The number of sessions. */
+  readonly ended: number;
+  /** Whether the store has recorded a new end of all tokens. */
+  readonly revoked: boolean;
+}
+
+/**
+ * Ends all access of a user: all sessions, and every token and code, including those with `offline_access`. The user can
+ * sign in again.
+ */
+export async function endAccess(
+  { sessions, storage }: Pick<OperationParts, 'sessions' | 'storage'>,
+  { subject }: Pick<Person, 'subject'>,
+): Promise<EndedAccess> {
+  const { ends, revoked } = await new SessionEnding({ sessions, storage }).endAccess(subject);
+  return { ended: ends.length, revoked };
 }
 
 /**
@@ -367,11 +397,9 @@ export async function setPassword(
   const notice = await noticeTo(parts, person, 'password_changed', {});
   if (!(await parts.people.setPasswordHash(person.subject, passwordHash, undefined, notice)))
     throw new OperationRefused('not_found', `there is no user ${person.name} any more`);
-  // After the change, no session can start with the old password.
-  const ended = await endSessionsOf(parts, person);
-  // Someone with the old password may have granted access that outlives sessions.
-  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
-  return ended;
+  // After the change, no session can start with the old password. Someone with it may have granted access that outlives
+  // sessions.
+  return (await endAccess(parts, person)).ended;
 }
 
 /**
@@ -384,8 +412,7 @@ export async function resetFactors(
   const notice = await noticeTo(parts, person, 'factor_changed', { change: 'factors_reset' });
   const wereThere = await parts.factors.reset(person.subject, notice);
   // After the reset, no session can start with the old factors. A thief may have used them.
-  const ended = await endSessionsOf(parts, person);
-  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
+  const { ended } = await endAccess(parts, person);
   return { wereThere, ended };
 }
 
@@ -397,6 +424,11 @@ export function confirmFactors(
   return factors.confirm(subject, Date.now());
 }
 
+/** The language of an email to a user with this claim `locale`. */
+export function languageOf(locale: unknown): string {
+  return languageFor(typeof locale === 'string' ? [locale] : [], undefined);
+}
+
 /** The email about an operator’s change. @returns `undefined` if no server sends emails, or the user gets none */
 async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
   { mails, secret, configuration }: OperationParts,
@@ -406,8 +438,7 @@ async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
 ): Promise<Notice | undefined> {
   const { smtpUrl, demo } = configuration.settings;
   if (smtpUrl === undefined && !demo) return undefined;
-  const { locale } = person.claims;
-  const language = languageFor(typeof locale === 'string' ? [locale] : [], undefined);
+  const language = languageOf(person.claims.locale);
   const queue = new MailQueue({ mails, secret: secret() });
   return queue.notice(person, { template, language, parameters });
 }

@@ -1,7 +1,8 @@
 // Users as lines of JSON, as imports read and exports write them.
 import { NO_PASSWORD } from '../data/people.ts';
 import type { LineReport, NumberedLine, Outcome } from '../people/import.ts';
-import { convertUser, type ImportFormat } from '../people/import_lines.ts';
+import { convertUser, type ImportFormat } from '../people/import_formats.ts';
+import type { OperationParts } from './operation.ts';
 import type { Listed } from './people.ts';
 
 /** Characters. Longer lines are refused. */
@@ -36,17 +37,29 @@ export class ImportCounts {
   }
 }
 
-/** A user as a line that an import reads. */
-export function exportedLine(
-  { name, subject, claims, groups, disabledAtMs, passwordHash }: Listed,
+/** Yields users as lines that an import reads. */
+export async function* exportedLines(
+  { upstreamIdentities }: Pick<OperationParts, 'upstreamIdentities'>,
+  pages: AsyncIterable<readonly Listed[]>,
   withHash: boolean,
-) {
-  return {
-    username: name,
-    subject,
-    claims,
-    ...(groups !== undefined && { groups }),
-    ...(disabledAtMs !== undefined && { disabled: true }),
-    ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),
-  };
+): AsyncGenerator<object> {
+  const hasLinks = !(await upstreamIdentities.isEmpty());
+  for await (const page of pages)
+    for (const { name, subject, claims, groups, disabledAtMs, passwordHash, directoryId } of page) {
+      const links = hasLinks ? await upstreamIdentities.ofSubject(subject) : [];
+      yield {
+        username: name,
+        subject,
+        claims,
+        ...(groups !== undefined && { groups }),
+        ...(disabledAtMs !== undefined && { disabled: true }),
+        ...(withHash && passwordHash !== NO_PASSWORD && { password_hash: passwordHash }),
+        ...(directoryId !== undefined && passwordHash === NO_PASSWORD && { directory_id: directoryId }),
+        ...(links.length > 0 && {
+          links: links.map(({ provider, upstreamIssuer, upstreamSub, label }) => ({
+            ...{ provider, issuer: upstreamIssuer, sub: upstreamSub, label },
+          })),
+        }),
+      };
+    }
 }

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../data/audit.ts';
 import type { Person } from '../data/people.ts';
 import { requireClient } from './clients.ts';
 import { InvalidInput, type OperationParts } from './operation.ts';
-import { endSessionsOf } from './people.ts';
+import { endAccess } from './people.ts';
 
 /** Explains what a token is and whether it is active. */
 export async function explainToken(
@@ -119,8 +119,10 @@ export async function revokeAll(
     throw new InvalidInput('issued_before', 'expected a time that is not in the future');
   const alive = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
   if (isDryRun) return { revoked: false, alive };
-  const revoked = await parts.storage.revokeAll(target);
-  if ('person' in wanted) await endSessionsOf(parts, wanted.person);
+  const { revoked } =
+    'person' in wanted
+      ? await endAccess(parts, wanted.person)
+      : { revoked: await parts.storage.revokeAll(target) };
   return { revoked, alive };
 }
 

@@ -263,7 +263,7 @@ function waysOf(amr: readonly string[], { account: { ways }, formats }: Texts): 
 const SHOWN_WAYS = ['fed', 'pwd', 'otp', 'pop'] as const;
 
 function failureOf(reason: string): keyof Texts['account']['signInFailures'] {
-  if (reason === 'password_wrong') return 'password';
+  if (reason === 'password_wrong' || reason === 'password_cut_off') return 'password';
   if (reason.startsWith('passkey')) return 'passkey';
   return reason.includes('code') ? 'code' : 'other';
 }

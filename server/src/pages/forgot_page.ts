@@ -1,6 +1,6 @@
 import { addressUnit } from '@grantd/core/node';
 import { html } from 'hono/html';
-import { emailKey, isName, nameKey } from '../data/people.ts';
+import { emailDomain, emailKey, isName, nameKey } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
@@ -95,8 +95,7 @@ function addressProblem(
 ): AddressProblem | undefined {
   if (!isAddress(address)) return 'address_invalid';
   if (!passwords.areAskedOf(address)) return 'domain_refused';
-  const domain = emailKey(address.slice(address.lastIndexOf('@') + 1));
-  return domains === undefined || domains.includes(domain) ? undefined : 'domain_refused';
+  return domains === undefined || domains.includes(emailDomain(address) ?? '') ? undefined : 'domain_refused';
 }
 
 /** Maximum emails that visitors at one place may ask for in an hour, for all names together. */

@@ -5,7 +5,7 @@ import { isName, nameKey, nameProblem, type Person } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
 import { isFromBrowser, type LinkBook } from '../people/mailing.ts';
 import type { PasswordProblem } from '../people/passwords.ts';
-import { ATTEMPTS_OF_NAME } from '../people/sign_in.ts';
+import { ATTEMPTS_OF_NAME, linkCountName } from '../people/sign_in.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { named } from './application_shown.ts';
@@ -51,7 +51,7 @@ export function submitLink(parts: PageParts, links: LinkBook) {
     const usable = await usableLink(c, parts, links);
     const { token, link, person } = usable;
     const form = await verifiedForm(c, parts, { page: 'link', about: [token] });
-    const typed = { username: form.get('username') ?? '', password: form.get('new_password') ?? '' };
+    const typed = { username: (form.get('username') ?? '').trim(), password: form.get('new_password') ?? '' };
     const refuse = async (problem: LinkProblem, status: RefusedStatus = 400, secondsToWait?: number) => {
       const event = { type: 'refused', page: 'link', requestId: requestIdOf(c), reason: problem } as const;
       parts.requestLog.pageEvent({ ...event, ...(person && { subject: person.subject }) });
@@ -92,7 +92,7 @@ async function setPassword(
 ): Promise<Response> {
   if (person === undefined) throw new PageProblem('link', 'link_invalid');
   if (isElsewhere(c, parts, link)) {
-    const count = { name: `link ${person.subject}`, place, most: ATTEMPTS_OF_NAME };
+    const count = { name: linkCountName(person.subject), place, most: ATTEMPTS_OF_NAME };
     const reached = await parts.signInParts.limits.begin(count);
     if (reached !== undefined) return refuse('too_many_attempts', 429, reached.secondsToWait);
     if (!isName(username) || nameKey(username) !== nameKey(person.name)) return refuse('link_foreign', 403);

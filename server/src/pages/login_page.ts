@@ -47,6 +47,7 @@ import { beginAtHome, isAgain, isIdentifierFirst, offeredProviders } from './ups
 const PROBLEMS = {
   person_unknown: { problem: 'credentials_wrong', status: 403 },
   password_wrong: { problem: 'credentials_wrong', status: 403 },
+  password_cut_off: { problem: 'password_cut_off', status: 403 },
   person_disabled: { problem: 'account_disabled', status: 403 },
   person_changed: { problem: 'credentials_wrong', status: 403 },
   password_not_asked: { problem: 'password_not_asked', status: 403 },
@@ -102,7 +103,7 @@ export function submitLogin(parts: PageParts) {
     const clientId = clientIdOf(page);
     const form = await verifiedForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     if (form.get('decision') === 'cancel' && 'authorization' in page) return cancelSignIn(c, parts, page);
-    const username = form.get('username') ?? '';
+    const username = (form.get('username') ?? '').trim();
     const answer = passkeyAnswer(form);
     if (answer === undefined && !form.has('password') && isIdentifierFirst(parts))
       return (await beginAtHome(c, parts, page, username)) ?? renderForm(c, parts, page, { username });

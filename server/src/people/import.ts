@@ -3,15 +3,18 @@ import type { AdministrableStorage } from '@grantd/core';
 import type { Groups } from '../data/groups.ts';
 import {
   IMPORT_BATCH,
+  type ImportedPeople,
   type ImportedPerson,
   type NamedPerson,
-  NO_PASSWORD,
-  nameKey,
-  type People,
-} from '../data/people.ts';
+} from '../data/imported_people.ts';
+import type { Mails, NewMail } from '../data/mails.ts';
+import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People } from '../data/people.ts';
+import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
+import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
 import { AccessEnding } from './groups.ts';
 import type { ImportLine, LineProblem } from './import_lines.ts';
+import { MailQueue } from './mailing.ts';
 import type { SessionEnding } from './sessions.ts';
 
 /** What became of a line. `exists` and `failed` are problems. */
@@ -24,6 +27,8 @@ export interface LineReport {
   readonly outcome: Outcome;
   readonly subject?: string;
   readonly reason?: string;
+  /** What the old server had and this one leaves out. Absent if nothing is left out. */
+  readonly warnings?: readonly string[];
 }
 
 /** A line of the file, read. */
@@ -34,9 +39,16 @@ export interface NumberedLine {
 
 interface Parts {
   readonly people: People;
+  readonly importedPeople: ImportedPeople;
+  readonly upstreamIdentities: UpstreamIdentities;
+  readonly mails: Mails;
+  /** Asked for only if a user is invited. @throws {Refused} the secret is not set */
+  readonly secret: () => ProgramSecret;
+  /** The language of an email to a user with this claim `locale`. */
+  readonly languageOf: (locale: unknown) => string;
   readonly groups: Groups;
   readonly storage: AdministrableStorage;
-  readonly ending: Pick<SessionEnding, 'end'>;
+  readonly ending: Pick<SessionEnding, 'endAccess'>;
 }
 
 interface Wish {
@@ -46,6 +58,11 @@ interface Wish {
   /** Whether users who exist get what their line says. */
   readonly updates: boolean;
   readonly createsGroups: boolean;
+  /**
+   * Whether users are added whose names nobody may choose, as an export of a database of an earlier version can have them.
+   * A user with a subject identifier of their own is then added although their name looks like that of another user.
+   */
+  readonly keepsOldNames: boolean;
 }
 
 /** A line for which a user is to be added or compared. */
@@ -69,8 +86,9 @@ export class PeopleImport {
   /** Names of the groups by key. */
   readonly #groups = new Map<string, string>();
   readonly #clientIds = new Set<string>();
-  /** Name keys and subjects that a dry run would have added. */
+  /** Names, name keys and subjects that a dry run would have added. */
   readonly #wouldExist = new Set<string>();
+  #mailQueue: MailQueue | undefined;
 
   private constructor(parts: Parts, wish: Wish) {
     this.#parts = parts;
@@ -119,7 +137,8 @@ export class PeopleImport {
   async #withGroups(said: ImportLine): Promise<ImportLine | LineProblem> {
     if (said.groups === undefined) return said;
     const groups: string[] = [];
-    for (const name of said.groups) {
+    for (const typed of said.groups) {
+      const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
         if (!this.#wish.isDryRun) await this.#parts.groups.add({ name, description: '' }, Date.now());
@@ -138,44 +157,66 @@ export class PeopleImport {
 
   async #importBatch(batch: readonly Candidate[], report: Report): Promise<void> {
     if (batch.length === 0) return;
-    const { people, storage } = this.#parts;
-    const found = await people.byNameKeys(batch.map(({ key }) => key));
-    const existing = new Map(found.map((person) => [person.nameKey, person]));
-    const subjects = found.map(({ subject }) => subject);
+    const { importedPeople, storage } = this.#parts;
+    const found = await importedPeople.byNameKeys(batch.map(({ key }) => key));
+    const byKey = new Map(found.map((person) => [person.nameKey, person]));
+    const existing = new Map<string, NamedPerson>();
+    const lookalikes = new Set<string>();
+    for (const { key, said } of batch) {
+      const named = byKey.get(key);
+      const looksAlike = named !== undefined && this.#mayLookAlike(said) && isAnother(said, named);
+      const person = looksAlike ? await importedPeople.bySubject(said.subject ?? '') : named;
+      if (person !== undefined) existing.set(key, person);
+      else if (looksAlike) lookalikes.add(key);
+    }
+    const refused = new Map<string, LineOutcome>();
+    for (const { key, said } of batch) {
+      const expected = existing.has(key) || this.#wish.keepsOldNames ? undefined : nameProblem(said.username);
+      if (expected !== undefined)
+        refused.set(key, { outcome: 'failed', reason: `username: expected ${expected}` });
+    }
+    const subjects = [...existing.values()].map(({ subject }) => subject);
     const disabled =
-      found.length === 0 ? new Map() : await askStorage(() => storage.disabledSubjects(subjects));
+      subjects.length === 0 ? new Map() : await askStorage(() => storage.disabledSubjects(subjects));
 
-    const added = await this.#addNew(batch.filter(({ key }) => !existing.has(key)));
+    const added = await this.#addNew(
+      batch.filter(({ key }) => !existing.has(key) && !refused.has(key)),
+      lookalikes,
+    );
     for (const { line, said, key } of batch) {
       const person = existing.get(key);
       const outcome =
         person === undefined
-          ? (added.get(key) ?? TAKEN)
+          ? (refused.get(key) ?? added.get(key) ?? TAKEN)
           : await this.#compare(said, person, disabled.has(person.subject));
-      report({ line, username: said.username, ...outcome });
+      const warnings = [
+        ...(['failed', 'unchanged'].includes(outcome.outcome) ? [] : said.warnings),
+        ...(outcome.warnings ?? []),
+      ];
+      const { warnings: _, ...facts } = outcome;
+      report({ line, username: said.username, ...facts, ...(warnings.length > 0 && { warnings }) });
     }
   }
 
-  /** @returns the outcomes by name key. Users whose name or subject is taken have none. */
-  async #addNew(candidates: readonly Candidate[]): Promise<ReadonlyMap<string, LineOutcome>> {
-    const { people, storage } = this.#parts;
-    const newPeople = candidates.map(({ key, said }) => ({ key, said, person: personFrom(said) }));
-    const done = (added: readonly boolean[]) =>
-      new Map(
-        newPeople
-          .filter((_, index) => added[index])
-          .map(({ key, said, person }) => [key, importedAs(this.#wish.isDryRun ? said : person)] as const),
-      );
-    if (newPeople.length === 0) return new Map();
-    if (this.#wish.isDryRun) {
-      const isFree = newPeople.map(({ key, person }) => {
-        const taken = [key, `subject ${person.subject}`];
-        if (taken.some((one) => this.#wouldExist.has(one))) return false;
-        for (const one of taken) this.#wouldExist.add(one);
-        return true;
-      });
-      return done(isFree);
-    }
+  #mayLookAlike({ subject }: ImportLine): boolean {
+    return this.#wish.keepsOldNames && subject !== undefined;
+  }
+
+  /**
+   * @param lookalikes name keys that other users have
+   * @returns the outcomes by name key. Users whose name or subject is taken have none.
+   */
+  async #addNew(
+    candidates: readonly Candidate[],
+    lookalikes: ReadonlySet<string>,
+  ): Promise<ReadonlyMap<string, LineOutcome>> {
+    const { people, importedPeople, storage } = this.#parts;
+    if (candidates.length === 0) return new Map();
+    if (this.#wish.isDryRun) return this.#wouldAdd(candidates);
+    const newPeople: { readonly said: ImportLine; readonly key: string; readonly person: ImportedPerson }[] =
+      [];
+    for (const { key, said } of candidates)
+      newPeople.push({ key, said, person: await this.#personFrom(said, lookalikes.has(key)) });
     // Before the user exists: in the other order, a disabled user could sign in for a moment. A line that names the
     // subject of another user is refused below, and must not disable that one.
     const disabled = newPeople.filter(({ said }) => said.disabled === true);
@@ -185,18 +226,67 @@ export class PeopleImport {
           await askStorage(() => storage.setDisabled('subject', subject, true));
       }),
     );
-    return done(
-      await people.addImported(
-        newPeople.map(({ person }) => person),
-        this.#wish.id,
-      ),
+    const added = await importedPeople.add(
+      newPeople.map(({ person }) => person),
+      this.#wish.id,
     );
+    return new Map(
+      newPeople.flatMap(({ key, person }, index) => {
+        const { isAdded = false, takenLinks = [] } = added[index] ?? {};
+        const warnings = [...(person.mayLookAlike ? [LOOKALIKE] : []), ...takenLinks.map(takenLinkWarning)];
+        const outcome: LineOutcome = { outcome: 'imported', subject: person.subject, warnings };
+        return isAdded ? [[key, outcome] as const] : [];
+      }),
+    );
+  }
+
+  /** A dry run knows the subject only if the line names it. */
+  #wouldAdd(candidates: readonly Candidate[]): ReadonlyMap<string, LineOutcome> {
+    return new Map(
+      candidates.flatMap(({ key, said }) => {
+        const { username, subject } = said;
+        const own = [`name ${username}`, ...(subject === undefined ? [] : [`subject ${subject}`])];
+        const taken = this.#mayLookAlike(said) ? own : [...own, `key ${key}`];
+        if (taken.some((one) => this.#wouldExist.has(one))) return [];
+        for (const one of [...own, `key ${key}`]) this.#wouldExist.add(one);
+        return [[key, { outcome: 'imported', ...(subject !== undefined && { subject }) } as const] as const];
+      }),
+    );
+  }
+
+  async #personFrom(said: ImportLine, looksAlike: boolean): Promise<ImportedPerson> {
+    const {
+      username,
+      subject = newIdentifier(),
+      claims,
+      groups = [],
+      passwordHash,
+      links = [],
+      digest,
+    } = said;
+    return {
+      ...{ name: username, subject, claims, groups, links },
+      passwordHash: passwordHash ?? NO_PASSWORD,
+      importDigest: digest,
+      mayLookAlike: looksAlike,
+      ...(said.directoryId !== undefined && { directoryId: said.directoryId }),
+      ...(said.invite && { invitation: await this.#invitationTo(subject, claims) }),
+    };
+  }
+
+  async #invitationTo(subject: string, { email, locale }: ImportLine['claims']): Promise<NewMail> {
+    this.#mailQueue ??= new MailQueue({ mails: this.#parts.mails, secret: this.#parts.secret() });
+    const language = this.#parts.languageOf(locale);
+    const sealed = await this.#mailQueue.seal({});
+    return { template: 'invite', recipient: String(email), language, subject, sealed };
   }
 
   async #compare(said: ImportLine, person: NamedPerson, isDisabled: boolean): Promise<LineOutcome> {
     const { subject } = person;
     if (person.importDigest === said.digest) return { outcome: 'unchanged', subject };
-    const difference = differenceOf(said, person, isDisabled);
+    const difference =
+      differenceOf(said, person, isDisabled) ??
+      ((await this.#missingLinks(said, person)).length > 0 ? 'link' : undefined);
     if (difference === undefined) return { outcome: 'unchanged', subject };
     if (!this.#wish.updates)
       return {
@@ -211,9 +301,10 @@ export class PeopleImport {
   }
 
   async #update(said: ImportLine, person: NamedPerson, isDisabled: boolean): Promise<LineOutcome> {
-    const { people, storage, ending, groups } = this.#parts;
+    const { people, importedPeople, upstreamIdentities, storage, ending, groups } = this.#parts;
     const { subject, groups: before = [] } = person;
-    const { username: name, claims, passwordHash, disabled, groups: wanted } = said;
+    const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
+    const warnings: string[] = [];
     if (name !== person.name || !isDeepStrictEqual(claims, person.claims)) {
       const outcome = await people.update({ ...person, name, claims });
       if (outcome !== 'updated')
@@ -225,23 +316,51 @@ export class PeopleImport {
       await this.#access.leaveGroup({ subject, group });
     if (disabled !== undefined && disabled !== isDisabled)
       await askStorage(() => storage.setDisabled('subject', subject, disabled));
-    const isNewPassword = passwordHash !== undefined && passwordHash !== person.passwordHash;
-    if (isNewPassword) await people.setPasswordHash(subject, passwordHash);
+    for (const link of await this.#missingLinks(said, person))
+      if ((await upstreamIdentities.link(link, subject, Date.now())) === undefined)
+        warnings.push(takenLinkWarning(link));
+    const isNewEntry = directoryId !== undefined && directoryId !== person.directoryId;
+    if (isNewEntry && !(await people.setDirectoryId(subject, directoryId)))
+      return { outcome: 'failed', subject, reason: 'directory_id: the entry belongs to another user' };
+    const isNewHash = passwordHash !== undefined && passwordHash !== person.passwordHash;
+    if (isNewHash) await people.setPasswordHash(subject, passwordHash);
+    const isNewPassword = isNewHash || isNewEntry;
     if (isNewPassword || (disabled === true && !isDisabled)) {
-      await ending.end({ subject });
-      await askStorage(() => storage.revokeAll({ principal: 'subject', id: subject }));
+      await ending.endAccess(subject);
     }
     // Last, so that an interrupted update is done again.
-    await people.setImportDigest(subject, said.digest);
-    return { outcome: 'updated', subject };
+    await importedPeople.setDigest(subject, said.digest);
+    return { outcome: 'updated', subject, warnings };
+  }
+
+  /** The links of a line that the user does not have. */
+  async #missingLinks({ links = [] }: ImportLine, { subject }: NamedPerson): Promise<readonly NewIdentity[]> {
+    if (links.length === 0) return [];
+    const own = await this.#parts.upstreamIdentities.ofSubject(subject);
+    return links.filter(
+      (link) =>
+        !own.some(
+          (one) =>
+            one.provider === link.provider &&
+            one.upstreamIssuer === link.upstreamIssuer &&
+            one.upstreamSub === link.upstreamSub,
+        ),
+    );
   }
 }
 
-type LineOutcome = Pick<LineReport, 'outcome' | 'subject' | 'reason'>;
+type LineOutcome = Pick<LineReport, 'outcome' | 'subject' | 'reason' | 'warnings'>;
 
-/** A dry run knows the subject only if the line names it. */
-function importedAs({ subject }: { readonly subject?: string | undefined }): LineOutcome {
-  return { outcome: 'imported', ...(subject !== undefined && { subject }) };
+/** Whether a line is about another user than the one whose name looks the same. */
+function isAnother({ subject, username }: ImportLine, person: NamedPerson): boolean {
+  return person.subject !== subject && person.name !== username;
+}
+
+const LOOKALIKE =
+  'username: another user has a name that looks the same, so only the exact spelling finds this user: rename one of them';
+
+function takenLinkWarning({ provider, label }: NewIdentity): string {
+  return `links: ${label} at ${provider}: not imported, because another user has this link`;
 }
 
 const TAKEN: LineOutcome = {
@@ -250,20 +369,9 @@ const TAKEN: LineOutcome = {
     'the subject identifier belongs to another or a removed user, or another command has just taken the name',
 };
 
-function personFrom({ username, subject, claims, groups, passwordHash, digest }: ImportLine): ImportedPerson {
-  return {
-    name: username,
-    subject: subject ?? newIdentifier(),
-    claims,
-    groups: groups ?? [],
-    passwordHash: passwordHash ?? NO_PASSWORD,
-    importDigest: digest,
-  };
-}
-
 /** The first thing in which a user differs from a line. */
 function differenceOf(
-  { username, subject, claims, groups, disabled, passwordHash }: ImportLine,
+  { username, subject, claims, groups, disabled, passwordHash, directoryId }: ImportLine,
   person: NamedPerson,
   isDisabled: boolean,
 ): string | undefined {
@@ -272,5 +380,6 @@ function differenceOf(
   if (!isDeepStrictEqual(claims, person.claims)) return 'claim';
   if (groups !== undefined && !isDeepStrictEqual(groups, person.groups ?? [])) return 'group';
   if (disabled !== undefined && disabled !== isDisabled) return 'state';
+  if (directoryId !== undefined && directoryId !== person.directoryId) return 'entry in the directory';
   return passwordHash !== undefined && passwordHash !== person.passwordHash ? 'password' : undefined;
 }

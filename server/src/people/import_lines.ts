@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Claims } from '@grantd/core';
-import { nameAsKept, nameProblem } from '../data/people.ts';
+import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
+import { claimsAsKept, isName, nameAsKept, nameProblem } from '../data/people.ts';
+import type { NewIdentity } from '../data/upstream_identities.ts';
+import { isAddress } from './mailing.ts';
 import { readPasswordHash } from './password_formats.ts';
 
 /** A user as a line of an import says. What a line does not say stays as it is in an update. */
@@ -11,8 +13,15 @@ export interface ImportLine {
   readonly groups?: readonly string[];
   readonly disabled?: boolean;
   readonly passwordHash?: string;
+  /** The user’s entry in the directory, which checks the password. */
+  readonly directoryId?: string;
+  readonly links?: readonly NewIdentity[];
+  /** Whether a new user gets an email with a link to choose a password. */
+  readonly invite?: true;
   /** Digest of all of it. */
   readonly digest: string;
+  /** What the old server had and this one leaves out. */
+  readonly warnings: readonly string[];
 }
 
 /** Why a line cannot be imported. */
@@ -33,227 +42,176 @@ export const CLAIM_TYPES: ReadonlyMap<string, { readonly type: string; readonly 
   ],
 );
 
-const MEMBERS = ['username', 'subject', 'claims', 'groups', 'disabled', 'password_hash'];
+const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
+
+/** The type that clients expect of a standard claim. @returns `undefined` if every value is allowed */
+export function claimTypeOf(name: string): { readonly type: string; readonly expected: string } | undefined {
+  return (
+    CLAIM_TYPES.get(name) ?? (STANDARD_CLAIMS.has(name) ? { type: 'string', expected: 'a text' } : undefined)
+  );
+}
+
+export function isOfClaimType(value: unknown, type: string): boolean {
+  return typeof value === type && value !== null && !Array.isArray(value);
+}
+
+const MEMBERS = [
+  ...['username', 'subject', 'claims', 'groups', 'disabled', 'password_hash', 'directory_id', 'links'],
+  'invite',
+];
 
 const MAX_CLAIMS_LENGTH = 16 * 1024;
 const MAX_GROUPS = 100;
+const MAX_LINKS = 20;
+const MAX_TEXT = 255;
 
 /** OpenID Connect Core §2: at most 255 ASCII characters. A command would read a leading `-` as a flag. */
 const SUBJECT = /^[\x21-\x2C\x2E-\x7E][\x21-\x7E]{0,254}$/;
 
-/** Reads what a line says. */
-export function readImportLine(value: unknown): ImportLine | LineProblem {
+/** As in the file of the providers. */
+export const PROVIDER_NAME = /^[a-z0-9][a-z0-9_-]{0,31}$/;
+
+/** Reads what a line says. @param found what a converter has left out */
+export function readImportLine(value: unknown, found: readonly string[] = []): ImportLine | LineProblem {
   if (!isObject(value)) return { reason: 'expected a JSON object such as {"username":"carol"}' };
-  const { username, subject, claims = {}, groups, disabled, password_hash: passwordHash, ...others } = value;
+  const { username, subject, claims = {}, groups, disabled, password_hash: passwordHash } = value;
+  const { directory_id: directoryId, links } = value;
   const known = typeof username === 'string' ? { username } : {};
-  const reason = problemOf({ username, subject, claims, groups, disabled, passwordHash }, others);
+  const reason = problemOf({ ...value, claims });
   if (reason !== undefined) return { ...known, reason };
+  const warnings = [...found];
+  const name = nameAsKept(String(username));
+  const unusual = nameProblem(name);
+  if (unusual !== undefined) warnings.push(`username: nobody else can have such a name: expected ${unusual}`);
+  const kept = claimsAsKept(claimsOfTypes(claims as Claims, warnings));
   const line = {
-    username: nameAsKept(String(username)),
+    username: name,
     ...(subject !== undefined && { subject: String(subject) }),
-    claims: claims as Claims,
+    claims: kept,
     ...(groups !== undefined && { groups: [...new Set(groups as readonly string[])].sort() }),
     ...(disabled !== undefined && { disabled: disabled === true }),
     ...(passwordHash !== undefined && { passwordHash: String(passwordHash) }),
+    ...(directoryId !== undefined && { directoryId: String(directoryId) }),
+    ...(links !== undefined && { links: (links as readonly Fields[]).map(linkFrom) }),
+    ...(value.invite === true && invitedWith(kept, warnings)),
   };
-  return { ...line, digest: createHash('sha256').update(JSON.stringify(line)).digest('base64url') };
+  const digest = createHash('sha256').update(JSON.stringify(line)).digest('base64url');
+  return { ...line, digest, warnings };
 }
 
-function problemOf(
-  { username, subject, claims, groups, disabled, passwordHash }: Readonly<Record<string, unknown>>,
-  others: object,
-): string | undefined {
-  const [other] = Object.keys(others);
+function problemOf(value: Fields): string | undefined {
+  const { username, subject, claims, groups, disabled, password_hash: passwordHash, links, invite } = value;
+  const other = Object.keys(value).find((name) => !MEMBERS.includes(name));
   if (other !== undefined)
     return `${other}: unknown member: expected ${MEMBERS.slice(0, -1).join(', ')} or ${MEMBERS.at(-1)}`;
   if (typeof username !== 'string') return 'username: expected a text';
-  const expected = nameProblem(username);
-  if (expected !== undefined) return `username: expected ${expected}`;
+  if (!isName(username)) return `username: expected ${nameProblem(username)}`;
   if (subject !== undefined && !(typeof subject === 'string' && SUBJECT.test(subject)))
     return 'subject: expected 1 to 255 visible ASCII characters, not beginning with -';
   if (!isObject(claims)) return 'claims: expected an object such as {"name":"Carol"}';
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
     return `claims: expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`;
   if (Object.hasOwn(claims, 'sub')) return 'claims: sub: expected it as subject';
-  for (const [name, { type, expected: kind }] of CLAIM_TYPES) {
-    const value = claims[name];
-    if (value !== undefined && (typeof value !== type || value === null || Array.isArray(value)))
-      return `claims: ${name}: expected ${kind}`;
-  }
   const areNames = Array.isArray(groups) && groups.every((one) => typeof one === 'string');
   if (groups !== undefined && !(areNames && groups.length <= MAX_GROUPS))
     return `groups: expected a list of at most ${MAX_GROUPS} names`;
   if (disabled !== undefined && typeof disabled !== 'boolean') return 'disabled: expected true or false';
+  if (invite !== undefined && typeof invite !== 'boolean') return 'invite: expected true or false';
+  if (links !== undefined && !(Array.isArray(links) && links.length <= MAX_LINKS && links.every(isLink)))
+    return `links: expected a list of at most ${MAX_LINKS} objects such as {"provider":"google","issuer":"https://accounts.google.com","sub":"1234"}`;
+  const { directory_id: directoryId } = value;
+  if (directoryId !== undefined && !isText(directoryId))
+    return `directory_id: expected the identifier of an entry, at most ${MAX_TEXT} characters`;
   if (passwordHash === undefined) return undefined;
+  if (directoryId !== undefined)
+    return 'directory_id: the directory has the password: expected no password_hash';
+  if (invite === true) return 'invite: the user would choose a password: expected no password_hash';
   const hash = typeof passwordHash === 'string' ? readPasswordHash(passwordHash) : { problem: 'a text' };
   return 'problem' in hash ? `password_hash: expected ${hash.problem}` : undefined;
 }
 
-/** Other formats of an import. */
-export type ImportFormat = (typeof IMPORT_FORMATS)[number];
-export const IMPORT_FORMATS = ['grantd', 'keycloak', 'auth0', 'kratos'] as const;
-
-/** Whether a file of the format is one JSON document. The others have a document per line. */
-export function isOneDocument(format: ImportFormat): boolean {
-  return format === 'keycloak' || format === 'kratos';
-}
-
-/**
- * Returns the users of a document.
- * @returns `undefined` if it has no list of users
- */
-export function usersIn(document: unknown): readonly unknown[] | undefined {
-  if (Array.isArray(document)) return document;
-  return isObject(document) && Array.isArray(document.users) ? document.users : undefined;
-}
-
-/** Reads a user in another format. Subject identifiers stay the same, so that applications recognise their users. */
-export function convertUser(format: ImportFormat, user: unknown): ImportLine | LineProblem {
-  if (format === 'grantd') return readImportLine(user);
-  if (!isObject(user)) return { reason: 'expected a JSON object' };
-  const converted = CONVERTERS[format](user);
-  if (converted.reason !== undefined)
-    return {
-      reason: String(converted.reason),
-      isSkipped: converted.isSkipped === true,
-      ...(typeof converted.username === 'string' && { username: converted.username }),
-    };
-  return readImportLine(withoutAbsent(converted));
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const CONVERTERS: Readonly<Record<Exclude<ImportFormat, 'grantd'>, (user: Fields) => Fields>> = {
-  keycloak: fromKeycloak,
-  auth0: fromAuth0,
-  kratos: fromKratos,
-};
-
-/** A user of a realm export (`kc.sh export`). */
-function fromKeycloak(user: Fields): Fields {
-  const { username, id, email, emailVerified, firstName, lastName, enabled, groups, credentials } = user;
-  if (user.serviceAccountClientId !== undefined)
-    return { username, isSkipped: true, reason: 'a service account: use grantd client add instead' };
-  const attributes = isObject(user.attributes) ? Object.entries(user.attributes) : [];
-  const passwords = objectsIn(credentials).filter(({ type }) => type === 'password');
-  const [hash, ...more] = passwords.map(keycloakHash);
-  if (more.length > 0) return { username, reason: 'credentials: expected at most one password' };
-  if (hash !== undefined && typeof hash !== 'string') return { username, ...hash };
-  const names = [firstName, lastName].filter((name) => typeof name === 'string' && name !== '');
-  return {
-    username,
-    subject: id,
-    claims: withoutAbsent({
-      ...Object.fromEntries(attributes.map(([name, value]) => [name, singleIn(value)])),
-      email,
-      email_verified: email === undefined ? undefined : emailVerified,
-      given_name: firstName,
-      family_name: lastName,
-      name: names.length > 0 ? names.join(' ') : undefined,
-    }),
-    // `/staff/berlin` is a path. Groups of grantd do not contain groups.
-    groups: Array.isArray(groups) ? groups.map((path) => String(path).replace(/^\//, '')) : undefined,
-    disabled: typeof enabled === 'boolean' ? !enabled : undefined,
-    password_hash: hash,
-  };
-}
-
-const KEYCLOAK_DIGESTS: Readonly<Record<string, string>> = {
-  pbkdf2: 'sha1',
-  'pbkdf2-sha256': 'sha256',
-  'pbkdf2-sha512': 'sha512',
-};
-
-function keycloakHash({ secretData, credentialData }: Fields): string | { readonly reason: string } {
-  const [secret, data] = [secretData, credentialData].map(objectOf);
-  const { algorithm, hashIterations, additionalParameters } = data ?? {};
-  const [salt, value] = [secret?.salt, secret?.value].map((text) => String(text).replace(/=+$/, ''));
-  const digest = KEYCLOAK_DIGESTS[String(algorithm)];
-  if (digest !== undefined) return `$pbkdf2-${digest}$i=${hashIterations}$${salt}$${value}`;
-  if (algorithm !== 'argon2')
-    return {
-      reason: `credentials: expected the algorithm argon2, ${Object.keys(KEYCLOAK_DIGESTS).join(', ')}, got ${JSON.stringify(algorithm)}`,
-    };
-  const parameters = isObject(additionalParameters) ? additionalParameters : {};
-  const [type, memory, lanes, version] = ['type', 'memory', 'parallelism', 'version'].map((name) =>
-    singleIn(parameters[name]),
+function isLink(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { provider, issuer, sub, label = '', ...others } = value;
+  return (
+    typeof provider === 'string' &&
+    PROVIDER_NAME.test(provider) &&
+    isText(issuer) &&
+    URL.canParse(issuer) &&
+    isText(sub) &&
+    typeof label === 'string' &&
+    Object.keys(others).length === 0
   );
-  if (version !== undefined && version !== '1.3')
-    return { reason: `credentials: expected version 1.3 of argon2, got ${JSON.stringify(version)}` };
-  return `$argon2${type ?? 'id'}$v=19$m=${memory},t=${hashIterations},p=${lanes}$${salt}$${value}`;
 }
 
-/** A line of a password hash export, or of a bulk user export, which has no hashes. */
-function fromAuth0(user: Fields): Fields {
-  const { email, email_verified: isVerified, passwordHash, blocked, _id: id, user_id: userId } = user;
-  const known = ['name', 'given_name', 'family_name', 'nickname', 'picture', 'phone_number', 'locale'];
-  const objectId = isObject(id) ? id.$oid : id;
+function linkFrom({ provider, issuer, sub, label }: Fields): NewIdentity {
+  const shown = typeof label === 'string' && label !== '' ? label : String(sub);
   return {
-    username: user.username ?? email,
-    subject: userId ?? (objectId === undefined ? undefined : `auth0|${objectId}`),
-    claims: withoutAbsent({
-      ...Object.fromEntries(known.map((name) => [name, user[name]])),
-      email,
-      email_verified: email === undefined ? undefined : isVerified,
-    }),
-    disabled: blocked,
-    password_hash: passwordHash,
+    provider: String(provider),
+    upstreamIssuer: String(issuer),
+    upstreamSub: String(sub),
+    label: shown.slice(0, MAX_TEXT),
   };
 }
 
-/** An identity of Ory Kratos, read with `include_credential=password`. */
-function fromKratos(identity: Fields): Fields {
-  const { id, state, verifiable_addresses: addresses } = identity;
-  const traits = isObject(identity.traits) ? identity.traits : {};
-  const credentials = isObject(identity.credentials) ? identity.credentials : {};
-  const password = isObject(credentials.password) ? credentials.password : {};
-  const config = isObject(password.config) ? password.config : {};
-  const { email, username, name } = traits;
-  const identifiers: readonly unknown[] = Array.isArray(password.identifiers) ? password.identifiers : [];
-  const { first, last } = isObject(name) ? name : { first: undefined, last: undefined };
-  const names = [first, last].filter((part) => typeof part === 'string' && part !== '');
-  const isVerified = objectsIn(addresses).some(({ value, verified }) => value === email && verified === true);
-  return {
-    username: username ?? email ?? identifiers[0],
-    subject: id,
-    claims: withoutAbsent({
-      email,
-      email_verified: email === undefined ? undefined : isVerified,
-      name: typeof name === 'string' ? name : names.length > 0 ? names.join(' ') : undefined,
-      given_name: first,
-      family_name: last,
-      phone_number: traits.phone,
-    }),
-    disabled: state === undefined ? undefined : state === 'inactive',
-    password_hash: config.hashed_password,
-  };
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_TEXT && !/\p{C}/u.test(value);
 }
 
-function isObject(value: unknown): value is Fields {
+function invitedWith({ email }: Claims, warnings: string[]): { readonly invite?: true } {
+  if (typeof email === 'string' && isAddress(email)) return { invite: true };
+  warnings.push('invite: there is no email address to send a link to: run grantd user set-password');
+  return {};
+}
+
+/** Claims with the types that clients expect. A value that cannot be converted is left out. */
+function claimsOfTypes(claims: Claims, warnings: string[]): Claims {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(claims)) {
+    const kind = claimTypeOf(name);
+    const converted = kind === undefined ? value : asClaimType(value, kind.type);
+    if (converted !== undefined) kept[name] = converted;
+    else if (kind !== undefined) warnings.push(`claims: ${name}: left out: expected ${kind.expected}`);
+  }
+  return kept;
+}
+
+/** Later than any time in seconds. */
+const MILLISECONDS_SINCE = 100_000_000_000;
+
+/** A value of another type that says the same, such as a list of one text. @returns `undefined` if there is none */
+function asClaimType(value: unknown, type: string): unknown {
+  if (isOfClaimType(value, type)) return value;
+  const single = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  if (isOfClaimType(single, type)) return single;
+  const text = typeof single === 'number' || typeof single === 'boolean' ? String(single) : single;
+  if (typeof text !== 'string') return undefined;
+  if (type === 'string') return text;
+  if (type === 'boolean') return { true: true, false: false }[text.trim().toLowerCase()];
+  if (type === 'number') return secondsIn(text);
+  const parsed = objectOf(text);
+  // OpenID Connect Core §5.1.1: the whole address, for display.
+  return parsed ?? (text.trim() === '' ? undefined : { formatted: text });
+}
+
+function secondsIn(text: string): number | undefined {
+  const time = /^\d+(\.\d+)?$/.test(text.trim()) ? Number(text) : Date.parse(text) / 1000;
+  if (!Number.isFinite(time)) return undefined;
+  return Math.floor(time > MILLISECONDS_SINCE ? time / 1000 : time);
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function objectsIn(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
-}
-
-/** Keycloak stores these objects as JSON. */
-function objectOf(json: unknown): Fields | undefined {
+/** An object, or one that is stored as JSON. */
+export function objectOf(json: unknown): Fields | undefined {
   try {
     const value: unknown = typeof json === 'string' ? JSON.parse(json) : json;
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** The only value of a list, or the list. */
-function singleIn(value: unknown): unknown {
-  return Array.isArray(value) && value.length === 1 ? value[0] : value;
-}
-
-function withoutAbsent(fields: Fields): Fields {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
-  );
 }

@@ -1,5 +1,5 @@
 import type { Provider } from '../config/providers.ts';
-import { NO_PASSWORD, nameKey, type Person } from '../data/people.ts';
+import { emailDomain, NO_PASSWORD, nameKey, type Person } from '../data/people.ts';
 import type { UpstreamIdentities } from '../data/upstream_identities.ts';
 
 interface Parts {
@@ -42,9 +42,6 @@ export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
   providers: readonly P[],
   address: string,
 ): P | undefined {
-  const key = nameKey(address.trim());
-  const at = key.lastIndexOf('@');
-  if (at <= 0) return undefined;
-  const domain = key.slice(at + 1);
-  return providers.find(({ domains }) => domains.some((one) => nameKey(one) === domain));
+  const domain = emailDomain(nameKey(address.trim()));
+  return providers.find(({ domains }) => domain !== undefined && domains.includes(domain));
 }

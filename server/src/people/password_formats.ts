@@ -19,7 +19,9 @@ export const COST = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 } 
 export interface PasswordHash {
   /** Whether it is argon2id at least at our cost. Others are replaced at the next sign-in. */
   readonly isCurrent: boolean;
-  /** @param password as typed */
+  /** Whether the hash of another password would be the same, because the algorithm reads only a part of this one. */
+  ignoresPartOf(password: string): boolean;
+  /** Compares bytes. @param password in one Unicode form. Counts only if the hash ignores no part of it */
   matches(password: string): Promise<boolean>;
 }
 
@@ -30,38 +32,64 @@ export interface UnusableHash {
 
 interface Format {
   readonly form: RegExp;
-  read(fields: Readonly<Record<string, string>>, hash: string): PasswordHash | UnusableHash;
+  /** Whether the algorithm ignores a part of a password (ADR 130). */
+  readonly ignores: (password: string) => boolean;
+  read(
+    fields: Readonly<Record<string, string>>,
+    hash: string,
+  ): Omit<PasswordHash, 'ignoresPartOf'> | UnusableHash;
 }
+
+const nothing = () => false;
+
+/** bcrypt repeats the password with a NUL behind it until it has 72 bytes, and implementations in C end at a NUL. */
+const MAX_BCRYPT_BYTES = 72;
+const beyondBcrypt = (password: string) =>
+  password.includes('\0') || Buffer.byteLength(password) > MAX_BCRYPT_BYTES;
+
+/** HMAC fills short keys with NUL (RFC 2104 §2), so PBKDF2 and scrypt cannot see NULs at the end. */
+const nulsAtEnd = (password: string) => password.endsWith('\0');
 
 const SALT = '(?<salt>[A-Za-z0-9+/.]+)=*';
 const TAG = '(?<tag>[A-Za-z0-9+/.]+)=*';
 
 /** The PHC string format, the modular crypt format, and the forms of passlib and Ory Kratos. */
-const FORMATS: readonly Format[] = [
-  {
+const FORMATS: Readonly<Record<'argon2' | 'bcrypt' | 'scrypt' | 'firescrypt' | 'pbkdf2', Format>> = {
+  argon2: {
     form: new RegExp(
       String.raw`^\$(?<type>argon2id|argon2i|argon2d)\$v=19\$m=(?<m>\d+),t=(?<t>\d+),p=(?<p>\d+)\$${SALT}\$${TAG}$`,
     ),
+    ignores: nothing,
     read: argon2Hash,
   },
-  { form: /^\$2[aby]\$(?<cost>\d\d)\$[./A-Za-z0-9]{53}$/, read: bcryptHash },
-  {
+  bcrypt: {
+    form: /^\$2[aby]\$(?<cost>\d\d)\$[./A-Za-z0-9]{53}$/,
+    ignores: beyondBcrypt,
+    read: bcryptHash,
+  },
+  scrypt: {
     form: new RegExp(String.raw`^\$scrypt\$ln=(?<ln>\d+),r=(?<r>\d+),p=(?<p>\d+)\$${SALT}\$${TAG}$`),
+    ignores: nulsAtEnd,
     read: scryptHash,
   },
-  {
+  firescrypt: {
     form: new RegExp(
       String.raw`^\$firescrypt\$ln=(?<ln>\d+),r=(?<r>\d+),p=(?<p>\d+)\$${SALT}\$${TAG}\$(?<separator>[A-Za-z0-9+/]*)=*\$(?<key>[A-Za-z0-9+/]+)=*$`,
     ),
+    ignores: nulsAtEnd,
     read: firebaseHash,
   },
-  {
+  pbkdf2: {
     form: new RegExp(
       String.raw`^\$pbkdf2(?:-(?<digest>sha1|sha256|sha512))?\$(?:i=)?(?<i>\d+)(?:,l=\d+)?\$${SALT}\$${TAG}$`,
     ),
+    ignores: nulsAtEnd,
     read: pbkdf2Hash,
   },
-];
+};
+
+/** The algorithms of imported hashes. */
+export const PASSWORD_ALGORITHMS = Object.keys(FORMATS);
 
 /** Formats for messages. */
 export const PASSWORD_HASH_FORMATS =
@@ -73,11 +101,22 @@ const MAX_LENGTH = 1024;
 /** Reads a hash. The limits of its cost are those of one sign-in: about a second and 256 MiB. */
 export function readPasswordHash(text: string): PasswordHash | UnusableHash {
   if (text.length > MAX_LENGTH) return { problem: `a hash of at most ${MAX_LENGTH} characters` };
-  for (const { form, read } of FORMATS) {
+  for (const { form, ignores, read } of Object.values(FORMATS)) {
     const fields = form.exec(text)?.groups;
-    if (fields !== undefined) return read(fields, text);
+    if (fields === undefined) continue;
+    const hash = read(fields, text);
+    if ('problem' in hash) return hash;
+    return { ...hash, ignoresPartOf: (password) => ignores(password) || isLossy(password, hash) };
   }
   return { problem: PASSWORD_HASH_FORMATS };
+}
+
+/**
+ * Whether decoding has replaced bytes that are no UTF-8, or encoding will replace half of a surrogate pair. Hashes of this
+ * server stay as they are: their users chose the password in a form that had lost the same.
+ */
+function isLossy(password: string, { isCurrent }: Pick<PasswordHash, 'isCurrent'>): boolean {
+  return !isCurrent && (password.includes('\uFFFD') || !password.isWellFormed());
 }
 
 const MAX_MEMORY = 256 * 1024 * 1024;
@@ -114,14 +153,8 @@ function argon2Hash({ type, m, t, p, salt, tag }: Readonly<Record<string, string
   const parameters = { nonce, memory, passes, parallelism, tagLength: expected.length };
   return {
     isCurrent,
-    async matches(password: string) {
-      // Other servers hash what was typed. This one hashes all ways to type the same characters alike.
-      const message = isCurrent ? password.normalize('NFC') : password;
-      return timingSafeEqual(
-        await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }),
-        expected,
-      );
-    },
+    matches: async (message: string) =>
+      timingSafeEqual(await deriveArgon2(type as Argon2Algorithm, { ...parameters, message }), expected),
   };
 }
 

@@ -44,8 +44,10 @@ const derive = promisify(argon2);
 /** The result of a password check. */
 export interface PasswordCheck {
   readonly fits: boolean;
-  /** A new hash for the stored one, if the password fits and the stored hash is not argon2id at our cost. */
+  /** A new hash for the stored one, if the password fits and the stored hash is not one that `hash` could have made. */
   readonly upgraded?: string;
+  /** Whether all that the imported hash covers fits, but it does not cover the whole password (ADR 130). */
+  readonly isCutOff?: true;
 }
 
 /**
@@ -88,27 +90,24 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password matches the stored hash. Without a stored hash, returns `false` at the cost of our own hashes.
-   */
-  async fits(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<boolean> {
-    const hash = usable(stored);
-    if (hash !== undefined) return this.#inTurn(place, () => hash.matches(password));
-    await this.hash(password, place);
-    return false;
-  }
-
-  /**
-   * Checks a password, and makes a new hash if the stored one comes from another server. The new hash is made meanwhile,
-   * for wrong passwords too: otherwise, a cheap imported hash would reveal by its speed that the user exists.
+   * Checks a password in each of its Unicode forms, and makes a new hash if the stored one comes from another server. The
+   * new hash is made meanwhile, for wrong passwords too, and a user who does not exist costs the same: otherwise, a cheap
+   * imported hash would reveal by its speed that the user exists.
    */
   async check(password: string, stored: string | undefined, place = COMMAND_LINE): Promise<PasswordCheck> {
     const hash = usable(stored);
-    if (hash === undefined || hash.isCurrent) return { fits: await this.fits(password, stored, place) };
-    const [fits, upgraded] = await Promise.all([
-      this.#inTurn(place, () => hash.matches(password)),
-      this.hash(password, place),
-    ]);
-    return fits ? { fits, upgraded } : { fits };
+    for (const form of formsOf(password)) {
+      const [fits, upgraded] = await Promise.all([
+        hash !== undefined && this.#inTurn(place, () => hash.matches(form)),
+        hash?.isCurrent ? undefined : this.hash(password, place),
+      ]);
+      if (hash === undefined || !fits) continue;
+      if (hash.ignoresPartOf(form)) return { fits: false, isCutOff: true };
+      // A current hash of another server may be of another form.
+      const isOfForm = hash.isCurrent && form === password.normalize('NFC');
+      return isOfForm ? { fits } : { fits, upgraded: upgraded ?? (await this.hash(password, place)) };
+    }
+    return { fits: false };
   }
 
   async #inTurn<T>({ name }: Place, work: () => Promise<T>): Promise<T> {
@@ -139,6 +138,14 @@ export class PasswordHasher {
     if (others.length > 0) this.#waiting.set(name, others);
     begin?.();
   }
+}
+
+/**
+ * Other servers hash what was typed, or a normal form of it. This one hashes NFC.
+ * @returns the typed form first; only this one if the normal forms do not differ from it
+ */
+function formsOf(password: string): ReadonlySet<string> {
+  return new Set([password, password.normalize('NFC'), password.normalize('NFD')]);
 }
 
 /** @returns `undefined` if there is no hash that a password could match */

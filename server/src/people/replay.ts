@@ -46,6 +46,7 @@ function lostKey({ type, target, subject = '' }: EventRecord): string {
 const PASSING: ReadonlySet<EventType> = new Set([
   ...['token_issued', 'code_issued', 'signed_in', 'sign_in_failed'],
   ...['mailed_link_made', 'mailed_link_used', 'mail_retried', 'configuration_loaded', 'audit_restarted'],
+  'person_unlocked',
 ] as const satisfies readonly EventType[]);
 
 /**

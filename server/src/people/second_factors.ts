@@ -15,7 +15,7 @@ const WINDOW = 1;
 const SECRET_BYTES = 20;
 
 /** Wrong codes per user, whoever sends them: briefly against typing, and per day against guessing. */
-const LIMITS = [
+export const CODE_LIMITS = [
   { attempts: 10, windowMs: 5 * 60 * 1000 },
   { attempts: 50, windowMs: 24 * 60 * 60 * 1000 },
 ];
@@ -144,8 +144,9 @@ export class SecondFactors {
   async #totp(secret: string, label: string) {
     const { Secret, TOTP } = await import('otpauth');
     return new TOTP({
-      issuer: this.#parts.issuerName,
-      label,
+      // Apps split the label at the first colon, also at an encoded one.
+      issuer: withoutColons(this.#parts.issuerName),
+      label: withoutColons(label),
       secret: Secret.fromBase32(secret),
       algorithm: 'SHA1',
       digits: DIGITS,
@@ -193,9 +194,14 @@ export interface TotpOffer {
   readonly uri: string;
 }
 
-/** The places keep these attempts apart from those of passwords. */
+/** Wherever a code comes from, it counts. */
 function countsOf(subject: string): readonly Count[] {
-  return LIMITS.map((most, index) => ({ name: subject, place: `second factor ${index}`, most }));
+  return CODE_LIMITS.map((most, index) => ({ name: codeCountName(subject, index), place: '', most }));
+}
+
+/** No username has a line break. */
+export function codeCountName(subject: string, index: number): string {
+  return `code ${index}\n${subject}`;
 }
 
 function newRecoveryCode(): string {
@@ -209,4 +215,8 @@ function digestOf(subject: string, typed: string): string {
   return createHash('sha256')
     .update(JSON.stringify([subject, code]))
     .digest('base64url');
+}
+
+function withoutColons(text: string): string {
+  return text.replaceAll(/\s*:\s*/g, ' ').trim();
 }

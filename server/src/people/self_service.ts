@@ -10,8 +10,8 @@ import type { SessionEnd, SessionEnding } from './sessions.ts';
 interface Parts {
   /** Records changes under the actor `user`. */
   readonly people: People;
-  readonly storage: Pick<AdministrableStorage, 'getPrincipalState' | 'revokeAll'>;
-  readonly ending: Pick<SessionEnding, 'end'>;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly ending: Pick<SessionEnding, 'endAccess'>;
   readonly hasher: Pick<PasswordHasher, 'hash'>;
   readonly passwords: Pick<OwnPasswords, 'mayReset'>;
   /** `undefined` if the server sends no emails. */
@@ -102,9 +102,7 @@ export class SelfService {
   }
 
   async #endEverything({ subject }: Person): Promise<readonly SessionEnd[]> {
-    const ended = await this.#parts.ending.end({ subject });
-    await askStorage(() => this.#parts.storage.revokeAll({ principal: 'subject', id: subject }));
-    return ended;
+    return (await this.#parts.ending.endAccess(subject)).ends;
   }
 
   async #notice(person: Person, language: string): Promise<Notice | undefined> {

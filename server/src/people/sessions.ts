@@ -47,6 +47,20 @@ export class SessionEnding {
     return 'id' in of ? ends : [...ends, ...(await this.#endExpired(of))];
   }
 
+  /**
+   * Ends all access of a user: all sessions, and every token and code, including those with `offline_access`. In the other
+   * order, a session could get a grant that outlives it between the two steps.
+   * @returns also whether the store has recorded a new end of all tokens
+   * @throws {StorageFault} as `end`
+   */
+  async endAccess(
+    subject: string,
+  ): Promise<{ readonly ends: readonly SessionEnd[]; readonly revoked: boolean }> {
+    const ends = await this.end({ subject });
+    const revoked = await askStorage(() => this.#storage.revokeAll({ principal: 'subject', id: subject }));
+    return { ends, revoked };
+  }
+
   /** Finishes sessions that dead processes began to end. */
   async finishHalfEnded(): Promise<readonly SessionEnd[]> {
     const halfEnded = await this.#sessions.halfEnded(this.#clock() - MAX_END_MS, BATCH_SIZE);

@@ -22,7 +22,7 @@ export interface SignInParts {
 export type SignIn =
   | { readonly person: Person }
   | {
-      readonly refused: DirectorySignInRefusal | 'password_not_asked';
+      readonly refused: DirectorySignInRefusal | 'password_not_asked' | 'password_cut_off';
       /** The user whose name was typed, if there is one. */
       readonly triedSubject?: string;
     }
@@ -42,14 +42,13 @@ const SECONDS_TO_WAIT = 5;
  */
 export async function signIn(
   { people, storage, hasher, limits, passwords, directory }: SignInParts,
-  typedName: string,
+  typed: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
+  const typedName = typed.trim();
   if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked' };
-  // Attempts count by name key. Counting the typed name would reveal whether another spelling exists.
-  // A directory finds a name with several spaces as the name with one.
-  const name = isName(typedName) ? nameKey(typedName).replaceAll(/\s+/g, ' ') : '';
+  const name = attemptName(typedName);
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
   const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
@@ -109,14 +108,13 @@ async function askDirectory(
   ofEntries: Count[],
 ): Promise<SignIn> {
   const admits = async (entry: string): Promise<boolean> => {
-    // No name has a line break.
-    const ofEntry: Count = { name: `directory\n${entry}`, place: place.name, most: ATTEMPTS_OF_NAME };
+    const ofEntry: Count = { name: entryCountName(entry), place: place.name, most: ATTEMPTS_OF_NAME };
     ofEntries.push(ofEntry);
     return (await limits.begin(ofEntry)) === undefined;
   };
   const [outcome] = await Promise.all([
     directory.signIn(typedName, password, admits),
-    hasher.fits(password, undefined, place),
+    hasher.check(password, undefined, place),
   ]);
   return outcome;
 }
@@ -131,15 +129,15 @@ async function checkPassword(
   password: string,
   place: Place,
 ): Promise<SignIn> {
-  const { fits, upgraded } = await hasher.check(password, person?.passwordHash, place);
+  const { fits, upgraded, isCutOff } = await hasher.check(password, person?.passwordHash, place);
   if (person === undefined) return { refused: 'person_unknown' };
-  if (!fits) return { refused: 'password_wrong' };
+  if (!fits) return { refused: isCutOff ? 'password_cut_off' : 'password_wrong' };
   if (upgraded === undefined) return { person };
   if (await people.replacePasswordHash(person.subject, person.passwordHash, upgraded))
     return { person: { ...person, passwordHash: upgraded } };
   // Another sign-in has replaced the hash, or the password has changed.
   const current = await people.bySubject(person.subject);
-  return current !== undefined && (await hasher.fits(password, current.passwordHash, place))
+  return current !== undefined && (await hasher.check(password, current.passwordHash, place)).fits
     ? { person: current }
     : { refused: 'password_wrong' };
 }
@@ -205,6 +203,24 @@ export const ATTEMPTS_OF_NAME: AttemptLimit = { attempts: 10, windowMs: 5 * 60 *
 
 /** Failed sign-ins of one address, for all names together: more than the typing errors of an office. */
 export const FAILURES_OF_ADDRESS: AttemptLimit = { attempts: 100, windowMs: 15 * 60 * 1000 };
+
+/**
+ * The name under which attempts count: the name key, because counting the typed name would reveal whether another
+ * spelling exists. A directory finds a name with several spaces as the name with one.
+ */
+export function attemptName(typed: string): string {
+  return isName(typed) ? nameKey(typed).replaceAll(/\s+/g, ' ') : '';
+}
+
+/** The name under which attempts at an entry of the directory count. No username has a line break. */
+export function entryCountName(entry: string): string {
+  return `directory\n${entry}`;
+}
+
+/** The name under which wrong usernames for a mailed link count. */
+export function linkCountName(subject: string): string {
+  return `link\n${subject}`;
+}
 
 /** Stand for all names. No name has a line break. */
 const ANY_NAME = 'any name\n';
@@ -276,13 +292,38 @@ export class AttemptLimits {
     });
   }
 
+  /** When the limit of a name ends, for each place at which it is reached. */
+  async reachedAt(name: string, { attempts }: AttemptLimit): Promise<readonly number[]> {
+    const nowMs = this.#clock();
+    const digests = await this.#digestsOfName(name);
+    const counted = await Promise.all(digests.map((digest) => this.#attempts.ofName(digest, nowMs)));
+    const reached = counted.flat().filter((one) => one.attempts >= attempts);
+    return reached.map(({ endsAtMs }) => endsAtMs);
+  }
+
+  /** Forgets the counts of names at all places. @param subject the user whom the change is recorded for */
+  async forgetAll(names: readonly string[], subject: string): Promise<void> {
+    const digests = await Promise.all(names.map((name) => this.#digestsOfName(name)));
+    await this.#attempts.forgetNames(digests.flat(), subject);
+  }
+
+  /** Under each accepted secret: a running server may not use the newest one yet. */
+  async #digestsOfName(name: string): Promise<readonly string[]> {
+    return (await this.#secret.keys('sign_in_attempt')).map((key) => digestOfName(key, name));
+  }
+
   /** Keyed digests, so that readers of the table cannot guess names or addresses. */
   async #keysOf(counts: readonly Count[]): Promise<readonly string[]> {
     const key = await this.#secret.key('sign_in_attempt');
-    return counts.map(({ name, place }) =>
-      createHmac('sha256', key)
-        .update(JSON.stringify([name, place]))
-        .digest('base64url'),
-    );
+    return counts.map(({ name, place }) => `${digestOfName(key, name)}.${digestOf(key, name, place)}`);
   }
+}
+
+/** Begins the keys of all places of a name, so that an operator can unlock it. Short, because keys are not secret. */
+function digestOfName(key: Uint8Array, name: string): string {
+  return digestOf(key, name).slice(0, 22);
+}
+
+function digestOf(key: Uint8Array, ...parts: readonly string[]): string {
+  return createHmac('sha256', key).update(JSON.stringify(parts)).digest('base64url');
 }

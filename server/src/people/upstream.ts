@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { AdministrableStorage, Claims } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
 import type { Notice } from '../data/mails.ts';
-import { emailKey, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
+import { emailDomain, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type {
   NewIdentity,
@@ -237,14 +237,9 @@ export class Upstream {
   }
 }
 
-function domainOf(address: string): string | undefined {
-  const at = address.lastIndexOf('@');
-  return at <= 0 ? undefined : emailKey(address.slice(at + 1));
-}
-
 /** Whether the operator believes the provider about addresses of this domain. */
 function isTrusted({ trustedDomains }: Provider, address: string): boolean {
-  const domain = domainOf(address);
+  const domain = emailDomain(address);
   return trustedDomains.includes('*') || (domain !== undefined && trustedDomains.includes(domain));
 }
 
@@ -289,7 +284,7 @@ function isAddress(text: string): boolean {
 
 function mayCreate({ createUsers }: Provider, { email, email_verified: isVerified }: Claims): boolean {
   if (typeof createUsers === 'boolean') return createUsers;
-  const domain = typeof email === 'string' && isVerified === true ? domainOf(email) : undefined;
+  const domain = typeof email === 'string' && isVerified === true ? emailDomain(email) : undefined;
   return domain !== undefined && createUsers.includes(domain);
 }
 

@@ -1,4 +1,5 @@
 // TLS in the program: its servers, and the files that they use. Loaded only if the option tlsCertificate is set.
+
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -8,6 +9,7 @@ import { createSecureContext, createServer as createTlsServer, type Server as Tl
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
+import { withoutMark } from '../config/text_file.ts';
 import { causeOf, type Log } from '../log/log.ts';
 
 /** The options whose values are files. */
@@ -190,7 +192,7 @@ function filesOf(
     const path = typedPath(environment, given);
     paths[name] = path;
     try {
-      content[name] = readFileSync(path);
+      content[name] = withoutMark(readFileSync(path));
     } catch (error) {
       throw new ConfigurationRefused(`${sourceOf(name)}: expected a readable file`, { cause: error });
     }
@@ -201,7 +203,10 @@ function filesOf(
 }
 
 async function contentOf(paths: Paths): Promise<Content> {
-  const entries = Object.entries(paths).map(async ([name, path]) => [name, await readFile(path)]);
+  const entries = Object.entries(paths).map(async ([name, path]) => [
+    name,
+    withoutMark(await readFile(path)),
+  ]);
   return Object.fromEntries(await Promise.all(entries));
 }
 
