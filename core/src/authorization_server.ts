@@ -47,19 +47,7 @@ export interface MissingOperations<Group extends StorageGroup> {
   readonly missingGroup?: Group;
 }
 
-/**
- * An authorization server for one issuer. Each operation takes an `HttpRequest` and resolves to an `HttpResponse`, or
- * throws an `OAuthError`, which `errorResponse` turns into a response. The adapters do that for you.
- * @example
- * const server = new AuthorizationServer({
- *   issuer: 'https://login.example',
- *   secret, // at least 32 characters
- *   storage,
- * });
- * createServer(mount(server)).listen(8080); // mount from @grantd/core/node
- * @typeParam S the storage. Without a group of its methods, the server lacks the operations that need it.
- */
-export class AuthorizationServer<S extends Storage = AuthorizingStorage> {
+class Server<S extends Storage> {
   readonly issuer: string;
   readonly storage: S;
   /** Verifies access tokens for every audience. For one audience, use `EmbeddedAccessTokens` of `@grantd/protect`. */
@@ -264,6 +252,26 @@ export class AuthorizationServer<S extends Storage = AuthorizingStorage> {
     await this.#context.clientSecretUses.flush();
   }
 }
+
+/**
+ * An authorization server for one issuer. Each operation takes an `HttpRequest` and resolves to an `HttpResponse`, or
+ * throws an `OAuthError`, which `errorResponse` turns into a response. The adapters do that for you.
+ * @example
+ * const server = new AuthorizationServer({
+ *   issuer: 'https://login.example',
+ *   secret, // at least 32 characters
+ *   storage,
+ * });
+ * createServer(mount(server)).listen(8080); // mount from @grantd/core/node
+ */
+export const AuthorizationServer = Server;
+
+/**
+ * The type of a server. The class has no default for its storage: TypeScript would prefer it to the type of a storage
+ * that is written as a literal.
+ * @typeParam S the storage. Without a group of its methods, the server lacks the operations that need it.
+ */
+export type AuthorizationServer<S extends Storage = AuthorizingStorage> = Server<S>;
 
 /** A server with any storage, as adapters mount it. */
 export type MountedServer = Pick<

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { AuthorizationServer } from '@grantd/core';
+import { AuthorizationServer, type AuthorizingStorage } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { logTo, RequestLog } from '../src/log/log.ts';
 import { requestListener } from '../src/serve/http_server.ts';
@@ -11,7 +11,7 @@ import { requestListener } from '../src/serve/http_server.ts';
 const issuer = 'http://localhost';
 
 /** Its responses are impossible in HTTP. */
-class Unspeakable extends AuthorizationServer {
+class Unspeakable extends AuthorizationServer<AuthorizingStorage> {
   override operationAt() {
     return async () => ({ status: 200, headers: { 'x-name': 'line\nbreak' }, body: '' });
   }
