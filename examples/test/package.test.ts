@@ -1,0 +1,92 @@
+// The hosts of `three_endpoints`, copied into an empty project with the packages as npm would publish them.
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, test } from 'node:test';
+import { installedLibraries, linkPackage, packedPackages } from '../../core/test/harness/package/archives.ts';
+import { ROOT } from '../../core/test/harness/package/packed.ts';
+import { run } from '../../core/test/harness/package/run.ts';
+import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
+import { basic, post } from './asking.ts';
+import { applicationWith, CLIENTS, PUBLIC_KEY, TABLE_FORMS } from './own_tables.ts';
+import { started } from './started.ts';
+import { assertThreeEndpoints } from './three_endpoints.ts';
+
+const EXAMPLE = join(ROOT, 'examples', 'three_endpoints');
+const HOSTS = ['node.ts', 'express.ts', 'hono.ts'];
+const ROUTE = join('app', '[...endpoint]', 'route.ts');
+const DATABASES = ['sqlite.ts', 'postgres.ts', 'drizzle.ts'];
+const ISSUER = 'http://localhost:3000';
+/** What users install besides the package. */
+const PACKAGES = [
+  ...['bcryptjs', 'drizzle-orm', 'express', '@hono/node-server', 'hono', 'pg'],
+  ...['@types/express', '@types/node', '@types/pg'],
+];
+
+const project = installedLibraries(packedPackages());
+
+before(() => {
+  for (const name of PACKAGES) linkPackage(project, name);
+  const manifest = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ ...manifest, type: 'module' }));
+  for (const database of DATABASES) copyHosts(database);
+});
+
+/** Copies the example, with one database for all hosts. */
+function copyHosts(database: string): void {
+  const folder = folderOf(database);
+  cpSync(EXAMPLE, folder, { recursive: true });
+  for (const host of [...HOSTS, ROUTE]) {
+    const source = readFileSync(join(EXAMPLE, host), 'utf8');
+    writeFileSync(join(folder, host), source.replace('/sqlite.ts', `/${database}`));
+  }
+}
+
+function folderOf(database: string): string {
+  return join(project, database.replace('.ts', ''));
+}
+
+for (const [module, moduleResolution] of [
+  ['nodenext', 'nodenext'],
+  ['esnext', 'bundler'],
+] as const) {
+  test(`every host on every database compiles under strict, resolved as by ${moduleResolution}`, () => {
+    const compilerOptions = {
+      ...{ strict: true, noEmit: true, allowImportingTsExtensions: true, skipLibCheck: true },
+      ...{ target: 'es2024', types: ['node'], module, moduleResolution },
+    };
+    const file = join(project, `tsconfig.${moduleResolution}.json`);
+    writeFileSync(file, JSON.stringify({ compilerOptions, include: DATABASES.map(folderOf) }));
+    const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const { status, stdout } = run(process.execPath, [compiler, '-p', file, '--listFiles'], project);
+    assert.equal(status, 0, stdout);
+    for (const host of [...HOSTS, ROUTE])
+      assert.equal(stdout.split(`/${host}\n`).length - 1, DATABASES.length, host);
+  });
+}
+
+for (const form of TABLE_FORMS) {
+  const isPostgres = form.file !== 'sqlite.ts';
+  for (const host of form.isVariant ? HOSTS.slice(0, 1) : HOSTS) {
+    const title = `${host} on ${form.title} introspects, revokes and returns claims from the application's tables`;
+    test(title, { skip: isPostgres && POSTGRES_ABSENCE }, async (t) => {
+      const cwd = mkdtempSync(join(project, 'process-'));
+      const place = isPostgres ? await disposableDatabase(await sharedPostgres()) : cwd;
+      const application = await applicationWith(form, place, ISSUER);
+      t.after(() => application.end());
+      const variables = { PUBLIC_KEY, DATABASE_URL: place, NODE_OPTIONS: '' };
+      const file = join(folderOf(form.file), host);
+      const { url } = await started(t, file, variables, { cwd, hidesErrors: true });
+      await assertThreeEndpoints(url, application);
+    });
+  }
+}
+
+test('without its database, a host answers 503', async (t) => {
+  const variables = { PUBLIC_KEY, DATABASE_URL: 'postgres://127.0.0.1:9/none', NODE_OPTIONS: '' };
+  const file = join(folderOf('postgres.ts'), 'node.ts');
+  const { url } = await started(t, file, variables, { cwd: project, hidesErrors: true });
+  const answer = await post(`${url}/token/introspect`, { token: 'x' }, basic('my-app', CLIENTS['my-app']));
+  assert.equal(answer.status, 503);
+});
