@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { installedLibraries, linkPackage, packedPackages } from '../../core/test/harness/package/archives.ts';
 import { ROOT } from '../../core/test/harness/package/packed.ts';
-import { run } from '../../core/test/harness/package/run.ts';
+import { output, run } from '../../core/test/harness/package/run.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { basic, post } from './asking.ts';
@@ -89,4 +89,60 @@ test('without its database, a host answers 503', async (t) => {
   const { url } = await started(t, file, variables, { cwd: project, hidesErrors: true });
   const answer = await post(`${url}/token/introspect`, { token: 'x' }, basic('my-app', CLIENTS['my-app']));
   assert.equal(answer.status, 503);
+});
+
+const PAGE = readFileSync(join(ROOT, 'docs', 'library.md'), 'utf8');
+/** The values that differ between responses, by member. */
+const VOLATILE = /"(exp|iat|jti)":(?:\d+|"[\w-]+")/g;
+const hasCurl = run('curl', ['--version'], project).status === 0;
+
+/** What the guide says between two of its headings. */
+function guide(from: string, to: string): string {
+  const [, after = ''] = PAGE.split(`\n${from}\n`);
+  return after.split(`\n${to}\n`, 1)[0] ?? '';
+}
+
+function shell(command: string, folder: string): string {
+  return output('/bin/sh', ['-c', command], folder).trimEnd();
+}
+
+test('with the commands of the guide, a new host answers for the tokens of an application', {
+  skip: hasCurl ? false : 'there is no curl on this machine',
+}, async (t) => {
+  const text = guide('## I have my own tokens', '### What a record contains');
+  const folder = mkdtempSync(join(project, 'own-'));
+  for (const file of ['application.ts', 'sqlite.ts', 'node.ts']) {
+    cpSync(join(EXAMPLE, file), join(folder, file));
+    assert.ok(text.includes(readFileSync(join(EXAMPLE, file), 'utf8')), file);
+  }
+  assert.ok(text.includes('\nnode application.ts > tokens.env\n'));
+  shell(`'${process.execPath}' application.ts > tokens.env`, folder);
+  assert.ok(text.includes('\nPUBLIC_KEY="$(cat public_key.pem)" node node.ts\n'));
+  const variables = { PUBLIC_KEY: shell('cat public_key.pem', folder), NODE_OPTIONS: '' };
+  const { url } = await started(t, join(folder, 'node.ts'), variables, { cwd: folder });
+
+  const [, session = ''] = /^```console\n(.*?)^```$/ms.exec(text) ?? [];
+  const [load = '', ...steps] = session.split(/^\$ /m).slice(1);
+  assert.equal(steps.length, 4);
+  for (const step of steps) {
+    const [command = '', ...answer] = step.trimEnd().split('\n');
+    const own = `${load.trimEnd()}; ${command.replace('http://localhost:3000', url)}`;
+    const masked = (json: string) => json.replaceAll(VOLATILE, '"$1":0');
+    assert.equal(masked(shell(own, folder)), masked(answer.join('\n')), command);
+  }
+});
+
+test('with the commands of the guide, a new host issues tokens', {
+  skip: hasCurl ? false : 'there is no curl on this machine',
+}, async (t) => {
+  const text = guide('## grantd issues the tokens', '### Sign users in on your own pages');
+  const folder = mkdtempSync(join(project, 'issuing-'));
+  for (const file of ['authorization_server.ts', 'node.ts']) {
+    cpSync(join(ROOT, 'examples', 'hosts', file), join(folder, file));
+    assert.ok(text.includes(readFileSync(join(folder, file), 'utf8')), file);
+  }
+  const { url } = await started(t, join(folder, 'node.ts'), {}, { cwd: folder });
+  const commands = /^```sh\n(TOKEN=.*?)^```$/ms.exec(text)?.[1] ?? '';
+  const { active, scope } = JSON.parse(shell(commands.replaceAll('http://localhost:3000', url), folder));
+  assert.deepEqual([active, scope], [true, 'read']);
 });
