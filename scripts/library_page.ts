@@ -83,7 +83,7 @@ ${code('hono.ts')}
 
 ${code('app/[...endpoint]/route.ts')}
 
-[Hosts](hosts.md) has the code for other frameworks. Start the host:
+Next.js makes its own \`tsconfig.json\`. Add \`"allowImportingTsExtensions": true\` to it. [Hosts](hosts.md) has the code for other frameworks. Start the host:
 
 \`\`\`sh
 PUBLIC_KEY="$(cat public_key.pem)" node node.ts
@@ -176,10 +176,10 @@ A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\
 
 - **A fault is never an answer.** If a lookup, \`verifySecret\` or \`revoke\` throws, or a record has a wrong value, the response is 503 with \`Retry-After\`. The console says which member was wrong. To log it yourself, set [\`onEvent\`](events.md).
 - **Revoke before you return.** After \`revoke\` has resolved, no lookup may return the token as active. It revokes the access token with its refresh token, and with a refresh token every token of its grant. The code above does both, since all rows of a grant have the same \`grant_id\`.
-- **A key that cannot exist is not a fault.** Anyone can send any text as a token or client ID. On a column of type \`uuid\` or \`integer\`, PostgreSQL rejects other texts with an error. Return \`undefined\` for them, before you ask the database.
+- **A key that cannot exist is not a fault.** Anyone can send any text as a token or client ID. On a column of type \`uuid\` or \`integer\`, PostgreSQL rejects other texts with an error. Do not ask the database for them: \`UUID.test(key) ? row(byRefreshToken, key) : undefined\`, with a \`UUID\` that accepts only lower case.
 - **Give the database a deadline.** Otherwise requests wait for as long as it hangs.
 
-[\`storageKit\`](public_names.md) of \`@grantd/core/kit\` has tests of these rules for your storage.
+\`storageKit([])\` of \`@grantd/core/kit\` tests these rules with your tables. [The tests of the hosts above](../examples/test/three_endpoints_kit.test.ts) show how.
 
 ## grantd issues the tokens
 

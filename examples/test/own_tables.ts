@@ -81,6 +81,10 @@ type Execute = (sql: string, ...values: readonly unknown[]) => Promise<unknown>;
 /** An application that issues tokens in its own way, and stores them in its own tables. */
 export interface Application {
   readonly issuer: string;
+  /** Runs a statement with `$1`, `$2` … */
+  readonly execute: Execute;
+  /** @param seconds since 1970 @returns as the tables have it */
+  time(seconds: number): number | Date;
   issue(values?: Issue): Promise<IssuedTokens>;
   /** Makes a token that is signed, but not stored. */
   sign(claims?: Readonly<Record<string, unknown>>, key?: CryptoKey): Promise<string>;
@@ -114,6 +118,8 @@ export async function applicationWith(form: TableForm, place: string, issuer: st
 
   return {
     issuer,
+    execute,
+    time,
     sign,
     async issue({ scope = 'openid email', refresh = randomUUID(), lifetimeSeconds = 3600 } = {}) {
       const [jti, issuedAt] = [randomUUID(), now()];

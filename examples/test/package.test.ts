@@ -1,15 +1,16 @@
 // The hosts of `three_endpoints`, copied into an empty project with the packages as npm would publish them.
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { before, test } from 'node:test';
+import { dirname, join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
 import { installedLibraries, linkPackage, packedPackages } from '../../core/test/harness/package/archives.ts';
 import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { output, run } from '../../core/test/harness/package/run.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import { basic, post } from './asking.ts';
-import { applicationWith, CLIENTS, PUBLIC_KEY, TABLE_FORMS } from './own_tables.ts';
+import { type Application, applicationWith, CLIENTS, PUBLIC_KEY, TABLE_FORMS } from './own_tables.ts';
 import { started } from './started.ts';
 import { assertThreeEndpoints } from './three_endpoints.ts';
 
@@ -68,19 +69,41 @@ for (const [module, moduleResolution] of [
 
 for (const form of TABLE_FORMS) {
   const isPostgres = form.file !== 'sqlite.ts';
-  for (const host of form.isVariant ? HOSTS.slice(0, 1) : HOSTS) {
-    const title = `${host} on ${form.title} introspects, revokes and returns claims from the application's tables`;
-    test(title, { skip: isPostgres && POSTGRES_ABSENCE }, async (t) => {
+  describe(form.title, { skip: isPostgres && POSTGRES_ABSENCE }, () => {
+    let application: Application;
+    const urls = new Map<string, string>();
+
+    before(async () => {
       const cwd = mkdtempSync(join(project, 'process-'));
       const place = isPostgres ? await disposableDatabase(await sharedPostgres()) : cwd;
-      const application = await applicationWith(form, place, ISSUER);
-      t.after(() => application.end());
+      application = await applicationWith(form, place, ISSUER);
       const variables = { PUBLIC_KEY, DATABASE_URL: place, NODE_OPTIONS: '' };
-      const file = join(folderOf(form.file), host);
-      const { url } = await started(t, file, variables, { cwd, hidesErrors: true });
-      await assertThreeEndpoints(url, application);
+      const { file, ports } = await hostsInOneProcess(form.file);
+      const { url } = await started({ after }, file, variables, { cwd, hidesErrors: true });
+      for (const host of HOSTS) urls.set(host, url.replace(/\d+$/, String(ports.get(host) ?? '$&')));
     });
+    after(() => application.end());
+
+    for (const host of form.isVariant ? HOSTS.slice(0, 1) : HOSTS)
+      test(`${host} on ${form.title} introspects, revokes and returns claims from the application's tables`, () =>
+        assertThreeEndpoints(urls.get(host) ?? '', application));
+  });
+}
+
+/** A program of all hosts, because processes take long to start. The first one gets the port of the program. */
+async function hostsInOneProcess(database: string) {
+  const [first, ...others] = HOSTS;
+  const ports = new Map<string, number>();
+  const lines = [`await import('./${first}');`];
+  for (const host of others) {
+    const port = await freePort();
+    ports.set(host, port);
+    lines.push(`process.env.PORT = '${port}';`, `await import('./${host}');`);
   }
+  const file = join(mkdtempSync(join(project, 'hosts-')), 'hosts.ts');
+  cpSync(folderOf(database), dirname(file), { recursive: true });
+  writeFileSync(file, lines.join('\n'));
+  return { file, ports };
 }
 
 test('without its database, a host answers 503', async (t) => {
