@@ -116,7 +116,7 @@ Lookups return a row with these members, or \`undefined\` if there is none. A me
 
 | token | value |
 | --- | --- |
-| \`clientId\` | required: a text or an integer |
+| \`clientId\` | required: the identifier with which the client authenticates, as \`clients.get\` takes it |
 | \`scopes\` | required: a text with spaces in between, or a list |
 | \`expiresAt\` | required: when the token expires. Zero means revoked. |
 | \`subject\` | the user, as a text or an integer. Absent if the client acts for itself. UserInfo needs it. |
