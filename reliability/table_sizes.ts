@@ -84,6 +84,7 @@ async function fill(storage: AdministrableStorage): Promise<Token[]> {
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid'],
     redirectUris: ['https://app.example/callback'],
+    metadata: { token_endpoint_auth_method: 'none' },
   });
   const sample: Token[] = [];
   for (let grant = 0; grant < COUNT / 2; ) {

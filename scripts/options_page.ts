@@ -11,7 +11,8 @@ const TABLES_IN = 'core/src/options.ts';
 /** The source of the interfaces behind `new AuthorizationServer()`, from the tables in core/src/options.ts. */
 export function optionsInterfaces(path: string): string {
   const interfaces = Object.entries(OPTION_TABLES).map(
-    ([name, { about, table }]) => `/** ${about} */\nexport interface ${name} {\n${membersOf(table)}\n}`,
+    ([name, { about, table, parameters = '' }]) =>
+      `/** ${about} */\nexport interface ${name}${parameters} {\n${membersOf(table)}\n}`,
   );
   const text = interfaces.join('\n\n');
   return formatted(
@@ -58,7 +59,7 @@ function importsFor(text: string): string {
       .split(',')
       .map((name) => name.trim().replace(/^type /, ''))
       .filter((name) => name !== '' && !(name in OPTION_TABLES))
-      .filter((name) => new RegExp(`^  readonly .*[^\\w.]${name}\\b`, 'm').test(text));
+      .filter((name) => new RegExp(`^(?:  readonly|export interface) .*[^\\w.]${name}\\b`, 'm').test(text));
     if (needed.length > 0) lines.push(`import type { ${needed.join(', ')} } from '${module}';`);
   }
   return lines.join('\n');

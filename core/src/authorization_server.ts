@@ -65,7 +65,7 @@ class Server<S extends Storage> {
   readonly #routes: Routes;
 
   /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
-  constructor(options: AuthorizationServerOptions & { readonly storage: S }) {
+  constructor(options: AuthorizationServerOptions<S>) {
     const resolved = resolveOptions(options);
     const { context, signingKeys, caches } = wire(resolved);
     this.issuer = resolved.issuer;
@@ -290,6 +290,9 @@ function faultPrinter(): (event: ServerEvent) => void {
   };
 }
 
+/** For hosts whose tokens are all opaque. `resolveOptions` requires keys of the others. */
+const NO_JWTS = hostJwtService({ verify: async () => ({ verified: false, reason: 'unknown_key' }) });
+
 /** Makes the parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const secret = options.secret === undefined ? ServerSecret.none() : new ServerSecret(options.secret);
@@ -300,8 +303,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
       : undefined;
   const ownJwt = signingKeys && new StoredKeysJwtService(signingKeys, options.cachedTokens);
-  const service = options.jwtService === undefined ? ownJwt : hostJwtService(options.jwtService);
-  if (service === undefined) throw new TypeError('options without keys were not refused');
+  const service = options.jwtService === undefined ? (ownJwt ?? NO_JWTS) : hostJwtService(options.jwtService);
   const { profile } = options;
   const jwt = profile === undefined ? service : withAlgorithms(service, PROFILES[profile].algorithms);
   for (const algorithm of requiredAlgorithms(options)) {

@@ -15,14 +15,14 @@ import type {
   SigningAlgorithm,
   TokenFormat,
 } from './protocol/client_metadata.ts';
-import type { Awaitable, Storage } from './storage/contract.ts';
+import type { AuthorizingStorage, Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService, JwtVerifier } from './tokens/jwt_service.ts';
 import type { AccessTokenVerifier } from './tokens/state.ts';
 /** Options of `new AuthorizationServer()`. */
-export interface AuthorizationServerOptions {
+export interface AuthorizationServerOptions<S extends Storage = AuthorizingStorage> {
   /** URL that names this server, and is the base of its other URLs (RFC 8414 §2). */
   readonly issuer: string;
   /**
@@ -33,7 +33,7 @@ export interface AuthorizationServerOptions {
    */
   readonly secret?: string | readonly string[];
   /** Stores clients and tokens, and what else the server needs, in groups of methods. */
-  readonly storage: Storage;
+  readonly storage: S;
   /**
    * Secret of at least 32 characters for pairwise subject identifiers. Never change it: every identifier would change
    * (OpenID Connect Core §8.1). Default: none, so no client can have pairwise subjects.
@@ -41,7 +41,7 @@ export interface AuthorizationServerOptions {
   readonly pairwiseSecret?: string;
   /**
    * Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does. Default:
-   * a service that uses storage.keys, which is then required.
+   * a service that uses storage.keys, which is then required unless all tokens are opaque (storage.tokens.keyedBy).
    */
   readonly jwtService?: JwtVerifier | JwtService;
   /**

@@ -171,6 +171,7 @@ export type {
   StoredId,
   StoredScopes,
   StoredTime,
+  TokenKey,
   TokenName,
   TokenRepository,
 } from './storage/contract.ts';

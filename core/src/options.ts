@@ -48,7 +48,7 @@ import {
   type TokenFormat,
 } from './protocol/client_metadata.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
-import type { Awaitable, Storage } from './storage/contract.ts';
+import type { AuthorizingStorage, Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { DetailsTypes } from './tokens/authorization_details.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
@@ -313,7 +313,7 @@ const HOST_OPTIONS = {
   ),
   storage: requiredOption(
     'Host',
-    hostValue<Storage>('Storage', 'a storage object', isObject),
+    hostValue<AuthorizingStorage | Storage>('S', 'a storage object', isObject),
     'Stores clients and tokens, and what else the server needs, in groups of methods.',
   ),
   pairwiseSecret: optionWithoutDefault(
@@ -331,7 +331,7 @@ const HOST_OPTIONS = {
       isJwtService,
     ),
     'Signs and verifies JWTs. A server that issues no tokens only needs to verify them, as jwtVerifier() does.',
-    'a service that uses storage.keys, which is then required',
+    'a service that uses storage.keys, which is then required unless all tokens are opaque (storage.tokens.keyedBy)',
   ),
   accessTokenVerifier: optionWithoutDefault(
     'Host',
@@ -550,18 +550,27 @@ export const ALL_OPTIONS = { ...HOST_OPTIONS, ...SHARED_OPTIONS };
 
 /** Every option of `new AuthorizationServer()`. The annotation keeps the table and the generated interface in step. */
 const AUTHORIZATION_SERVER_OPTIONS: {
-  readonly [Name in keyof Required<AuthorizationServerOptions>]: Option<
-    NonNullable<AuthorizationServerOptions[Name]>,
-    unknown
-  >;
-} = ALL_OPTIONS satisfies Record<keyof AuthorizationServerOptions, unknown>;
+  readonly [Name in keyof Required<AnyOptions>]: Option<NonNullable<AnyOptions[Name]>, unknown>;
+} = ALL_OPTIONS satisfies Record<keyof AnyOptions, unknown>;
+
+type AnyOptions = AuthorizationServerOptions<Storage>;
 
 /** The option tables by the name of the interface that is generated from them. */
 export const OPTION_TABLES: Readonly<
-  Record<string, { readonly about: string; readonly place: string; readonly table: OptionTable }>
+  Record<
+    string,
+    {
+      readonly about: string;
+      /** Type parameters of the interface. */
+      readonly parameters?: string;
+      readonly place: string;
+      readonly table: OptionTable;
+    }
+  >
 > = {
   AuthorizationServerOptions: {
     about: 'Options of `new AuthorizationServer()`.',
+    parameters: '<S extends Storage = AuthorizingStorage>',
     place: '',
     table: AUTHORIZATION_SERVER_OPTIONS,
   },

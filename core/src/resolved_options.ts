@@ -74,7 +74,7 @@ const DEFAULT_FAMILY_LIFETIME = 90 * 24 * 60 * 60;
  * Returns the options with defaults, frozen. The caller's object is not changed.
  * @throws {ConfigurationError} an option is wrong; the message names it and says what was expected
  */
-export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
+export function resolveOptions(options: AuthorizationServerOptions<Storage>): ResolvedOptions {
   const {
     accessTokenLifetime,
     refreshTokenLifetime,
@@ -172,7 +172,8 @@ function requireParts(values: Values): void {
   const { storage, jwtService, registration, requirePushedAuthorizationRequests: mustPush } = values;
   const hasCodes = isObject(storage.authorizationCodes);
   const needs = {
-    ...(jwtService === undefined && { keys: 'the option jwtService is not set' }),
+    ...(jwtService === undefined &&
+      !hasOpaqueTokensAlone(storage) && { keys: 'the option jwtService is not set' }),
     ...(hasCodes && { issuing: 'storage has authorizationCodes, which are exchanged for tokens' }),
     ...(registration !== undefined && {
       registration: 'the option registration is set',
@@ -181,9 +182,20 @@ function requireParts(values: Values): void {
     ...(mustPush && { pushedRequests: PUSHED, oneTimeIdentifiers: PUSHED }),
   };
   const use = values.secret === undefined ? useOfSecret(values) : undefined;
-  const lacking =
-    use === undefined ? [] : [`secret: expected a text of at least 32 characters, because ${use}`];
+  const lacking = [
+    ...(use === undefined ? [] : [`secret: expected a text of at least 32 characters, because ${use}`]),
+    // A row that is found by the jti of a JWT would also be found by this text as a token.
+    ...(jwtService !== undefined && storage.tokens?.keyedBy === 'token' ? [AMBIGUOUS_KEYS] : []),
+  ];
   requireStorage(storage, needs, lacking);
+}
+
+const AMBIGUOUS_KEYS =
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because jwtService verifies JWTs, and a jti must not be found as a token';
+
+/** A storage that says how it finds opaque tokens, without keys for JWTs. */
+function hasOpaqueTokensAlone({ keys, tokens }: Partial<Storage>): boolean {
+  return keys === undefined && tokens?.keyedBy !== undefined && !isIssuing(tokens);
 }
 
 const PUSHED = 'authorization requests must be pushed';
@@ -195,7 +207,8 @@ function isObject(value: unknown): boolean {
 /** @returns what needs the server's secret, or `undefined` if nothing does */
 function useOfSecret(values: Values): string | undefined {
   const { clients, tokens, oneTimeIdentifiers }: Partial<Storage> = values.storage;
-  if (values.jwtService === undefined) return 'it encrypts the signing keys';
+  if (values.jwtService === undefined && !hasOpaqueTokensAlone(values.storage))
+    return 'it encrypts the signing keys';
   if (tokens && isIssuing(tokens)) return 'refresh tokens derive from it';
   if (values.registration !== undefined) return 'clients can register';
   if (oneTimeIdentifiers !== undefined && values.dpopAlgorithms.length > 0)
@@ -207,7 +220,7 @@ function useOfSecret(values: Values): string | undefined {
 }
 
 /** Returns the profile before the options are read, because it changes their defaults. */
-function profileIn({ profile }: AuthorizationServerOptions): ProfileName | undefined {
+function profileIn({ profile }: Pick<AuthorizationServerOptions, 'profile'>): ProfileName | undefined {
   return PROFILE_NAMES.find((name) => name === profile);
 }
 

@@ -288,7 +288,10 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
       const form = { token: 'x', client_id: 'spa' };
       assert.deepEqual(await introspectAsJwt(world, 'x', null, form), expected);
       assert.deepEqual(await world.post('/token/introspect', form), INACTIVE);
-      await setMetadata(world, 'spa', { introspection_signed_response_alg: 'RS256' });
+      await setMetadata(world, 'spa', {
+        token_endpoint_auth_method: 'none',
+        introspection_signed_response_alg: 'RS256',
+      });
       assert.deepEqual(await world.post('/token/introspect', form), expected);
     },
     { introspectionRequiresConfidentialClient: false },

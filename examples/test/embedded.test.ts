@@ -20,6 +20,7 @@ for (const file of ['express.ts', 'fastify.ts', 'hono.ts'])
       grantTypes: ['authorization_code'],
       scopes: ['openid', 'profile', 'email'],
       redirectUris: [REDIRECT_URI],
+      metadata: { token_endpoint_auth_method: 'none' },
     });
     await storage.close();
 

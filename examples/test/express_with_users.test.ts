@@ -24,6 +24,7 @@ const APP: NewClient = {
   grantTypes: ['authorization_code'],
   scopes: ['openid', 'profile', 'email', HOSTILE_SCOPE],
   redirectUris: [REDIRECT_URI],
+  metadata: { token_endpoint_auth_method: 'none' },
 };
 
 let url: string;

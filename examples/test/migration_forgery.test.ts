@@ -53,7 +53,7 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
   const reasonOf = async (token: string) => (await host.server.operator.explainToken(token)).reason;
   assert.equal(await reasonOf(forged(access, header, 'another secret')), 'bad_signature');
   assert.equal(await reasonOf(forged(access, { ...header, kid: 'unknown' }, OLD_SECRET)), 'unknown_key');
-  assert.equal(await reasonOf('no.token'), 'malformed');
+  assert.equal(await reasonOf('no.token'), 'no_record');
 
   // Signed with the right secret, but not tokens: a code, an unknown identifier, another issuer, no claims at all.
   await assertWorthless(host, [

@@ -11,6 +11,7 @@ const CLIENT: NewClient = {
   grantTypes: ['authorization_code', 'refresh_token'],
   scopes: ['openid', 'offline_access'],
   redirectUris: ['https://app.example/callback'],
+  metadata: { token_endpoint_auth_method: 'none' },
 };
 
 /** An example store with a client and two users, on the system's clock. */

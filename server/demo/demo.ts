@@ -38,6 +38,7 @@ const DEMO_CLIENTS = {
     scopes: [...PERSONAL, 'api:read'],
     redirectUris: ['http://localhost:4002/callback'],
     metadata: {
+      token_endpoint_auth_method: 'none',
       // As a native application, it would need consent each time, because any program can listen on loopback.
       application_type: 'web',
       post_logout_redirect_uris: ['http://localhost:4002/'],

@@ -8,7 +8,14 @@ import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { updateClient } from '../src/operations/clients.ts';
 import { InvalidInput } from '../src/operations/operation.ts';
 import { refuseOpenAdministration } from '../src/serve/exposure.ts';
-import { ADMIN_ISSUER, type AdminServer, type Answered, AUDIENCE, startAdmin } from './harness/admin.ts';
+import {
+  ADMIN_ISSUER,
+  type AdminServer,
+  ALL_SCOPES,
+  type Answered,
+  AUDIENCE,
+  startAdmin,
+} from './harness/admin.ts';
 import { basic, postForm } from './harness/protocol.ts';
 
 const TYPES = `${AUDIENCE}/openapi.json#/components/x-problems`;
@@ -308,6 +315,47 @@ describe('the admin API', () => {
       admin.add('app', { redirect_uris: ['https://app.example/cb'], apis: [AUDIENCE] }),
       (error: InvalidInput) => error.member === 'apis' && /allowed_groups/.test(error.problem),
     );
+  });
+
+  test('a token does not change how its own user signs in', async () => {
+    await admin.add('own', {
+      redirect_uris: ['https://own.example/cb'],
+      scope: ['openid', ...ALL_SCOPES].join(' '),
+      ...{ apis: [AUDIENCE], allowed_groups: ['admins'] },
+    });
+    const own = await admin.addUser('own', ['admins']);
+    const other = await admin.addUser('another', ['admins']);
+    const token = await admin.tokenOf(ALL_SCOPES, { clientId: 'own', subject: own.subject });
+    const changes = (subject: string) =>
+      [
+        ['PUT', '/password', { password: 'another horse' }],
+        ['PATCH', '', { claims: { email: 'other@example.com' } }],
+        ['DELETE', '/factors', undefined],
+        ['POST', '/factors/confirm', undefined],
+        ['DELETE', '/links/none', undefined],
+        ['DELETE', '', undefined],
+      ].map(async ([method, path, body]) => {
+        const headers = { 'if-match': '*' };
+        const sent = { token, headers: method === 'PATCH' ? headers : {}, ...(body && { body }) };
+        return (await admin.send(String(method), `/admin/users/${subject}${path}`, sent)).status;
+      });
+    assert.deepEqual(await Promise.all(changes(own.subject)), Array(6).fill(403));
+    // Others stay as they were, and so do other claims.
+    const headers = { 'if-match': '*' };
+    const named = { token, headers, body: { claims: { nickname: 'O' } } };
+    assert.equal((await admin.send('PATCH', `/admin/users/${own.subject}`, named)).status, 200);
+    for (const name of ['own', 'another']) {
+      const line = JSON.stringify({ username: name, claims: { email: 'x@example.com' } });
+      const headers = { 'content-type': 'application/x-ndjson' };
+      const { text } = await admin.send('POST', '/admin/imports/users?update=true', {
+        token,
+        headers,
+        body: line,
+      });
+      assert.equal(text.includes('does not change the user whose token it is'), name === 'own', text);
+    }
+    const confirmed = await admin.send('POST', `/admin/users/${other.subject}/factors/confirm`, { token });
+    assert.equal(confirmed.status, 200);
   });
 
   test('a user of the group uses the API through a client of the group, as long as both last', async () => {

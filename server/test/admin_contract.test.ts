@@ -185,6 +185,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['showConfiguration', {}],
     ['showHealth', {}],
     ['getFactors', { path: user }],
+    ['confirmFactors', { path: user }],
     ['resetFactors', { path: user }],
     ['listLinks', { path: user }],
     ['removeLink', { path: { ...user, link: await newLink(person.subject) } }],

@@ -161,12 +161,28 @@ describe('an export', () => {
 
 test('a reset of factors ends sessions and tokens; an administrator’s needs every scope', async () => {
   const { subject } = await admin.addUser('phoneless');
-  const totp = { sealed: 'sealed', createdAtMs: Date.parse('2026-01-01T00:00:00Z') };
+  const totp = { sealed: 'sealed', createdAtMs: Date.parse('2026-01-01T00:00:00Z'), countsFromMs: 0 };
   assert.equal(await admin.instance.factors.addTotp(subject, totp, 1), true);
   const shown = await admin.send('GET', `/admin/users/${subject}/factors`);
   assert.deepEqual(shown.body, {
     ...{ passkeys: [], authenticator_app_added_at: '2026-01-01T00:00:00.000Z', recovery_codes: 0 },
   });
+  const confirm = () => admin.send('POST', `/admin/users/${subject}/factors/confirm`);
+  assert.deepEqual((await confirm()).body, { factors_confirmed: false });
+  const passkey = {
+    id: 'k1',
+    subject,
+    publicKey: '',
+    counter: 0,
+    transports: [],
+    isBackedUp: false,
+    name: 'Key',
+  };
+  const times = { createdAtMs: 1, lastUsedAtMs: undefined, countsFromMs: Date.parse('2100-01-01T00:00:00Z') };
+  assert.equal(await admin.instance.factors.addPasskey({ ...passkey, ...times }), true);
+  const waiting = await admin.send('GET', `/admin/users/${subject}/factors`);
+  assert.equal(waiting.body.count_from, '2100-01-01T00:00:00.000Z');
+  assert.deepEqual((await confirm()).body, { factors_confirmed: true });
   const reset = await admin.send('DELETE', `/admin/users/${subject}/factors`);
   assert.deepEqual(reset.body, { factors_removed: true, sessions_ended: 0 });
   const after = await admin.send('GET', `/admin/users/${subject}/factors`);
@@ -176,6 +192,7 @@ test('a reset of factors ends sessions and tokens; an administrator’s needs ev
   const token = await admin.tokenOf(['grantd:users:write']);
   const path = `/admin/users/${root?.subject}`;
   assert.equal((await admin.send('DELETE', `${path}/factors`, { token })).status, 403);
+  assert.equal((await admin.send('POST', `${path}/factors/confirm`, { token })).status, 403);
   assert.equal((await admin.send('DELETE', `${path}/links/x`, { token })).status, 403);
 });
 

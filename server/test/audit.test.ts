@@ -160,7 +160,7 @@ for (const database of DATABASES) {
         await of(() => bare.upstreamIdentities.addPerson(second, { ...newcomer, name: 'eve' }, nowMs)),
         [],
       );
-      const totp = { sealed: 'sealed', createdAtMs: nowMs };
+      const totp = { sealed: 'sealed', createdAtMs: nowMs, countsFromMs: 0 };
       assert.deepEqual(await of(() => own.factors.addTotp(subject, totp, 1)), [
         `person_factor_added ${subject} user:${subject} - ${subject} authenticator_app`,
       ]);

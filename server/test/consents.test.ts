@@ -40,6 +40,7 @@ for (const database of ANY_DATABASE) {
           grantTypes: ['authorization_code', 'refresh_token'],
           scopes: ['openid', 'profile', 'offline_access'],
           redirectUris: [APP.redirect_uri],
+          metadata: { token_endpoint_auth_method: 'none' },
         });
       });
     });

@@ -80,6 +80,7 @@ async function open() {
     redirectUris: [REDIRECT_URI],
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid', 'profile', 'email', 'offline_access'],
+    metadata: { token_endpoint_auth_method: 'none' },
   });
   const configuration = await discovered({ url }, 'web', client.None(), {
     id_token_signed_response_alg: 'ES256',

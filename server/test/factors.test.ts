@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
-import type { Factors } from '../src/data/factors.ts';
+import { type Factors, NO_FACTORS } from '../src/data/factors.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import {
   Browser,
@@ -256,7 +256,7 @@ for (const database of ANY_DATABASE) {
         assert.match(page.html, /The passkey could not be added/, JSON.stringify(deviation));
       }
       const stored = await withDatabaseOf(server, ({ factors }) => sameSubject(factors, 'hal'));
-      assert.deepEqual(stored, { passkeys: 0, hasTotp: false, recoveryCodes: 0 });
+      assert.deepEqual(stored, NO_FACTORS);
     });
 
     test('WebAuthn §13.4.3 a challenge counts once, and only in the browser and form for which it was made', async () => {
@@ -528,7 +528,7 @@ for (const database of ANY_DATABASE) {
       const subject = await subjectOf('vera');
       await grantdPrints(server.folder, ['user', 'remove', 'vera', '--yes']);
       const left = await withDatabaseOf(server, ({ factors }) => factors.of(subject));
-      assert.deepEqual(left, { passkeys: 0, hasTotp: false, recoveryCodes: 0 });
+      assert.deepEqual(left, NO_FACTORS);
       assert.match((await signInByPasskey(authenticator)).html, /cannot be used here/);
     });
 

@@ -13,6 +13,7 @@ import { MailDeliverer } from '../src/mail/deliverer.ts';
 import { renderMail } from '../src/mail/message.ts';
 import { MailFailure, openSmtp, type Smtp, transportOptions } from '../src/mail/smtp.ts';
 import { type FactorChange, LinkBook, MailQueue } from '../src/people/mailing.ts';
+import { OwnPasswords } from '../src/people/own_passwords.ts';
 import { languages, textsIn } from '../src/texts/texts.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -58,7 +59,7 @@ const FROM = 'Example <login@id.example>';
 
 /** A process that sends emails of a database, with a clock of its own. */
 function process(
-  { mails, mailedLinks, people, storage }: OpenDatabase,
+  { mails, mailedLinks, people, storage, upstreamIdentities: identities }: OpenDatabase,
   smtp: Smtp | undefined,
   clock: () => number,
 ) {
@@ -68,6 +69,7 @@ function process(
   const queue = new MailQueue({ mails, secret: new ServerSecret<ProgramSecretUse>('s'.repeat(32)), clock });
   const deliverer = new MailDeliverer({
     ...{ queue, links, people, storage, smtp, clock },
+    passwords: new OwnPasswords({ providers: [], identities }),
     operator: { name: 'Example' },
     report: ({ type, code }) => reports.push(code === undefined ? type : `${type} ${code}`),
     onFault: (error) => faults.push(error),
@@ -126,7 +128,7 @@ for (const database of DATABASES) {
           isBackedUp: false,
           name: 'Key',
         },
-        ...{ createdAtMs: 1000, lastUsedAtMs: undefined },
+        ...{ createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
       };
       const identity = { provider: 'p', upstreamIssuer: 'https://p.example', upstreamSub: 's', label: 'bob' };
       const linkOf = async ({ upstreamIdentities }: OpenDatabase) =>
@@ -149,7 +151,7 @@ for (const database of DATABASES) {
           async ({ factors }) =>
             factors.addTotp(
               subject,
-              { sealed: String(Math.random()), createdAtMs: 1 },
+              { sealed: String(Math.random()), createdAtMs: 1, countsFromMs: 0 },
               1,
               await noticeOf('totp_added'),
             ),

@@ -47,7 +47,7 @@ async function addLinkedPerson(
   const linked = await upstreamIdentities.link(identity, subject, 1000);
   const isAdded = await factors.addPasskey({
     ...{ id: passkey, subject, publicKey: 'key', counter: 0, transports: [], isBackedUp: false },
-    ...{ name: 'Key', createdAtMs: 1000, lastUsedAtMs: undefined },
+    ...{ name: 'Key', createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
   });
   assert.equal(isAdded, true);
   return { subject, link: linked?.id ?? assert.fail(), passkey };

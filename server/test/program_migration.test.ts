@@ -52,6 +52,8 @@ const NEW_COLUMNS = [
   'import_digest',
   'verified_email',
   'directory_id',
+  'held_level',
+  'held_until_ms',
 ];
 
 for (const database of DATABASES) {

@@ -197,6 +197,7 @@ describe('commands with --url', () => {
     await compare(['user', 'disable', 'NAME']);
     await compare(['user', 'show', 'NAME']);
     await compare(['user', 'enable', 'NAME']);
+    await compare(['user', 'confirm-factors', 'NAME']);
     await compare(['user', 'reset-factors', 'NAME']);
     await compare(['user', 'unlink', 'NAME', 'none']);
     await compare(['user', 'remove', 'NAME', '--yes']);

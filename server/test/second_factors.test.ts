@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
 import { HOTP, Secret, TOTP } from 'otpauth';
-import { type Passkey, resealTotps, sealsOfTotps } from '../src/data/factors.ts';
+import { NO_FACTORS, type Passkey, resealTotps, sealsOfTotps } from '../src/data/factors.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
 import { Passkeys } from '../src/people/passkeys.ts';
 import { SecondFactors } from '../src/people/second_factors.ts';
@@ -20,7 +20,7 @@ const ONLY_PASSWORD = { hasPasswords: true, hasPasskeys: false, hasDirectory: fa
 function passkeyOf(subject: string, id: string, counter = 0): Passkey {
   return {
     ...{ id, subject, publicKey: 'key', counter, transports: ['internal'], isBackedUp: true, name: 'Phone' },
-    ...{ createdAtMs: 1000, lastUsedAtMs: undefined },
+    ...{ createdAtMs: 1000, lastUsedAtMs: undefined, countsFromMs: 0 },
   };
 }
 
@@ -38,10 +38,65 @@ for (const database of DATABASES) {
       assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 2000 }), true);
       const used = { ...passkey, isBackedUp: false, lastUsedAtMs: 2000 };
       assert.deepEqual(await factors.passkeysOf(subject), [used]);
-      assert.deepEqual(await factors.of(subject), { passkeys: 1, hasTotp: false, recoveryCodes: 0 });
+      assert.deepEqual(await factors.of(subject), {
+        ...NO_FACTORS,
+        passkeys: 1,
+        passkeysCountFromMs: 0,
+      });
       assert.equal(await factors.removePasskey('another', 'k1', ONLY_PASSWORD), false);
       assert.equal(await factors.removePasskey(subject, 'k1', ONLY_PASSWORD), true);
       assert.equal(await factors.usePasskey('k1', { counter: 0, isBackedUp: false, nowMs: 3000 }), false);
+    });
+
+    test('a removal with a recovery code holds the level that the factors reached, until it ends or is confirmed', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const { factors } = one;
+      const { subject } = await addPerson(one, 'alice');
+      const hold = { nowMs: 1000, untilMs: 5000 };
+      const add = () =>
+        Promise.all([
+          factors.addPasskey(passkeyOf(subject, 'k1')),
+          factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 }, 1),
+        ]);
+      const held = async () => (await factors.of(subject)).held;
+      // In whatever order concurrent removals take place, the first sees both factors.
+      await add();
+      await Promise.all([
+        factors.removePasskey(subject, 'k1', ONLY_PASSWORD, undefined, hold),
+        other.factors.removeTotp(subject, undefined, hold),
+      ]);
+      assert.deepEqual(await held(), { level: 3, untilMs: 5000 });
+      assert.equal(await other.factors.confirm(subject, 2000), true);
+      assert.equal(await other.factors.confirm(subject, 2000), false);
+      assert.deepEqual(await held(), { level: 0, untilMs: 0 });
+
+      // What does not count yet reaches nothing, and an earlier hold ends by time.
+      await factors.addPasskey({ ...passkeyOf(subject, 'k2'), countsFromMs: 4000 });
+      await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1, countsFromMs: 0 }, 1);
+      await factors.removePasskey(subject, 'k2', ONLY_PASSWORD, undefined, hold);
+      assert.deepEqual(await held(), { level: 2, untilMs: 5000 });
+      await factors.removeTotp(subject, undefined, { nowMs: 5000, untilMs: 9000 });
+      assert.deepEqual(await held(), { level: 2, untilMs: 9000 });
+      await factors.removeTotp(subject, undefined, { nowMs: 9001, untilMs: 12_000 });
+      assert.deepEqual(await held(), { level: 1, untilMs: 12_000 });
+
+      // The hold lasts until everything counts that was added.
+      await factors.addPasskey({ ...passkeyOf(subject, 'k4'), createdAtMs: 11_000, countsFromMs: 50_000 });
+      assert.deepEqual(await held(), { level: 1, untilMs: 50_000 });
+
+      // Factors that wait count by a confirmation, and a reset ends every hold.
+      await factors.addPasskey({ ...passkeyOf(subject, 'k3'), countsFromMs: 99_000 });
+      await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1, countsFromMs: 99_000 }, 1);
+      assert.equal(await factors.confirm(subject, 20_000), true);
+      const { passkeysCountFromMs, totpCountsFromMs } = await factors.of(subject);
+      assert.deepEqual(
+        { passkeysCountFromMs, totpCountsFromMs },
+        { passkeysCountFromMs: 0, totpCountsFromMs: 0 },
+      );
+      await factors.removeTotp(subject, undefined, { nowMs: 20_000, untilMs: 30_000 });
+      await factors.reset(subject);
+      assert.deepEqual(await factors.of(subject), NO_FACTORS);
     });
 
     test('WebAuthn §7.2 of several uses with one counter, one succeeds', async (t) => {
@@ -61,7 +116,7 @@ for (const database of DATABASES) {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       const { subject } = await addPerson(one, 'alice');
-      const totp = { sealed: 'sealed', createdAtMs: 1000 };
+      const totp = { sealed: 'sealed', createdAtMs: 1000, countsFromMs: 0 };
       const both = [one.factors, other.factors, one.factors, other.factors];
       const once = async (outcomes: readonly Promise<boolean>[]) =>
         assert.equal((await Promise.all(outcomes)).filter((done) => done).length, 1);
@@ -95,12 +150,12 @@ for (const database of DATABASES) {
       const { factors } = opened;
       const { subject } = await addPerson(opened, 'alice');
       await factors.addPasskey(passkeyOf(subject, 'k1'));
-      await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1000 }, 1);
+      await factors.addTotp(subject, { sealed: 'sealed', createdAtMs: 1000, countsFromMs: 0 }, 1);
       await factors.setRecoveryCodes(subject, ['a'], 1000);
       await factors.removeTotp(subject);
       assert.equal((await factors.of(subject)).recoveryCodes, 1);
       await factors.removePasskey(subject, 'k1', ONLY_PASSWORD);
-      assert.deepEqual(await factors.of(subject), { passkeys: 0, hasTotp: false, recoveryCodes: 0 });
+      assert.deepEqual(await factors.of(subject), NO_FACTORS);
     });
 
     test('secrets of apps move to the newest server secret, and those of other users never fit', async (t) => {

@@ -320,6 +320,19 @@ for (const database of ANY_DATABASE) {
       assert.deepEqual(await linksOf('hal'), []);
     });
 
+    test('an identity is not connected if its user adds a factor on the way to the provider and back', async () => {
+      const { who, browser } = await newPerson(server, 'ines');
+      await browser.submit(await browser.get(`${server.url}/account`), { ...who });
+      const page = await press(browser, await browser.get(`${server.url}/account/security`), 'connect-other');
+      const answer = other.answer(page.url, { sub: 'ines-1' }).href;
+      await withDatabaseOf(server, async ({ people, factors }) => {
+        const { subject } = (await people.byName('ines')) ?? assert.fail();
+        await factors.addTotp(subject, { sealed: '', createdAtMs: 1, countsFromMs: 0 }, 0);
+      });
+      isAt(await browser.get(answer), '/login/second');
+      assert.deepEqual(await linksOf('ines'), []);
+    });
+
     test('a user connects and disconnects a provider, which ends the sessions that came through it', async () => {
       const { who, browser } = await newPerson(server, 'ida');
       const security = async () => browser.get(`${server.url}/account/security`);
@@ -741,6 +754,45 @@ for (const database of ANY_DATABASE) {
       await grantdPrints(server.folder, ['user', 'remove', 'pam', '--yes']);
       isAt(await signIn({ sub: 'pam-1', preferred_username: 'pam' }), '/account');
       assert.equal((await linksOf('pam'))?.length, 1);
+    });
+
+    test('the console asks the provider for a new sign-in if the last one is too old', async () => {
+      const folder = await workbench.home();
+      const of = { name: 'Company', issuer: company.url, client_id: 'login', create_users: true };
+      const providers = { company: { ...of, client_secret: { env: 'SECRET' } } };
+      writeFileSync(join(folder, 'providers.json'), JSON.stringify(providers));
+      // The group exists before the server needs it.
+      const before = await workbench.start(folder, ['--demo']);
+      await grantdPrints(folder, ['group', 'add', 'admins']);
+      await before.stop();
+      const flags = [
+        '--port',
+        String(before.port),
+        '--providers',
+        'providers.json',
+        '--console',
+        '--admin-group',
+        'admins',
+      ];
+      const lifetimes = ['--session-lifetime', '864000', '--session-idle-lifetime', '864000'];
+      const here = await workbench.start(folder, ['--demo', ...flags, ...lifetimes], { SECRET });
+      const browser = new Browser(here.url);
+      const first = await press(browser, await browser.get(`${here.url}/account`), 'provider-company');
+      const claims = { sub: 'oda-1', preferred_username: 'oda' };
+      isAt(await browser.get(company.answer(first.url, claims).href), '/account');
+      await grantdPrints(folder, ['group', 'add-member', 'admins', 'oda']);
+      await database.run(
+        folder,
+        `UPDATE ${database.schema}sessions SET signed_in_at_ms = signed_in_at_ms - 46800000`,
+      );
+      const login = await browser.get(`${here.url}/console`);
+      isAt(login, '/login');
+      const again = await press(browser, login, 'provider-company');
+      assert.equal(new URL(again.url).searchParams.get('prompt'), 'login');
+      const back = await browser.get(company.answer(again.url, claims).href);
+      isAt(back, '/account/security');
+      assert.match(back.html, /id="factor-needed"/, 'the console still needs a factor');
+      await here.stop();
     });
 
     test('providers and passkeys sign in users of a directory only while it lets them in, with what it says', async () => {

@@ -10,6 +10,7 @@ import {
   ENCRYPTION_ALGORITHMS,
   type EncryptedResponse,
   GRANT_TYPES,
+  type GrantType,
   namesOf,
   requirementsOf,
 } from '../protocol/client_metadata.ts';
@@ -68,9 +69,7 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
       token_endpoint: at(paths.token),
       jwks_uri: at(paths.jwks),
       response_types_supported: responseTypes(context),
-      grant_types_supported: GRANT_TYPES.filter((grant) =>
-        requirementsOf(grant).responseTypes.every((type) => responseTypes(context).includes(type)),
-      ),
+      grant_types_supported: grantTypes(context),
       ...authentication(context, 'token', methods),
     }),
     introspection_endpoint: at(paths.introspection),
@@ -92,6 +91,13 @@ export function serverMetadata(context: MetadataContext): Readonly<Record<string
 
 function responseTypes({ storage }: MetadataContext): readonly string[] {
   return storage.groups.has('authorizationCodes') ? ['code'] : [];
+}
+
+function grantTypes(context: MetadataContext): readonly GrantType[] {
+  const offered = responseTypes(context);
+  return GRANT_TYPES.filter((grant) =>
+    requirementsOf(grant).responseTypes.every((type) => offered.includes(type)),
+  );
 }
 
 function authorizationMembers(context: MetadataContext) {

@@ -94,7 +94,7 @@ export async function introspection(
   });
 
   // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
-  const recipient = jwtRecipient(request, caller);
+  const recipient = jwtRecipient(context, request, caller);
   const result = await describe(context, found, caller, call);
   return recipient === undefined
     ? jsonResponse(result)
@@ -227,12 +227,17 @@ const JWT_MEDIA_TYPE = 'application/token-introspection+jwt';
  * @returns `undefined` if the response is JSON
  * @throws {OAuthError} `invalid_request`: the caller is not authenticated (RFC 9701 §5)
  */
-function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): ClientRecord | undefined {
+function jwtRecipient(
+  { jwt }: ClientContext,
+  request: HttpRequest,
+  caller: ClientRecord | undefined,
+): ClientRecord | undefined {
   const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =
     caller?.metadata ?? {};
   const isRegistered = signing !== undefined || encryption !== undefined;
   const accept = headerValue(request, 'accept');
-  if (!isRegistered && (accept === undefined || !prefersJwt(accept))) return undefined;
+  const isAccepted = accept !== undefined && jwt.algorithms.length > 0 && prefersJwt(accept);
+  if (!isRegistered && !isAccepted) return undefined;
   if (caller === undefined || !isConfidential(caller))
     throw new OAuthError('invalid_request', 'only an authenticated client gets a JWT', {
       reason: 'answer_not_authenticated',

@@ -2,8 +2,7 @@
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
 import { requireOptions } from '../option_kinds.ts';
 import { type Claims, readConfirmation } from '../protocol/claims.ts';
-import type { TokenKind, TokenRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/records.ts';
+import { formatScope, isTokenKind, type TokenKind, type TokenRecord } from '../protocol/records.ts';
 import type { Storage, TokenName } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import { type ReadyKey, readyKeys, type VerificationKey, verifyWith } from '../tokens/jwt_verifier.ts';
@@ -120,7 +119,7 @@ export class PreviousJwts {
     if (!jwt.verified) return jwt.reason === 'bad_signature' ? { reason: jwt.reason } : undefined;
     const { claims } = jwt;
     const { kind, key: id } = identify(claims) ?? {};
-    if (!isKind(kind) || typeof id !== 'string' || id === '') return { reason: 'wrong_type', claims };
+    if (!isTokenKind(kind) || typeof id !== 'string' || id === '') return { reason: 'wrong_type', claims };
     if (claims.iss !== undefined && claims.iss !== issuer) return { reason: 'wrong_issuer', claims };
     return { kind, id, claims };
   }
@@ -155,10 +154,6 @@ function inOwnTerms(
             ...(claims.cnf !== undefined && { cnf: claims.cnf }),
           },
   };
-}
-
-function isKind(kind: unknown): kind is TokenKind {
-  return kind === 'access_token' || kind === 'refresh_token';
 }
 
 /** Returns seconds. If the token has no `exp`, the stored expiry counts. */

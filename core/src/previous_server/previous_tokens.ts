@@ -172,7 +172,7 @@ export function withPreviousTokens(
   // Method by method: those of a host's class are not members of its own.
   const same: Omit<ReadableStorage['tokens'], keyof Joined> = {
     ...(tokens.keyedBy && { keyedBy: tokens.keyedBy }),
-    ...(tokens.identify && { identify: (claims: Claims) => tokens.identify?.(claims) }),
+    ...(tokens.identify && { identify: (claims: Claims, token: string) => tokens.identify?.(claims, token) }),
     ...(tokens.requireReadable && {
       requireReadable: (record: TokenRecord) => tokens.requireReadable?.(record),
     }),

@@ -31,7 +31,7 @@ export interface ClientRecord {
   readonly id: string;
   /** Shown to users. */
   readonly name?: string;
-  /** Newest first. A client without secrets is public, unless it authenticates with keys. */
+  /** Newest first. A client is public only if its metadata names the method `none`, not because it has no secrets. */
   readonly secrets?: readonly ClientSecretRecord[];
   readonly grantTypes: readonly GrantType[];
   /** Scopes that the client may obtain. */
@@ -103,6 +103,10 @@ export interface Standing {
 }
 
 export type TokenKind = 'access_token' | 'refresh_token';
+
+export function isTokenKind(kind: unknown): kind is TokenKind {
+  return kind === 'access_token' || kind === 'refresh_token';
+}
 
 /**
  * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
@@ -318,6 +322,7 @@ const ACT_TYPES = [
   'person_factor_added',
   'person_factor_removed',
   'person_factors_reset',
+  'person_factors_confirmed',
   'person_recovery_codes_made',
   'person_recovery_code_used',
   'scope_texts_changed',

@@ -183,16 +183,21 @@ export interface TokenRepository {
    * What lookups of opaque tokens get: the SHA-256 digest (base64url), or the token itself, for tables that hold it.
    * With `'token'`, whoever reads the table can use the tokens. JWTs and tokens with a prefix of this server are never
    * looked up by themselves. Default: `'digest'`.
+   *
+   * If some tokens are JWTs, name each kind that can be opaque. Otherwise the `jti` of a JWT could be used as a token.
+   * @example
+   * keyedBy: { refresh_token: 'token' } // access tokens are JWTs
    */
-  readonly keyedBy?: 'digest' | 'token';
+  readonly keyedBy?: TokenKey | Partial<Readonly<Record<TokenKind, TokenKey>>>;
 
   /**
    * Returns kind and key of a JWT of the host's own form, from its verified claims. Without it, a JWT is looked up by
    * its `jti`: as the kind that its `typ` names (`at+jwt`, `rt+jwt`), or for `typ: JWT` and without `typ` as either
    * kind, if the record has the token's `digest`.
+   * @param token the JWT itself, for tables that hold it
    * @returns `undefined` if the JWT is no token, for example an ID token
    */
-  identify?(claims: Claims): TokenName | undefined;
+  identify?(claims: Claims, token: string): TokenName | undefined;
 
   /**
    * The record of an access token, with the standing of its principals.
@@ -221,6 +226,9 @@ export interface TokenRepository {
    */
   revoke(record: HostToken): Awaitable<void>;
 }
+
+/** What a table knows opaque tokens by. */
+export type TokenKey = 'digest' | 'token';
 
 /** Kind and key of a token, as `TokenRepository.identify` returns them. */
 export interface TokenName {

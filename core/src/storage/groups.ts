@@ -1,6 +1,7 @@
 // The groups of storage methods, and the check that a storage has what its server needs.
 import { ConfigurationError } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
+import { isTokenKind } from '../protocol/records.ts';
 import type {
   AuthorizationCodeRepository,
   ClientRegistry,
@@ -147,11 +148,20 @@ export function isIssuing(tokens: TokenRepository): tokens is IssuingTokenReposi
   return typeof (tokens as Partial<IssuingTokenRepository>).issue === 'function';
 }
 
+const TOKEN_KEYS: readonly unknown[] = ['digest', 'token'];
+
 /** The server stores its own tokens under their digests. */
 function keyProblems(tokens: TokenRepository): readonly string[] {
-  const { keyedBy = 'digest' } = tokens;
-  if (keyedBy !== 'digest' && keyedBy !== 'token')
-    return ['storage.tokens.keyedBy: expected digest or token'];
+  const { keyedBy = 'digest' }: { readonly keyedBy?: unknown } = tokens;
+  const isOfKinds =
+    isJsonObject(keyedBy) &&
+    Object.entries(keyedBy).every(
+      ([kind, key]) => isTokenKind(kind) && (key === undefined || TOKEN_KEYS.includes(key)),
+    );
+  if (!isOfKinds && !TOKEN_KEYS.includes(keyedBy))
+    return [
+      'storage.tokens.keyedBy: expected digest, token, or one of them for access_token or refresh_token',
+    ];
   if (keyedBy === 'digest' || !isIssuing(tokens)) return [];
   return ['storage.tokens.keyedBy: expected digest, because the server issues tokens (storage.tokens.issue)'];
 }

@@ -223,7 +223,11 @@ function read<T extends object>(source: object, members: Members<T>, what: strin
 type Reader = (value: unknown, what: string, member: string) => unknown;
 
 const READERS: { readonly [T in AnyColumn['type']]: Reader } = {
-  text: idOf,
+  text(value, what, member) {
+    if (typeof value === 'string') return value;
+    if (IDENTIFIER.test(member)) return idOf(value, what, member);
+    throw wrong(what, member, 'a text', value);
+  },
   integer: integerOf,
   flag(value, what, member) {
     if (typeof value === 'boolean') return value;
@@ -235,6 +239,8 @@ const READERS: { readonly [T in AnyColumn['type']]: Reader } = {
     throw wrong(what, member, 'an object or a list', value);
   },
 };
+
+const IDENTIFIER = /^subject$|Id$/;
 
 /** Identifiers of many tables are integers. */
 function idOf(value: unknown, what: string, member: string): string {

@@ -149,7 +149,7 @@ function hostTokens(given: TokenRepository, isPlain: boolean): ReadableTokens {
   const mine = (record: TokenRecord) => own.of(record) as TokenRecord;
   return {
     ...(keyedBy && { keyedBy }),
-    ...(identify && { identify: (claims) => identify(claims) }),
+    ...(identify && { identify: (claims, token) => identify(claims, token) }),
     getByAccessToken: lookUp('access_token', given.getByAccessToken),
     getByRefreshToken: lookUp('refresh_token', given.getByRefreshToken),
     ...(!isPlain && {

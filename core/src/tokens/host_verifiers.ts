@@ -62,13 +62,20 @@ export function hostAccessTokens(verifier: AccessTokenVerifier): AccessTokenVeri
       try {
         return checkedToken(await verifier.verify(token, scheme, certificate));
       } catch (error) {
-        if (error instanceof OAuthError) throw error;
+        if (error instanceof OAuthError) throw withCleanDescription(error);
         if (isOutage(error)) throw asFault(error);
         const details = { reason: 'verifier_rejected', cause: error } as const;
         throw new OAuthError('invalid_token', 'the access token is not valid', details);
       }
     },
   };
+}
+
+/** A host may put what it received into a description, which goes into a header (RFC 6750 §3). */
+function withCleanDescription(error: OAuthError): OAuthError {
+  const description = error.description.replace(/[^\x20-\x21\x23-\x5B\x5D-\x7E]/g, '');
+  if (description === error.description) return error;
+  return new OAuthError(error.code, description, { ...error, cause: error.cause });
 }
 
 function isOutage(error: unknown): boolean {

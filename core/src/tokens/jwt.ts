@@ -159,7 +159,7 @@ const FOREIGN_TYPES: readonly string[] = [
   'entity-statement+jwt',
 ];
 
-/** Claims of ID tokens alone (OpenID Connect Core §2, §3.3.2.11), whose `typ` is often `JWT` too. */
+/** Claims of ID tokens alone (OpenID Connect Core §2), whose `typ` is often `JWT` too. */
 const ID_TOKEN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const;
 
 /** Whether a JWT is no access or refresh token by its `typ`, or an ID token by its claims. */

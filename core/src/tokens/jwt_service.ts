@@ -58,7 +58,8 @@ export interface JwtVerifier {
   /**
    * Verifies the signature with the algorithm of the key, never that of the token, and nothing else: neither times nor
    * issuer nor state. An expired token can still be revoked. Resolves to `{ verified: false }` for every text that these
-   * keys did not sign. Rejects only if the keys cannot be had: the response is then 503.
+   * keys did not sign, also if it names another algorithm. Rejects only if the keys cannot be had: the response is then
+   * 503.
    */
   verify(token: string): Promise<VerifiedJwt>;
 }

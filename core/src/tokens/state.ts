@@ -10,6 +10,7 @@ import {
   type AuthorizationCodeRecord,
   type ClientRecord,
   claimsInToken,
+  isTokenKind,
   type Life,
   storedLife,
   type TokenKind,
@@ -62,7 +63,7 @@ async function findHostJwt(
 ): Promise<FoundToken | NoToken> {
   const { tokens } = context.storage;
   const type = jwtTypeOf(typ);
-  const name = isForeignJwt(typ, claims) ? undefined : nameOf(context, typ, claims);
+  const name = isForeignJwt(typ, claims) ? undefined : nameOf(context, token, typ, claims);
   if (name === undefined) return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
   const { kind, key } = name;
   const hasGenericType = !isTokenKind(type);
@@ -105,6 +106,7 @@ function refusedJwt({
  */
 function nameOf(
   { storage }: TokenContext,
+  token: string,
   typ: string | undefined,
   claims: Claims,
 ): { readonly kind: TokenKind; readonly key: string } | undefined {
@@ -114,7 +116,7 @@ function nameOf(
   const { kind, key } =
     storage.tokens.identify === undefined
       ? { kind: kindOfType ?? (isUsual ? 'access_token' : undefined), key: claims.jti }
-      : (storage.tokens.identify(claims) ?? { kind: undefined, key: undefined });
+      : (storage.tokens.identify(claims, token) ?? { kind: undefined, key: undefined });
   if (!isTokenKind(kind) || typeof key !== 'string' || key === '') return undefined;
   return kindOfType === undefined || kindOfType === kind ? { kind, key } : undefined;
 }
@@ -134,10 +136,12 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
 /** Finds an opaque token that the host issued itself. The text does not tell its kind. */
 async function findForeign(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const digest = await sha256(token);
-  const key = context.storage.tokens.keyedBy === 'token' ? token : digest;
-  const record =
-    (await lookUp(context, 'refresh_token', key, digest)) ??
-    (await lookUp(context, 'access_token', key, digest));
+  const { keyedBy = 'digest' } = context.storage.tokens;
+  const lookUpAs = async (kind: TokenKind) => {
+    const by = typeof keyedBy === 'string' ? keyedBy : keyedBy[kind];
+    return by && (await lookUp(context, kind, by === 'token' ? token : digest, digest));
+  };
+  const record = (await lookUpAs('refresh_token')) ?? (await lookUpAs('access_token'));
   if (record === undefined) return { reason: 'no_record' };
   if (!isAsIssued(record, digest)) return { reason: 'differs_from_issued', kind: record.kind };
   return { record, claims: await claimsOfRecord(context, record) };
@@ -172,10 +176,6 @@ interface Bindable {
 /** Protects against a stolen signing key, which can make valid signatures, but not tokens with a stored digest. */
 function isAsIssued({ digest }: TokenRecord, digestOfToken: string): boolean {
   return digest === undefined || equalInConstantTime(digest, digestOfToken);
-}
-
-function isTokenKind(type: string | undefined): type is TokenKind {
-  return type === 'access_token' || type === 'refresh_token';
 }
 
 /** Returns the claims of a record. Hosts may store none of an opaque token, so the most important ones are derived. */

@@ -333,6 +333,7 @@ class AdminApi {
       ...read,
       parts: this.#partsFor(caller),
       clientId: caller.clientId,
+      callerSubject: caller.subject,
       hasScopes,
       requireVersion(version, details = { detail: 'read it again, then repeat the change' }) {
         if (wanted === undefined || wanted === '*' || wanted.split(/\s*,\s*/).includes(etagOf(version)))

@@ -1,12 +1,13 @@
 // An operation of the admin API, and what all operations share.
 
 import type { NewClient } from '@grantd/core';
+import type { Person } from '../data/people.ts';
 import { ADMIN_SCOPES, type AdminScope, isAdminScope } from '../instance/admin_access.ts';
 import type { SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts } from '../operations/operation.ts';
 import type { State } from '../operations/people.ts';
 import type { ImportFormat } from '../people/import_lines.ts';
-import type { ProblemDetails } from './problems.ts';
+import { Problem, type ProblemDetails } from './problems.ts';
 import type { Schema } from './schemas.ts';
 
 /** What an operation needs besides the parts that all operations need. */
@@ -31,6 +32,8 @@ export interface ApiCall {
   readonly body: unknown;
   /** The client that sends the request. */
   readonly clientId: string;
+  /** The user whose token it is; `undefined` for clients that act for themselves. */
+  readonly callerSubject: string | undefined;
   /**
    * Requires that the version in If-Match is this one.
    * @param details what to do if it is not. Default: to read it again
@@ -204,6 +207,18 @@ export function requireEveryScope({ requireScopes }: ApiCall): void {
 export function requireIfAdministrator(call: ApiCall, groups: readonly string[] = []): void {
   const { adminGroup } = call.parts.configuration.settings;
   if (adminGroup !== undefined && groups.includes(adminGroup)) requireEveryScope(call);
+}
+
+/**
+ * Users change how they sign in, and what that protects, on the pages of their account, which ask for every factor. A
+ * token does not tell what its user has shown since.
+ */
+export function requireAnother({ callerSubject }: ApiCall, { subject }: Pick<Person, 'subject'>): void {
+  if (subject === callerSubject)
+    throw new Problem('insufficient_scope', {
+      detail:
+        'a token does not change how its own user signs in. Use the page /account/security, or the token of another operator',
+    });
 }
 
 /** A caller who can change a client can act as it, so the caller must have the client’s scopes of this API. */

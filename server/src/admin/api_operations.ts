@@ -69,6 +69,7 @@ import {
   PAGING,
   paged,
   pageOf,
+  requireAnother,
   requireIfAdministrator,
   requireNoGroups,
   requireScopesOf,
@@ -409,6 +410,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const { person, warnings } = await updatePerson(parts, before, change, (one) => {
         requireVersion(shownUser({ ...one, ...state }));
         requireIfAdministrator(call, one.groups);
+        if (given.some(([name]) => name === 'email' || name === 'email_verified')) requireAnother(call, one);
       });
       const user = shownUser({ ...person, ...state });
       return { body: { user, warnings }, version: user };
@@ -425,6 +427,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
+      requireAnother(call, person);
       if (includesAdminGroup(parts, person.groups)) await leaveAdministrators(parts, person);
       await removePerson(parts, person);
       return {};
@@ -467,6 +470,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path, body } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
+      requireAnother(call, person);
       const hash = await passwordHashOf((body as { readonly password: string }).password);
       return { body: { sessions_ended: await setPassword(parts, person, hash) } };
     },

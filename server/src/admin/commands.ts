@@ -30,6 +30,7 @@ export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   'user disable': ['listUsers', 'disableUser'],
   'user enable': ['listUsers', 'enableUser'],
   'user reset-factors': ['listUsers', 'resetFactors'],
+  'user confirm-factors': ['listUsers', 'confirmFactors'],
   'user import': ['importUsers'],
   'user export': ['exportUsers'],
   apply: ['planState', 'applyState'],

@@ -78,7 +78,8 @@ export function shownSession({ id, userAgent, signedInAtMs, lastSeenAtMs }: Stor
   return { id, user_agent: userAgent, signed_in_at: time(signedInAtMs), last_seen_at: time(lastSeenAtMs) };
 }
 
-export function shownFactors({ passkeys, authenticatorAppAddedAtMs, recoveryCodes }: ListedFactors): Shown {
+export function shownFactors(factors: ListedFactors): Shown {
+  const { passkeys, authenticatorAppAddedAtMs, recoveryCodes, countFromMs } = factors;
   return {
     passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
       name,
@@ -88,6 +89,7 @@ export function shownFactors({ passkeys, authenticatorAppAddedAtMs, recoveryCode
     })),
     ...optionalTime('authenticator_app_added_at', authenticatorAppAddedAtMs),
     recovery_codes: recoveryCodes,
+    ...optionalTime('count_from', countFromMs),
   };
 }
 

@@ -305,8 +305,17 @@ export const FACTORS = named(
     },
     'authenticator_app_added_at?': time('When the user set up an authenticator app.'),
     recovery_codes: count('Number of unused recovery codes.'),
+    'count_from?': time(
+      'When all changes of these factors count, if the user has made some with a recovery code. `POST /users/{sub}/factors/confirm` lets them count at once.',
+    ),
   }),
 );
+
+export const CONFIRMED_FACTORS = named(
+  'ConfirmedFactors',
+  object({ factors_confirmed: flag('Whether the user had factors that did not count yet.') }),
+);
+
 export const RESET_FACTORS = named(
   'ResetFactors',
   object({ factors_removed: flag('Whether the user had any factors.'), sessions_ended: endedSessions }),

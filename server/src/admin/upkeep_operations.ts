@@ -2,9 +2,14 @@
 import { DEFAULT_REGISTRATION_TOKEN_LIFETIME, newRegistrationToken } from '../operations/clients.ts';
 import { listFactors, listLinks } from '../operations/factors.ts';
 import { listMails, retryMail } from '../operations/mails.ts';
-import { requireSubject, resetFactors, unlinkPerson } from '../operations/people.ts';
+import { confirmFactors, requireSubject, resetFactors, unlinkPerson } from '../operations/people.ts';
 import { dropSecrets, recordSecrets, rotateSecrets, secretStatus } from '../operations/secrets.ts';
-import { type ApiOperation, requireEveryScope, requireIfAdministrator } from './api_operation.ts';
+import {
+  type ApiOperation,
+  requireAnother,
+  requireEveryScope,
+  requireIfAdministrator,
+} from './api_operation.ts';
 import { shownFactors, shownLink, shownMail, shownSecret } from './representations.ts';
 import * as schemas from './schemas.ts';
 
@@ -34,8 +39,26 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
+      requireAnother(call, person);
       const { wereThere, ended } = await resetFactors(parts, person);
       return { body: { factors_removed: wereThere, sessions_ended: ended } };
+    },
+  },
+  {
+    id: 'confirmFactors',
+    method: 'POST',
+    path: '/users/{sub}/factors/confirm',
+    scope: 'grantd:users:write',
+    summary:
+      'Let the factors of a user count at once that the user has added or removed with a recovery code',
+    status: 200,
+    response: schemas.CONFIRMED_FACTORS,
+    async perform(call) {
+      const { parts, path } = call;
+      const person = await requireSubject(parts, path.sub ?? '');
+      requireIfAdministrator(call, person.groups);
+      requireAnother(call, person);
+      return { body: { factors_confirmed: await confirmFactors(parts, person) } };
     },
   },
   {
@@ -64,6 +87,7 @@ const FACTOR_OPERATIONS: readonly ApiOperation[] = [
       const { parts, path } = call;
       const person = await requireSubject(parts, path.sub ?? '');
       requireIfAdministrator(call, person.groups);
+      requireAnother(call, person);
       const { provider, label, ended } = await unlinkPerson(parts, person, path.link ?? '');
       return { body: { provider, label, sessions_ended: ended } };
     },

@@ -45,7 +45,7 @@ async function* numbered(
 
 /** Why a caller may not import a line: it would get further than its own token. */
 async function refusalOf(
-  { parts, query, hasScopes }: ApiCall,
+  { parts, query, hasScopes, callerSubject }: ApiCall,
   { username, claims, groups, disabled }: Extract<NumberedLine['read'], { claims: unknown }>,
 ): Promise<string | undefined> {
   if (Object.hasOwn(claims, 'groups'))
@@ -60,6 +60,8 @@ async function refusalOf(
   const isAdministrator = person?.groups?.some(isAdministrators) === true;
   if ((isJoining || isAdministrator) && !hasScopes(Object.keys(ADMIN_SCOPES) as readonly AdminScope[]))
     return 'the token needs every scope to change an administrator';
+  if (person !== undefined && person.subject === callerSubject)
+    return 'an import does not change the user whose token it is';
   // An import can change many lines, so it cannot make sure that another administrator stays.
   if (isAdministrator && (disabled === true || (groups !== undefined && !isJoining)))
     return 'an import does not disable administrators or remove them from their group';

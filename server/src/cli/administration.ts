@@ -117,6 +117,7 @@ export interface Administration {
   setPassword(person: Person, password: string): Promise<number>;
   endSessionsOf(person: Person): Promise<number>;
   resetFactors(person: Person): ReturnType<typeof people.resetFactors>;
+  confirmFactors(person: Person): Promise<boolean>;
   unlinkPerson(
     person: Person,
     id: string,
@@ -267,6 +268,7 @@ export function localAdministration(
       people.setPassword(parts, person, await people.passwordHashOf(password)),
     endSessionsOf: on(people.endSessionsOf),
     resetFactors: on(people.resetFactors),
+    confirmFactors: on(people.confirmFactors),
     unlinkPerson: on(people.unlinkPerson),
 
     async importPeople(wish, lines, onLine) {

@@ -129,6 +129,7 @@ export function remoteAdministration(api: AdminClient): Administration {
           })),
           authenticatorAppAddedAtMs: msOf(factors.authenticator_app_added_at),
           recoveryCodes: factors.recovery_codes,
+          countFromMs: msOf(factors.count_from),
         },
       };
     },
@@ -174,6 +175,9 @@ export function remoteAdministration(api: AdminClient): Administration {
       (await api.call('setPassword', { path: userPath(person), body: { password } })).sessions_ended,
     endSessionsOf: async (person) =>
       (await api.call('endSessions', { path: userPath(person) })).sessions_ended,
+    async confirmFactors(person) {
+      return (await api.call('confirmFactors', { path: userPath(person) })).factors_confirmed;
+    },
     async resetFactors(person) {
       const answer = await api.call('resetFactors', { path: userPath(person) });
       return { wereThere: answer.factors_removed, ended: answer.sessions_ended };

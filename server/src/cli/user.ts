@@ -179,6 +179,15 @@ export function userCommands(): Command {
     .action((name: string, flags: GivenFlags) =>
       withAdministration(flags, 'needs_database', (parts) => resetFactors(parts, name)),
     );
+  databaseFlags(
+    group
+      .command('confirm-factors <NAME>')
+      .description(
+        'let the factors of a user count at once that the user has added or removed with a recovery code. Make sure first that it was the user',
+      ),
+  ).action((name: string, flags: GivenFlags) =>
+    withAdministration(flags, 'needs_database', (parts) => confirmFactors(parts, name)),
+  );
   addImportCommands(group);
   return group;
 }
@@ -372,6 +381,16 @@ async function resetFactors(parts: AdministrationParts, name: string): Promise<v
 }
 
 /** @throws {Refused} there is no such person */
+async function confirmFactors(parts: AdministrationParts, name: string): Promise<void> {
+  const person = await parts.admin.requirePerson(name);
+  const { name: kept, subject } = person;
+  const factorsConfirmed = await parts.admin.confirmFactors(person);
+  printOne(parts, { name: kept, sub: subject, factorsConfirmed }, [
+    factorsConfirmed ? `the factors of ${kept} count now` : `${kept} has no factors that wait`,
+  ]);
+}
+
+/** @throws {Refused} there is no such person */
 async function removePerson(parts: AdministrationParts, name: string): Promise<void> {
   const person = await parts.admin.requirePerson(name);
   const { name: kept, subject } = person;
@@ -461,6 +480,7 @@ interface FactorsShown {
   }[];
   readonly authenticatorAppAddedAt: string | undefined;
   readonly recoveryCodes: number;
+  readonly countFrom: string | undefined;
 }
 
 /** What a user signs in with besides the password; `undefined` for nothing. */
@@ -468,24 +488,29 @@ function shownFactors({
   passkeys,
   authenticatorAppAddedAtMs,
   recoveryCodes,
+  countFromMs,
 }: ListedFactors): FactorsShown | undefined {
-  if (passkeys.length === 0 && authenticatorAppAddedAtMs === undefined) return undefined;
+  if ([passkeys[0], authenticatorAppAddedAtMs, countFromMs].every((one) => one === undefined))
+    return undefined;
   return {
     passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
       ...{ name, addedAt: timeOf(createdAtMs), lastUsedAt: timeOf(lastUsedAtMs), backedUp: isBackedUp },
     })),
     authenticatorAppAddedAt: timeOf(authenticatorAppAddedAtMs),
     recoveryCodes,
+    countFrom: timeOf(countFromMs),
   };
 }
 
-function factorLines({ passkeys, authenticatorAppAddedAt, recoveryCodes }: FactorsShown): readonly string[] {
+function factorLines(factors: FactorsShown): readonly string[] {
+  const { passkeys, authenticatorAppAddedAt, recoveryCodes, countFrom } = factors;
   const lines = passkeys.map(
     ({ name, addedAt, lastUsedAt }) =>
       `passkey ${JSON.stringify(name)}: added ${addedAt}, ${lastUsedAt === undefined ? 'never used' : `last used ${lastUsedAt}`}`,
   );
   if (authenticatorAppAddedAt !== undefined)
     lines.push(`authenticator app: added ${authenticatorAppAddedAt}`);
+  if (countFrom !== undefined) lines.push(`changed with a recovery code: counts in full from ${countFrom}`);
   return [...lines, `recovery codes: ${recoveryCodes} unused`];
 }
 

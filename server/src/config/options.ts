@@ -298,6 +298,12 @@ export const OPTIONS = {
     'What users need to sign in. second_factor_if_enrolled: a second factor if the user has added one; second_factor: always a second factor; phishing_resistant: a passkey; password: only the password. Clients and groups can require more (docs/passkeys.md).',
     'second_factor_if_enrolled',
   ),
+  recoveryHold: option(
+    'Server',
+    seconds(1),
+    'Seconds until a factor counts that a user has added after a sign-in with a recovery code. Until then, a new passkey does not count as phishing-resistant, and the user can change nothing else that their factors protect (docs/passkeys.md).',
+    24 * 60 * 60,
+  ),
   sessionLifetime: option(
     'Server',
     seconds(1),

@@ -1,7 +1,8 @@
+import { MULTI_FACTOR, PASSWORD, PHISHING_RESISTANT } from '../config/acr.ts';
 import { type Notice, noticeCalls } from './mails.ts';
 import { personAct } from './people.ts';
 import { type ProgramSecret, seal, unseal } from './secrets.ts';
-import { type ProgramTables, recorded, type TableRow } from './tables.ts';
+import { type ProgramTables, recorded, type TableCall, type TableRow } from './tables.ts';
 import { hasAnotherWay, type WaysToSignIn } from './ways_to_sign_in.ts';
 
 /** A passkey (WebAuthn §4, discoverable credential) of a user. */
@@ -21,6 +22,8 @@ export interface Passkey {
   readonly name: string;
   readonly createdAtMs: number;
   readonly lastUsedAtMs: number | undefined;
+  /** When it begins to count, if it was added with a recovery code; otherwise 0. */
+  readonly countsFromMs: number;
 }
 
 /** The factors of a user besides the password. */
@@ -28,12 +31,36 @@ export interface FactorsOfPerson {
   readonly passkeys: number;
   readonly hasTotp: boolean;
   readonly recoveryCodes: number;
+  /** When the first passkey begins to count; `undefined` without passkeys. */
+  readonly passkeysCountFromMs: number | undefined;
+  /** When the app begins to count; `undefined` without one. */
+  readonly totpCountsFromMs: number | undefined;
+  /** The level that the factors reached before a user with a recovery code changed some, and until when it is needed. */
+  readonly held: { readonly level: number; readonly untilMs: number };
 }
+
+export const NO_FACTORS: FactorsOfPerson = {
+  passkeys: 0,
+  hasTotp: false,
+  recoveryCodes: 0,
+  passkeysCountFromMs: undefined,
+  totpCountsFromMs: undefined,
+  held: { level: 0, untilMs: 0 },
+};
 
 /** The secret of an authenticator app, sealed. */
 export interface StoredTotp {
   readonly sealed: string;
   readonly createdAtMs: number;
+  /** As of a passkey. */
+  readonly countsFromMs: number;
+}
+
+/** A change by a user who has signed in with a recovery code. */
+export interface Hold {
+  readonly nowMs: number;
+  /** Until then, the user needs the level that their factors reach at the change. */
+  readonly untilMs: number;
 }
 
 /** The sealed secret of a user’s authenticator app. */
@@ -72,7 +99,13 @@ export interface Factors {
    * @param ways which ways count
    * @returns `false` if it was not removed
    */
-  removePasskey(subject: string, id: string, ways: WaysToSignIn, notice?: Notice): Promise<boolean>;
+  removePasskey(
+    subject: string,
+    id: string,
+    ways: WaysToSignIn,
+    notice?: Notice,
+    hold?: Hold,
+  ): Promise<boolean>;
 
   totpOf(subject: string): Promise<StoredTotp | undefined>;
   /**
@@ -86,7 +119,7 @@ export interface Factors {
    */
   useTotp(subject: string, totp: StoredTotp, step: number): Promise<boolean>;
   /** Recovery codes end with the last other factor. @returns `false` if the user has none */
-  removeTotp(subject: string, notice?: Notice): Promise<boolean>;
+  removeTotp(subject: string, notice?: Notice, hold?: Hold): Promise<boolean>;
   /** The sealed secrets of all users, for the rotation of the server’s secret. */
   sealedTotps(): Promise<readonly SealedTotp[]>;
   /** Replaces sealed secrets, except those that have changed in the meantime. */
@@ -102,6 +135,9 @@ export interface Factors {
   /** Uses up a recovery code. @returns `false` if it does not exist or was used */
   useRecoveryCode(subject: string, digest: string): Promise<boolean>;
 
+  /** Lets factors count that were added with a recovery code. @returns whether the user had waited for any */
+  confirm(subject: string, nowMs: number): Promise<boolean>;
+
   /** Deletes all factors of a user. @returns whether there were any */
   reset(subject: string, notice?: Notice): Promise<boolean>;
 
@@ -110,7 +146,7 @@ export interface Factors {
 }
 
 const PASSKEY_COLUMNS =
-  'id, subject, public_key, counter, transports, is_backed_up, name, created_at_ms, last_used_at_ms';
+  'id, subject, public_key, counter, transports, is_backed_up, name, created_at_ms, last_used_at_ms, counts_from_ms';
 
 const HAS_OTHER = `
   (EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $2)
@@ -121,7 +157,11 @@ const SQL = {
     SELECT
       (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) AS passkeys,
       (SELECT count(*) FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2) AS totps,
-      (SELECT count(*) FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2) AS codes`,
+      (SELECT count(*) FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2) AS codes,
+      (SELECT min(counts_from_ms) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) AS passkeys_count_from_ms,
+      (SELECT counts_from_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2) AS totp_counts_from_ms,
+      (SELECT held_level FROM grantd.people WHERE issuer = $1 AND subject = $2) AS held_level,
+      (SELECT held_until_ms FROM grantd.people WHERE issuer = $1 AND subject = $2) AS held_until_ms`,
 
   hasPasskeys: 'SELECT 1 AS found FROM grantd.passkeys WHERE issuer = $1 LIMIT 1',
   passkeysOf: `
@@ -129,11 +169,29 @@ const SQL = {
   passkey: `SELECT ${PASSKEY_COLUMNS} FROM grantd.passkeys WHERE issuer = $1 AND id = $2`,
   // Blocks concurrent changes of the factors and the removal of the user.
   holdPerson: 'UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2',
+  // The highest level of the factors that count, and of an earlier hold.
+  holdLevel: `
+    UPDATE grantd.people SET held_until_ms = $4, held_level = CASE
+      WHEN ${counts('passkeys')} OR (held_until_ms > $3 AND held_level = ${PHISHING_RESISTANT}) THEN ${PHISHING_RESISTANT}
+      WHEN ${counts('totp_secrets')} OR (held_until_ms > $3 AND held_level = ${MULTI_FACTOR}) THEN ${MULTI_FACTOR}
+      ELSE ${PASSWORD} END
+    WHERE issuer = $1 AND subject = $2`,
+  endHold: 'UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE issuer = $1 AND subject = $2',
+  // Returns the user once, however many factors wait.
+  isWaiting: `
+    UPDATE grantd.people SET held_level = 0, held_until_ms = 0 WHERE issuer = $1 AND subject = $2
+      AND (held_until_ms > $3
+        OR EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND counts_from_ms > $3)
+        OR EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2 AND counts_from_ms > $3))
+    RETURNING subject`,
+  countPasskeys: 'UPDATE grantd.passkeys SET counts_from_ms = 0 WHERE issuer = $1 AND subject = $2',
+  countTotp: 'UPDATE grantd.totp_secrets SET counts_from_ms = 0 WHERE issuer = $1 AND subject = $2',
   holdWithFactors: `
     UPDATE grantd.people SET name = name WHERE issuer = $1 AND subject = $2 AND ${HAS_OTHER} RETURNING subject`,
   addPasskey: `
     INSERT INTO grantd.passkeys (issuer, ${PASSKEY_COLUMNS})
-    SELECT issuer, $3, subject, $4, CAST($5 AS bigint), $6, CAST($7 AS bigint), $8, CAST($9 AS bigint), NULL
+    SELECT issuer, $3, subject, $4, CAST($5 AS bigint), $6, CAST($7 AS bigint), $8, CAST($9 AS bigint), NULL,
+      CAST($10 AS bigint)
     FROM grantd.people WHERE issuer = $1 AND subject = $2
       AND (SELECT count(*) FROM grantd.passkeys WHERE issuer = $1 AND subject = $2) < ${MAX_PASSKEYS}
     ON CONFLICT DO NOTHING RETURNING id`,
@@ -144,10 +202,11 @@ const SQL = {
     DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 AND id = $3
       AND ${condition} RETURNING id`,
 
-  totpOf: 'SELECT sealed, created_at_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2',
+  totpOf:
+    'SELECT sealed, created_at_ms, counts_from_ms FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $2',
   addTotp: `
-    INSERT INTO grantd.totp_secrets (issuer, subject, sealed, last_step, created_at_ms)
-    SELECT issuer, subject, $3, CAST($4 AS bigint), CAST($5 AS bigint)
+    INSERT INTO grantd.totp_secrets (issuer, subject, sealed, last_step, created_at_ms, counts_from_ms)
+    SELECT issuer, subject, $3, CAST($4 AS bigint), CAST($5 AS bigint), CAST($6 AS bigint)
     FROM grantd.people WHERE issuer = $1 AND subject = $2
     ON CONFLICT DO NOTHING RETURNING subject`,
   useTotp: `
@@ -186,6 +245,28 @@ const HAS_PASSKEY = 'EXISTS (SELECT 1 FROM grantd.passkeys WHERE issuer = $1 AND
 const HAS_TOTP = 'EXISTS (SELECT 1 FROM grantd.totp_secrets WHERE issuer = $1 AND subject = $3';
 const HAS_CODE = 'EXISTS (SELECT 1 FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $3';
 
+/** The condition that a user has a factor in a table that counts at `$3`. */
+function counts(table: 'passkeys' | 'totp_secrets'): string {
+  return `EXISTS (SELECT 1 FROM grantd.${table} WHERE issuer = $1 AND subject = $2 AND counts_from_ms <= $3)`;
+}
+
+/** Of an addition, so that no time remains between the end of an earlier hold and the new factor. */
+function holdUntilItCounts({
+  createdAtMs: nowMs,
+  countsFromMs: untilMs,
+}: Pick<StoredTotp, 'createdAtMs' | 'countsFromMs'>): Hold | undefined {
+  return untilMs === 0 ? undefined : { nowMs, untilMs };
+}
+
+/** Belongs before the change, in its transaction. */
+function holdCalls(issuer: string, subject: string, hold: Hold | undefined): readonly TableCall[] {
+  return hold === undefined ? [] : [[SQL.holdLevel, issuer, subject, hold.nowMs, hold.untilMs]];
+}
+
+function numberOf(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : Number(value);
+}
+
 export function factorsTable(tables: ProgramTables, issuer: string): Factors {
   const isOne = (rows: readonly TableRow[] | undefined): boolean => rows?.length === 1;
   return {
@@ -195,6 +276,9 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
         passkeys: Number(row?.passkeys),
         hasTotp: Number(row?.totps) > 0,
         recoveryCodes: Number(row?.codes),
+        passkeysCountFromMs: numberOf(row?.passkeys_count_from_ms),
+        totpCountsFromMs: numberOf(row?.totp_counts_from_ms),
+        held: { level: numberOf(row?.held_level) ?? 0, untilMs: numberOf(row?.held_until_ms) ?? 0 },
       };
     },
     hasPasskeys: async () => (await tables.read(SQL.hasPasskeys, issuer)).length > 0,
@@ -205,9 +289,11 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
     },
     async addPasskey(passkey, notice) {
       const { id, subject, publicKey, counter, transports, isBackedUp, name, createdAtMs } = passkey;
-      const values = [publicKey, counter, transports.join(' '), isBackedUp ? 1 : 0, name, createdAtMs];
+      const state = [counter, transports.join(' '), isBackedUp ? 1 : 0];
+      const values = [publicKey, ...state, name, createdAtMs, passkey.countsFromMs];
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, holdUntilItCounts(passkey)),
         ...noticeCalls(issuer, notice, MAY_ADD_PASSKEY, id),
         recorded([SQL.addPasskey, issuer, subject, id, ...values], {
           ...personAct('person_factor_added', subject),
@@ -220,12 +306,13 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [used] = await tables.write([SQL.usePasskey, issuer, id, counter, isBackedUp ? 1 : 0, nowMs]);
       return isOne(used);
     },
-    async removePasskey(subject, id, ways, notice) {
+    async removePasskey(subject, id, ways, notice, hold) {
       const condition = (user: string, removed: string, firstLink: number) =>
         hasAnotherWay(ways, { subject: user, removed, firstLink });
       const { links } = ways;
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, hold),
         ...noticeCalls(
           issuer,
           notice,
@@ -243,13 +330,16 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
     },
     async totpOf(subject) {
       const [row] = await tables.read(SQL.totpOf, issuer, subject);
-      return row && { sealed: String(row.sealed), createdAtMs: Number(row.created_at_ms) };
+      if (row === undefined) return undefined;
+      const countsFromMs = Number(row.counts_from_ms);
+      return { sealed: String(row.sealed), createdAtMs: Number(row.created_at_ms), countsFromMs };
     },
-    async addTotp(subject, { sealed, createdAtMs }, step, notice) {
+    async addTotp(subject, { sealed, createdAtMs, countsFromMs }, step, notice) {
       const additions = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, holdUntilItCounts({ createdAtMs, countsFromMs })),
         ...noticeCalls(issuer, notice, `${IS_PERSON} AND NOT ${HAS_TOTP})`),
-        recorded([SQL.addTotp, issuer, subject, sealed, step, createdAtMs], {
+        recorded([SQL.addTotp, issuer, subject, sealed, step, createdAtMs, countsFromMs], {
           ...personAct('person_factor_added', subject),
           reason: 'authenticator_app',
         }),
@@ -260,9 +350,10 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       const [used] = await tables.write([SQL.useTotp, issuer, subject, createdAtMs, step]);
       return isOne(used);
     },
-    async removeTotp(subject, notice) {
+    async removeTotp(subject, notice, hold) {
       const removals = await tables.write(
         [SQL.holdPerson, issuer, subject],
+        ...holdCalls(issuer, subject, hold),
         ...noticeCalls(issuer, notice, `${HAS_TOTP})`),
         recorded([SQL.removeTotp, issuer, subject], {
           ...personAct('person_factor_removed', subject),
@@ -302,9 +393,18 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
       );
       return isOne(used);
     },
+    async confirm(subject, nowMs) {
+      const [, confirmed] = await tables.write(
+        [SQL.holdPerson, issuer, subject],
+        recorded([SQL.isWaiting, issuer, subject, nowMs], personAct('person_factors_confirmed', subject)),
+        [SQL.countPasskeys, issuer, subject],
+        [SQL.countTotp, issuer, subject],
+      );
+      return isOne(confirmed);
+    },
     async reset(subject, notice) {
       const removals = await tables.write(
-        [SQL.holdPerson, issuer, subject],
+        [SQL.endHold, issuer, subject],
         recorded([SQL.holdWithFactors, issuer, subject], personAct('person_factors_reset', subject)),
         ...noticeCalls(issuer, notice, `(${HAS_PASSKEY}) OR ${HAS_TOTP}))`),
         [SQL.removePasskeys, issuer, subject],
@@ -375,6 +475,7 @@ function passkeyOf(row: TableRow): Passkey {
     isBackedUp: Number(row.is_backed_up) === 1,
     name: String(row.name),
     createdAtMs: Number(row.created_at_ms),
-    lastUsedAtMs: row.last_used_at_ms === null ? undefined : Number(row.last_used_at_ms),
+    lastUsedAtMs: numberOf(row.last_used_at_ms),
+    countsFromMs: Number(row.counts_from_ms),
   };
 }

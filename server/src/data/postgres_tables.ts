@@ -374,5 +374,13 @@ export const PROGRAM_TABLES: PostgresTables = {
       `,
       down: 'DROP TABLE grantd.sign_ins',
     },
+    // What was added with a recovery code counts later. An earlier program would let it count at once.
+    `
+    ALTER TABLE grantd.passkeys ADD COLUMN counts_from_ms bigint NOT NULL DEFAULT 0;
+    ALTER TABLE grantd.totp_secrets ADD COLUMN counts_from_ms bigint NOT NULL DEFAULT 0;
+    ALTER TABLE grantd.people
+      ADD COLUMN held_level bigint NOT NULL DEFAULT 0,
+      ADD COLUMN held_until_ms bigint NOT NULL DEFAULT 0;
+    `,
   ],
 };

@@ -389,6 +389,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     `,
     down: 'DROP TABLE sign_ins',
   },
+  // What was added with a recovery code counts later. An earlier program would let it count at once.
+  `
+  ALTER TABLE passkeys ADD COLUMN counts_from_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE totp_secrets ADD COLUMN counts_from_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE people ADD COLUMN held_level INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE people ADD COLUMN held_until_ms INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */

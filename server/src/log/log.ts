@@ -395,7 +395,15 @@ export const PAGE_REASONS = {
   recovery_code_wrong: 'The recovery code is wrong or was already used.',
   too_many_codes: 'There were too many wrong authenticator-app or recovery codes for this user.',
   sign_in_too_old:
-    'The user tried to change passkeys, codes or links, but signed in more than ten minutes ago. They must sign in again first.',
+    'The user tried to change how they sign in, or to export their data, but signed in more than ten minutes ago. They must sign in again first.',
+  password_not_asked:
+    'The username is an address of a domain whose users sign in at an identity provider, so the server checked no password.',
+  sign_in_too_weak:
+    'The user tried to change how they sign in, or to export their data, but has not used the strongest factor that they have. They must use it first.',
+  factors_wait:
+    'The user tried to change their account, but their factors were added or removed with a recovery code and do not count yet. They must wait, or ask the operator to confirm the factors.',
+  passkey_waits:
+    'The passkey was added with a recovery code and does not count yet, but the sign-in needs a passkey that counts.',
   request_expired:
     'The authorization or sign-out request that the page belongs to has expired, or this server did not start it.',
   request_too_long:
@@ -415,8 +423,10 @@ export const PAGE_REASONS = {
   name_refused: 'The chosen username is not allowed.',
   name_taken: 'Another user has the chosen username or a similar one.',
   address_invalid: 'The entered email address is invalid.',
-  domain_refused: 'The email address that was entered for a sign-up has a domain that may not sign up.',
-  too_many_mails: 'Too many emails were requested for this address, or from one IP address.',
+  domain_refused:
+    'The email address that was entered for a sign-up has a domain that may not sign up, or whose users sign in at an identity provider.',
+  too_many_mails:
+    'Too many emails were requested for this name or address, or from one IP address. If it was for this name, the page answers as usual, but the server sends nothing.',
   provider_unavailable: 'The identity provider did not respond, or reported that it is not available.',
   provider_denied:
     'The identity provider reported that it did not sign the user in, or that the user did not consent there.',

@@ -13,6 +13,7 @@ import {
   type RenderedMail,
   verifiedAddressOf,
 } from '../people/mailing.ts';
+import type { OwnPasswords } from '../people/own_passwords.ts';
 import { DEFAULT_LANGUAGE, languageOf } from '../texts/texts.ts';
 import { type MailView, renderMail } from './message.ts';
 import { MailFailure, type Smtp } from './smtp.ts';
@@ -46,6 +47,7 @@ interface Parts {
   readonly links: LinkBook;
   readonly people: Pick<People, 'byName' | 'bySubject' | 'byVerifiedEmail'>;
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly passwords: Pick<OwnPasswords, 'mayReset'>;
   readonly operator: Brand;
   /** `undefined` in the demo, whose emails go to a page. */
   readonly smtp: Smtp | undefined;
@@ -163,7 +165,8 @@ export class MailDeliverer {
     if (template === 'factor_changed') {
       const change = FACTOR_CHANGES.find((one) => one === parameters.change);
       const value = typeof parameters.name === 'string' ? parameters.name : '';
-      return change && { to, view: { template, username, change, value } };
+      const isByRecovery = parameters.byRecovery === true;
+      return change && { to, view: { template, username, change, value, isByRecovery } };
     }
     if (template === 'email_changed')
       return { to, view: { template, username, value: String(parameters.newAddress) } };
@@ -173,12 +176,16 @@ export class MailDeliverer {
     return { to, view: { template, username, links: [{ url }], validSeconds: validSeconds(template) } };
   }
 
-  /** Only verified addresses receive links: whoever owns another one need not be the user. */
+  /**
+   * Only verified addresses receive links: whoever owns another one need not be the user. Users whose password is
+   * elsewhere, at a directory or a provider, get none.
+   */
   async #reset(typed: string, browser: { readonly browser?: string }): Promise<Addressed | undefined> {
     const found = await this.#usersOf(typed);
     const enabled: Person[] = [];
     for (const person of found)
-      if (person.directoryId === undefined && !(await this.#isDisabled(person))) enabled.push(person);
+      if ((await this.#parts.passwords.mayReset(person)) && !(await this.#isDisabled(person)))
+        enabled.push(person);
     const [first] = enabled;
     const to = first && verifiedAddressOf(first);
     if (first === undefined || to === undefined || !isAddress(to)) return undefined;

@@ -1,8 +1,10 @@
 import type { Settings } from '../config/options.ts';
+import type { Provider } from '../config/providers.ts';
 import type { Instance } from '../instance/instance.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Operator } from '../pages/operator.ts';
 import { LinkBook, MailQueue } from '../people/mailing.ts';
+import { OwnPasswords } from '../people/own_passwords.ts';
 import { MailDeliverer } from './deliverer.ts';
 import { openSmtp } from './smtp.ts';
 
@@ -16,18 +18,20 @@ export interface MailService {
 interface Surroundings {
   readonly settings: Pick<Settings, 'smtpUrl' | 'mailFrom'>;
   readonly operator: Operator;
+  readonly providers: readonly Provider[];
   readonly log: Log;
 }
 
 /** Without an SMTP server, emails go to the mailbox of the demo. */
 export async function openMail(
-  { issuer, mails, mailedLinks, people, storage, secret }: Instance,
-  { settings: { smtpUrl, mailFrom = '' }, operator, log }: Surroundings,
+  { issuer, mails, mailedLinks, people, storage, secret, upstreamIdentities: identities }: Instance,
+  { settings: { smtpUrl, mailFrom = '' }, operator, providers, log }: Surroundings,
 ): Promise<MailService> {
   const links = new LinkBook({ links: mailedLinks, issuer });
   const queue = new MailQueue({ mails, secret: secret(), onQueued: () => void deliverer.begin() });
   const deliverer = new MailDeliverer({
     ...{ queue, links, people, storage },
+    passwords: new OwnPasswords({ providers, identities }),
     operator: {
       name: operator.name ?? new URL(issuer).host,
       ...(operator.color !== undefined && { color: operator.color }),

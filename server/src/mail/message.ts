@@ -23,6 +23,8 @@ export interface MailView {
   readonly value?: string;
   /** What has changed, in `factor_changed`. Its text names it instead of the value. */
   readonly change?: FactorChange;
+  /** Whether the user signed in with a recovery code before the change. */
+  readonly isByRecovery?: boolean;
 }
 
 /** Renders an email as text and as HTML, without pictures and without anything from other places. */
@@ -34,6 +36,7 @@ export async function renderMail(view: MailView, language: Language, operator: B
   const before = [
     ...(view.username === undefined ? [] : [mails.greeting(view.username)]),
     words.text(operator.name, view.change === undefined ? value : mails.changes[view.change](value)),
+    ...(view.isByRecovery === true ? [mails.byRecovery] : []),
   ];
   const links = (view.links ?? []).map(({ url, account }) => ({
     url,

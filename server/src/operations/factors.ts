@@ -14,18 +14,23 @@ export interface ListedFactors {
   readonly authenticatorAppAddedAtMs: number | undefined;
   /** Number of unused ones. */
   readonly recoveryCodes: number;
+  /** When all of them count, if a recovery code was used to add or remove some of late. */
+  readonly countFromMs: number | undefined;
 }
 
 export async function listFactors(
   { factors }: Pick<OperationParts, 'factors'>,
   { subject }: Pick<Person, 'subject'>,
 ): Promise<ListedFactors> {
-  const [passkeys, totp, { recoveryCodes }] = await Promise.all([
+  const [passkeys, totp, { recoveryCodes, held }] = await Promise.all([
     factors.passkeysOf(subject),
     factors.totpOf(subject),
     factors.of(subject),
   ]);
+  const times = [held.untilMs, totp?.countsFromMs ?? 0, ...passkeys.map(({ countsFromMs }) => countsFromMs)];
+  const countFromMs = Math.max(...times);
   return {
+    countFromMs: countFromMs > Date.now() ? countFromMs : undefined,
     passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
       ...{ name, createdAtMs, lastUsedAtMs, isBackedUp },
     })),

@@ -48,6 +48,7 @@ const MAPPINGS: Readonly<Record<EventType, Mapping>> = {
   person_factor_added: account(10, 'MFA Factor Enable'),
   person_factor_removed: account(11, 'MFA Factor Disable'),
   person_factors_reset: account(11, 'MFA Factor Disable'),
+  person_factors_confirmed: account(10, 'MFA Factor Enable'),
   person_changed: account(99, 'Update'),
   person_linked: account(99, 'Link'),
   person_unlinked: account(99, 'Unlink'),

@@ -389,6 +389,14 @@ export async function resetFactors(
   return { wereThere, ended };
 }
 
+/** Lets the factors of a user count that they have added with a recovery code. @returns whether any had to wait */
+export function confirmFactors(
+  { factors }: OperationParts & Pick<Instance, 'factors'>,
+  { subject }: Pick<Person, 'subject'>,
+): Promise<boolean> {
+  return factors.confirm(subject, Date.now());
+}
+
 /** The email about an operator’s change. @returns `undefined` if no server sends emails, or the user gets none */
 async function noticeTo<T extends 'password_changed' | 'factor_changed'>(
   { mails, secret, configuration }: OperationParts,

@@ -5,6 +5,7 @@ import { counts } from '../people/consents.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { type Language, textsIn } from '../texts/texts.ts';
+import { accountForm } from './account_form.ts';
 import {
   type AccountNotice,
   type AccountView,
@@ -38,7 +39,6 @@ import {
   renderPage,
 } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 
 /** `GET /account/applications`. With `end`, asks whether to end the access of that client. */
 export function showApplications(parts: PageParts) {
@@ -60,15 +60,12 @@ export function showApplications(parts: PageParts) {
 
 /** `POST /account/applications`: ends the access of the client in `end_access`. */
 export function submitApplications(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'applications');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'applications', undefined, async (c, session, form) => {
     const clientId = buttonValue(form, 'end_access');
     const notice: AccountNotice =
       clientId === null ? { done: 'nothing_to_end' } : await endAccess(c, parts, session, clientId);
     return toAccount(c, parts, session, 'applications', notice);
-  };
+  });
 }
 
 export async function endAccess(

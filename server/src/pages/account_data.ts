@@ -1,10 +1,11 @@
 import { html } from 'hono/html';
-import { claimsOf, NO_PASSWORD } from '../data/people.ts';
+import { claimsOf } from '../data/people.ts';
 import { counts } from '../people/consents.ts';
 import { verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { accountForm, confirmForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount } from './account_frame.ts';
 import {
   type CurrentPasswordProblem,
@@ -17,9 +18,8 @@ import { operatorMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
-import { isRecentSignIn, toNewSignIn } from './upstream_pages.ts';
 
 /** `GET /account/data`. */
 export function showData(parts: PageParts) {
@@ -32,10 +32,8 @@ export function showData(parts: PageParts) {
 
 /** `POST /account/data`: sends the user’s data as a file, or deletes the account. */
 export function submitData(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'data');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  const changed = (form: URLSearchParams) => (form.has('export_data') ? 'export' : 'removal');
+  return accountForm(parts, 'data', changed, async (c, session, form) => {
     if (form.get('export_data') !== null) return exportData(c, parts, session);
 
     const refuse = async (
@@ -46,20 +44,15 @@ export function submitData(parts: PageParts) {
     if (isKeptElsewhere(parts, session))
       return renderPage(c, { ...(await dataOf(c, parts, session)), status: 403 });
     if (form.get('confirm') !== 'yes') return refuse('not_confirmed', 400);
-    // Without a password, a recent sign-in proves who the user is.
-    if (hasNoPassword(session))
-      return isRecentSignIn(parts, session) ? remove(c, parts, session) : toNewSignIn(c, parts, 'data');
+    // Without a password, the recent sign-in proves who the user is.
+    if (!parts.passwords.has(session.person)) return remove(c, parts, session);
     const checked = await checkPassword(c, parts, session, form.get('current_password') ?? '');
     if ('refusal' in checked) {
       const { problem, status, secondsToWait } = checked.refusal;
       return refuse(problem, status, secondsToWait);
     }
     return remove(c, parts, session);
-  };
-}
-
-function hasNoPassword({ person: { passwordHash } }: BrowserSession): boolean {
-  return passwordHash === NO_PASSWORD;
+  });
 }
 
 /** Whether the account can only be deleted in the application that has its users. */
@@ -174,8 +167,12 @@ async function dataOf(
 ): Promise<Page> {
   const view = {
     ...(await accountView(c, parts, session, 'data')),
-    ...(hasNoPassword(session) && { hasNoPassword: true }),
+    ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(isKeptElsewhere(parts, session) && { isKeptElsewhere: true }),
+    // Without a password, nothing is typed in vain.
+    mayDelete:
+      !parts.passwords.has(session.person) ||
+      (await missingOfChange(parts, session, 'removal')) === undefined,
     ...(problem !== undefined && { problem }),
     ...(secondsToWait !== undefined && { secondsToWait }),
   };
@@ -187,6 +184,8 @@ export interface DataView extends AccountView {
   readonly hasNoPassword?: boolean;
   /** Whether the account cannot be deleted here. */
   readonly isKeptElsewhere?: boolean;
+  /** Whether the form to delete the account is shown: the user has shown enough, or has no password to type. */
+  readonly mayDelete: boolean;
   readonly problem?: CurrentPasswordProblem | 'not_confirmed' | 'last_administrator';
   readonly secondsToWait?: number;
 }
@@ -231,6 +230,12 @@ function deletion(view: DataView, texts: Texts): Html {
     return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>
 <p id="delete-elsewhere">${account.deleteElsewhere}</p>
+</section>`;
+  if (!view.mayDelete)
+    return html`<section aria-labelledby="delete">
+<h2 id="delete">${account.deleteAccount}</h2>
+<p class="lead">${account.deleteText}</p>
+${confirmForm({ ...view, action: `${view.base}/data` }, 'confirm-to-delete', texts)}
 </section>`;
   return html`<section aria-labelledby="delete">
 <h2 id="delete">${account.deleteAccount}</h2>

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { isAddress, type LinkBook, type MailQueue } from '../people/mailing.ts';
 import { textsIn } from '../texts/texts.ts';
+import { accountForm, requireChange } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
 import {
   type CurrentPasswordProblem,
@@ -12,17 +13,19 @@ import {
 import { named } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { problemBox, REVEAL_SCRIPT, revealScript, textField } from './fields.ts';
-import { mailsToWait } from './forgot_page.ts';
+import { linksToWait } from './forgot_page.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 
 /** `GET /account/email`: asks for a new address, or to confirm the one whose link this browser has opened. */
 export function showEmail(parts: PageParts, links: LinkBook) {
   return async (c: PageContext): Promise<Response> => {
     const session = await openAccount(c, parts, 'email');
     if (session instanceof Response) return session;
-    return renderPage(c, await emailOf(c, parts, links, session));
+    const isConfirming = (await addressToConfirm(c, parts, links, session)) !== undefined;
+    const change = isConfirming ? 'email' : 'email_link';
+    const owed = await requireChange(c, parts, session, change, { page: 'email', isAsked: true });
+    return owed ?? renderPage(c, await emailOf(c, parts, links, session));
   };
 }
 
@@ -31,10 +34,8 @@ export function submitEmail(
   parts: PageParts,
   { queue, links }: { readonly queue: MailQueue; readonly links: LinkBook },
 ) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'email');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  const changed = (form: URLSearchParams) => (form.has('confirm_email') ? 'email' : 'email_link');
+  return accountForm(parts, 'email', changed, async (c, session, form) => {
     const { language } = pageSetting(c, parts);
     const { subject } = session.person;
     const event = { page: 'account', requestId: requestIdOf(c), subject } as const;
@@ -67,12 +68,12 @@ export function submitEmail(
       const { problem, status, secondsToWait } = checked.refusal;
       return refuse(problem, status, secondsToWait);
     }
-    const seconds = await mailsToWait(c, parts, email);
+    const seconds = await linksToWait(parts, subject);
     if (seconds > 0) return refuse('too_many_attempts', 429, seconds);
     await queue.add({ template: 'verify', to: email, subject, language, parameters: {} });
     parts.requestLog.pageEvent({ ...event, type: 'email_change_requested' });
     return toAccount(c, parts, session, 'email', { done: 'link_sent' });
-  };
+  });
 }
 
 /** The address that this user may confirm now: this browser has opened the link, and it is for this user. */

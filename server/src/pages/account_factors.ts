@@ -1,28 +1,27 @@
 import { isJsonObject } from '@grantd/core/options';
 import { html, raw } from 'hono/html';
 import { encode } from 'uqr';
-import type { Passkey } from '../data/factors.ts';
-import { MAX_PASSKEYS } from '../data/factors.ts';
+import { type Hold, MAX_PASSKEYS, type Passkey } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import type { PageReason } from '../log/log.ts';
-import { afterStep, levelOf, METHODS } from '../people/acr.ts';
+import { afterStep, byRecovery, levelOf, METHODS, restsOnRecovery } from '../people/acr.ts';
 import type { MailParameters } from '../people/mailing.ts';
 import { type Challenge, nameOfPasskey, type PasskeyRefusal } from '../people/passkeys.ts';
 import type { TotpOffer, TotpRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
-import { type AccountView, accountFrame, accountView, buttonValue, openAccount } from './account_frame.ts';
+import { accountForm, confirmForm } from './account_form.ts';
+import { type AccountView, accountFrame, accountView, buttonValue } from './account_frame.ts';
 import { browserText, endOtherSessions } from './account_sessions.ts';
 import { idOf } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
-import { isFresh } from './missing_step.ts';
+import { missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { PASSKEY_SCRIPT, passkeyAnswer, passkeyForm, passkeyScript } from './passkey_form.ts';
-import { redirectToPage, verifiedForm } from './pending_page.ts';
 
 /** The scripts of a page that contains the sections. */
 export const FACTORS_SCRIPTS: readonly string[] = [PASSKEY_SCRIPT];
@@ -40,8 +39,10 @@ export interface FactorsView {
   };
   readonly totpSinceMs: number | undefined;
   readonly recoveryCodes: number;
-  /** Whether the user has signed in recently, and may change something. */
-  readonly isFresh: boolean;
+  /** When the app begins to count, if the user added it with a recovery code. */
+  readonly totpCountsFromMs?: number | undefined;
+  /** Whether the user has shown enough, and may change something now. */
+  readonly mayChange: boolean;
   readonly notice?: FactorNotice;
   /** Whether the user comes from an application whose sign-in needs a factor. */
   readonly isNeeded: boolean;
@@ -64,9 +65,9 @@ export async function factorsView(
     formTokens.make(c, 'account', session.id),
     noticeIn(c, parts, session),
   ]);
-  const fresh = isFresh(parts, session);
+  const mayChange = (await missingOfChange(parts, session, 'factors')) === undefined;
   const challenge =
-    fresh && list.length < MAX_PASSKEYS
+    mayChange && list.length < MAX_PASSKEYS
       ? await passkeys?.creationChallenge(formToken, session.person)
       : undefined;
   return {
@@ -74,8 +75,9 @@ export async function factorsView(
     formToken,
     ...(passkeys !== undefined && { passkeys: { list, ...(challenge !== undefined && { challenge }) } }),
     totpSinceMs: totp?.createdAtMs,
+    totpCountsFromMs: totp?.countsFromMs,
     recoveryCodes,
-    isFresh: fresh,
+    mayChange,
     isNeeded: pendingOf(c) !== undefined,
     userAgent: c.req.header('user-agent'),
     nowMs: parts.clock(),
@@ -98,31 +100,26 @@ export function showFactors(parts: PageParts) {
   return (c: PageContext): Response => c.redirect(urlOf(parts, '/account/security', pendingOf(c)), 303);
 }
 
-/**
- * `POST /account/factors`: one change, named by the field `act`; or the answer of a new passkey. Needs a recent sign-in
- * with everything that the user has, so that a borrowed browser cannot add a factor.
- */
+/** `POST /account/factors`: one change, named by the field `act`; or the answer of a new passkey. */
 export function submitFactors(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'security');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
-    if (!isFresh(parts, session)) {
-      if (form.get('act') !== 'confirm') refuse(c, parts, session, 'sign_in_too_old');
-      const begunAtMs = parts.clock();
-      return redirectToPage(c, parts, 'login', {
-        kind: 'account',
-        page: 'security',
-        begunAtMs,
-        isFresh: true,
-      });
-    }
+  return accountForm(parts, 'security', 'factors', async (c, session, form) => {
     if (passkeyAnswer(form) !== undefined) return addPasskey(c, parts, session, form);
     const passkeyId = buttonValue(form, 'remove_passkey');
     if (passkeyId !== null) return removePasskey(c, parts, session, passkeyId);
     const act = ACTS[form.get('act') ?? ''];
     return act === undefined ? back(c, parts, session) : act(c, parts, session, form);
-  };
+  });
+}
+
+/** When a factor begins to count that is added in a session. */
+function countsFrom({ recoveryHold, clock }: PageParts, { amr }: BrowserSession): number {
+  return restsOnRecovery(amr) ? clock() + recoveryHold * 1000 : 0;
+}
+
+/** How a removal in a session holds the level that the factors reach. */
+function holdOf(parts: PageParts, session: BrowserSession): Hold | undefined {
+  const untilMs = countsFrom(parts, session);
+  return untilMs === 0 ? undefined : { nowMs: parts.clock(), untilMs };
 }
 
 type ChangeFactors = (
@@ -140,8 +137,9 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
     const { secondFactors } = parts;
     const sealed = form.get('totp_offer') ?? '';
     const code = form.get('code') ?? '';
-    const notice = await factorNotice(c, parts, session.person, { change: 'totp_added' });
-    const refusal = await secondFactors.addTotp(session.person, sealed, code, notice);
+    const notice = await ownNotice(c, parts, session, { change: 'totp_added' });
+    const countsFromMs = countsFrom(parts, session);
+    const refusal = await secondFactors.addTotp(session.person, sealed, code, countsFromMs, notice);
     if (refusal !== undefined) {
       refuse(c, parts, session, refusal);
       const offer = await secondFactors.offeredTotp(session.person, sealed);
@@ -152,12 +150,13 @@ const ACTS: Readonly<Record<string, ChangeFactors>> = {
     return added(c, parts, session, METHODS.code, 'totp_added');
   },
   async remove_totp(c, parts, session) {
-    const notice = await factorNotice(c, parts, session.person, { change: 'totp_removed' });
-    const isRemoved = await parts.factors.removeTotp(session.person.subject, notice);
+    const notice = await ownNotice(c, parts, session, { change: 'totp_removed' });
+    const hold = holdOf(parts, session);
+    const isRemoved = await parts.factors.removeTotp(session.person.subject, notice, hold);
     return removed(c, parts, session, isRemoved && 'totp_removed');
   },
   async recovery_codes(c, parts, session) {
-    const notice = await factorNotice(c, parts, session.person, { change: 'recovery_codes_made' });
+    const notice = await ownNotice(c, parts, session, { change: 'recovery_codes_made' });
     const codes = await parts.secondFactors.newRecoveryCodes(session.person.subject, notice);
     if (codes === undefined) return back(c, parts, session, 'nothing_changed');
     parts.mail?.queue.wake();
@@ -171,8 +170,9 @@ const addPasskey: ChangeFactors = async (c, parts, session, form) => {
   const { passkeys } = parts;
   if (answer === undefined || passkeys === undefined) return back(c, parts, session);
   const name = nameOfPasskey(form.get('passkey_name') ?? '') || defaultNameIn(c, parts);
-  const notice = await factorNotice(c, parts, session.person, { change: 'passkey_added', name });
-  const outcome = await passkeys.create(answer, session.person, name, notice);
+  const notice = await ownNotice(c, parts, session, { change: 'passkey_added', name });
+  const countsFromMs = countsFrom(parts, session);
+  const outcome = await passkeys.create(answer, session.person, name, countsFromMs, notice);
   if ('refused' in outcome) {
     refuse(c, parts, session, outcome.refused);
     return back(c, parts, session, problemOfPasskey(outcome.refused));
@@ -189,7 +189,7 @@ async function removePasskey(
   const { subject } = session.person;
   const ways = await waysToSignIn(parts, session.person);
   const notice = await removalNotice(c, parts, session, id);
-  if (await parts.factors.removePasskey(subject, id, ways, notice))
+  if (await parts.factors.removePasskey(subject, id, ways, notice, holdOf(parts, session)))
     return removed(c, parts, session, 'passkey_removed');
   const isThere = (await parts.factors.passkeysOf(subject)).some((one) => one.id === id);
   if (!isThere) return removed(c, parts, session, false);
@@ -199,12 +199,12 @@ async function removePasskey(
 
 /** Which ways to sign in count for a user. */
 export async function waysToSignIn(
-  { passkeys, signInParts, upstream }: PageParts,
+  { passkeys, passwords, signInParts, upstream }: PageParts,
   person: Person,
 ): Promise<WaysToSignIn> {
   const links = (await upstream?.upstream.usableLinks(person)) ?? [];
   return {
-    hasPasswords: upstream?.upstream.ofAddress(person.name) === undefined,
+    hasPasswords: passwords.areAskedOf(person.name),
     hasPasskeys: passkeys !== undefined,
     hasDirectory: signInParts.directory !== undefined,
     links: links.map(({ id }) => id),
@@ -215,12 +215,23 @@ export async function waysToSignIn(
 async function removalNotice(
   c: PageContext,
   parts: PageParts,
-  { person }: BrowserSession,
+  session: BrowserSession,
   passkeyId: string,
 ): Promise<Notice | undefined> {
-  const passkeys = await parts.factors.passkeysOf(person.subject);
+  const passkeys = await parts.factors.passkeysOf(session.person.subject);
   const passkey = passkeys.find(({ id }) => id === passkeyId);
-  return passkey && factorNotice(c, parts, person, { change: 'passkey_removed', name: passkey.name });
+  return passkey && ownNotice(c, parts, session, { change: 'passkey_removed', name: passkey.name });
+}
+
+/** The email about a change in a session. It says if the session rests on a recovery code. */
+function ownNotice(
+  c: PageContext,
+  parts: PageParts,
+  { person, amr }: BrowserSession,
+  parameters: MailParameters['factor_changed'],
+): Promise<Notice | undefined> {
+  const said = { ...parameters, ...(restsOnRecovery(amr) && { byRecovery: true as const }) };
+  return factorNotice(c, parts, person, said);
 }
 
 /** The email about a change of factors. @returns `undefined` if the user gets no emails */
@@ -263,7 +274,7 @@ async function added(
   record(c, parts, session, 'factor_added');
   parts.mail?.queue.wake();
   const { person, signedInAtMs } = session;
-  const amr = afterStep(session.amr, methods);
+  const amr = afterStep(session.amr, restsOnRecovery(session.amr) ? byRecovery(methods) : methods);
   if (levelOf(amr) > levelOf(session.amr))
     await parts.browserSessions.begin(c, person, { amr, signedInAtMs });
   const { subject } = person;
@@ -399,11 +410,12 @@ export function factorsSections(view: FactorsView, texts: Texts): Html {
   const { factors: words } = texts;
   const { passkeys, recoveryCodes, totpSinceMs } = view;
   const hasFactor = totpSinceMs !== undefined || (passkeys?.list.length ?? 0) > 0;
-  return html`${view.isFresh ? '' : form(view, html`<p class="note">${words.confirmText}</p>\n<button id="confirm-identity" type="submit" name="act" value="confirm">${words.confirm}</button>`)}
+  return html`${view.mayChange ? '' : confirmForm(view, 'confirm-identity', texts)}
 ${passkeys === undefined ? '' : passkeySection(view, passkeys, texts)}
 <section aria-labelledby="totp">
 <h2 id="totp">${words.totp}</h2>
 <p class="note">${totpSinceMs === undefined ? words.totpText : texts.account.since(html`${texts.formats.date(totpSinceMs)}`)}</p>
+${countsNote(view.totpCountsFromMs, view, texts)}
 ${totpSinceMs === undefined ? act(view, 'add-totp', 'offer_totp', words.addTotp) : removal(view, 'remove-totp', html`name="act" value="remove_totp"`, words.removeTotp, words)}
 </section>
 ${
@@ -438,6 +450,7 @@ ${list.map(
 <div class="entry"><h3><bdi>${one.name}</bdi></h3>
 <p class="detail">${texts.account.since(html`${texts.formats.date(one.createdAtMs)}`)} · ${one.lastUsedAtMs === undefined ? words.neverUsed : words.lastUsed(texts.formats.past(one.lastUsedAtMs, view.nowMs))}</p>
 <p class="detail">${one.isBackedUp ? words.backedUp : words.notBackedUp}</p>
+${countsNote(one.countsFromMs, view, texts)}
 ${removal(view, idOf('remove-passkey', one.id), html`name="remove_passkey" value="${one.id}"`, words.remove(html`<bdi>${one.name}</bdi>`), factors)}</div></li>\n`,
 )}</ul>`
 }
@@ -450,6 +463,12 @@ ${
 </section>`;
 }
 
+/** That a factor does not count yet. */
+function countsNote(countsFromMs = 0, { nowMs }: FactorsView, { factors, formats }: Texts): Html | '' {
+  if (countsFromMs <= nowMs) return '';
+  return html`<p class="detail">${factors.countsIn(formats.duration(Math.ceil((countsFromMs - nowMs) / 1000)))}</p>`;
+}
+
 /** A removal that asks again. */
 function removal(
   view: FactorsView,
@@ -458,7 +477,7 @@ function removal(
   text: Html | string,
   words: Texts['factors'],
 ): Html {
-  if (!view.isFresh) return html``;
+  if (!view.mayChange) return html``;
   return html`<details>
 <summary>${text}</summary>
 ${form(view, html`<p class="note">${words.removeText}</p>\n<button id="${id}" type="submit" ${field}>${words.removeYes}</button>`)}
@@ -466,7 +485,7 @@ ${form(view, html`<p class="note">${words.removeText}</p>\n<button id="${id}" ty
 }
 
 function act(view: FactorsView, id: string, name: string, text: string): Html {
-  if (!view.isFresh) return html``;
+  if (!view.mayChange) return html``;
   return form(view, html`<button id="${id}" type="submit" name="act" value="${name}">${text}</button>`);
 }
 

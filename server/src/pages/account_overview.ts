@@ -9,12 +9,12 @@ import {
   applicationsOf,
   endAccess,
 } from './account_applications.ts';
+import { accountForm } from './account_form.ts';
 import { accountFrame, accountView, buttonValue, openAccount, toAccount } from './account_frame.ts';
 import { endOthers, endSessions, type SessionsView, sessionEntry, sessionsOf } from './account_sessions.ts';
 import { idOf, named } from './application_shown.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 
 /** `GET /account`: the profile, the applications with access and the sessions. */
 export function showAccount(parts: PageParts) {
@@ -38,17 +38,14 @@ export function showAccount(parts: PageParts) {
 
 /** `POST /account`: ends the access or session of the pressed button, then shows the page again. */
 export function submitAccount(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'overview');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'overview', undefined, async (c, session, form) => {
     const clientId = buttonValue(form, 'end_access');
     const notice =
       clientId === null
         ? await endSessions(c, parts, session, form)
         : await endAccess(c, parts, session, clientId);
     return toAccount(c, parts, session, 'overview', notice);
-  };
+  });
 }
 
 function profileOf({ name, claims }: Person): ProfileShown {

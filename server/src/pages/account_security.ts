@@ -12,13 +12,14 @@ import {
   factorsSections,
   factorsView,
 } from './account_factors.ts';
+import { accountForm, confirmForm } from './account_form.ts';
 import { type AccountView, accountFrame, accountView, openAccount, toAccount } from './account_frame.ts';
 import { endOtherSessions, historyOf, recentSignIns, type SignInShown } from './account_sessions.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { passwordField, problemBox, REVEAL_SCRIPT, revealScript } from './fields.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
+import { missingOfChange } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 import { type ProvidersOfAccount, providersSection } from './provider_page.ts';
 import { providersOfAccount } from './upstream_pages.ts';
 
@@ -33,10 +34,7 @@ export function showSecurity(parts: PageParts) {
 
 /** `POST /account/security`: changes the password, and signs out all other browsers. */
 export function submitSecurity(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'security');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'security', 'password', async (c, session, form) => {
     const refuse = async (problem: SecurityView['problem'], of: RefusedPassword = {}) => {
       const page = await securityOf(c, parts, session, { ...of, ...(problem && { problem }) });
       return renderPage(c, { ...page, status: of.status ?? 400 });
@@ -63,7 +61,7 @@ export function submitSecurity(parts: PageParts) {
     await parts.browserSessions.begin(c, changed, { amr, signedInAtMs });
     await endOtherSessions(c, parts, session);
     return toAccount(c, parts, session, 'security', { done: 'password_changed' });
-  };
+  });
 }
 
 async function securityOf(
@@ -79,7 +77,9 @@ async function securityOf(
     username: session.person.name,
     ...(parts.mail !== undefined && { forgot: `${parts.basePath}/forgot` }),
     isOfDirectory: session.person.directoryId !== undefined,
+    ...(!parts.passwords.has(session.person) && { hasNoPassword: true }),
     ...(providers !== undefined && { providers }),
+    mayChangePassword: (await missingOfChange(parts, session, 'password')) === undefined,
     factors: await factorsView(c, parts, session),
     signIns: await historyOf(parts, session),
     nowMs: parts.clock(),
@@ -129,6 +129,10 @@ export interface SecurityView extends AccountView {
   readonly forgot?: string;
   /** Whether a directory has the password, so that it cannot be changed here. */
   readonly isOfDirectory?: boolean;
+  /** Whether the user signs in without a password here. */
+  readonly hasNoPassword?: boolean;
+  /** Whether the user has shown enough to change the password now. */
+  readonly mayChangePassword: boolean;
   readonly factors: FactorsView;
   readonly problem?: CurrentPasswordProblem | PasswordProblem;
   readonly secondsToWait?: number;
@@ -147,12 +151,10 @@ export function securityPage(view: SecurityView, setting: PageSetting): Page {
   const { problem, minLength, factors } = view;
   const isCurrentWrong = isAboutCurrent(problem);
   const isNewWrong = problem !== undefined && !isCurrentWrong;
-  const passwordSection = html`<section aria-labelledby="password">
-<h2 id="password">${account.password}</h2>
-${
-  view.isOfDirectory === true
-    ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>`
-    : html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
+  const hasForm = view.hasNoPassword !== true && view.isOfDirectory !== true && view.mayChangePassword;
+  const isWithout = view.hasNoPassword === true && view.isOfDirectory !== true;
+  const passwordForm = view.mayChangePassword
+    ? html`${problem === undefined ? '' : problemBox(isCurrentWrong ? currentPasswordText(problem, view.secondsToWait, texts) : passwords.problems[problem](minLength))}
 <div class="fields">
 <form method="post" action="${view.base}/security">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -164,7 +166,13 @@ ${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.for
 </form>
 </div>
 `
-}
+    : confirmForm({ ...view, action: `${view.base}/security` }, 'confirm-to-change-password', texts);
+  // A password here would be of no use.
+  const passwordSection = isWithout
+    ? ''
+    : html`<section aria-labelledby="password">
+<h2 id="password">${account.password}</h2>
+${view.isOfDirectory === true ? html`<p id="password-of-directory">${account.passwordOfDirectory}</p>` : passwordForm}
 </section>`;
   const sections = factorsSections(factors, texts);
   return {
@@ -176,9 +184,9 @@ ${view.forgot === undefined ? '' : html`<a id="forgot-password" href="${view.for
 ${factors.isNeeded ? html`${sections}\n${passwordSection}` : html`${passwordSection}\n${sections}`}
 ${view.providers === undefined ? '' : providersSection(view.providers, view, texts)}
 ${recentSignIns(view, texts)}
-${view.isOfDirectory === true ? '' : revealScript()}`,
+${hasForm ? revealScript() : ''}`,
     }),
-    scripts: [...FACTORS_SCRIPTS, ...(view.isOfDirectory === true ? [] : [REVEAL_SCRIPT])],
+    scripts: [...FACTORS_SCRIPTS, ...(hasForm ? [REVEAL_SCRIPT] : [])],
     // The forms of providers lead to them.
     formMayLeave: view.providers !== undefined,
   };

@@ -3,6 +3,7 @@ import type { RecordedSignIn } from '../data/sessions.ts';
 import type { Texts } from '../texts/en.ts';
 import { type Html, icon } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
+import { accountForm } from './account_form.ts';
 import {
   type AccountNotice,
   type AccountView,
@@ -16,7 +17,6 @@ import { idOf, named } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { verifiedForm } from './pending_page.ts';
 
 /** `GET /account/sessions`. */
 export function showSessions(parts: PageParts) {
@@ -34,12 +34,9 @@ export function showSessions(parts: PageParts) {
 
 /** `POST /account/sessions`: ends the session in `end_session`, or with `end_other_sessions` all others. */
 export function submitSessions(parts: PageParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'sessions');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'sessions', undefined, async (c, session, form) => {
     return toAccount(c, parts, session, 'sessions', await endSessions(c, parts, session, form));
-  };
+  });
 }
 
 /** Ends the session of the pressed button, or all others. */

@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../data/secrets.ts';
+import { ACCOUNT_CHANGES, type AccountChange } from '../people/account_changes.ts';
 
 /** Values that the browser stores but can neither read nor change: sealed JSON, with a separate key per use. */
 export class SealedValues {
@@ -152,6 +153,11 @@ export class KnownBrowsers {
   async nameOf(c: Context, subject: string): Promise<string | undefined> {
     const content = await this.#read(c);
     return content?.subjects.includes(subject) ? content.browser : undefined;
+  }
+
+  /** The users who have signed in with this browser, and its identifier; `undefined` if there are none. */
+  users(c: Context): Promise<Content | undefined> {
+    return this.#read(c);
   }
 
   async recordUser(c: Context, subject: string): Promise<void> {
@@ -306,6 +312,8 @@ export interface PendingAccount {
   readonly begunAtMs: number;
   /** Whether the user must have signed in recently. */
   readonly isFresh?: true;
+  /** What the user wants to change there, and signs in for. */
+  readonly change?: AccountChange;
 }
 
 /**
@@ -342,10 +350,12 @@ export function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequ
       [...ACCOUNT_PAGES, 'email' as const, 'console' as const].find((one) => one === value.page) ??
       'overview';
     const { below, isFresh } = value;
+    const change = (Object.keys(ACCOUNT_CHANGES) as AccountChange[]).find((one) => one === value.change);
     return {
       ...{ kind, page, begunAtMs },
       ...(typeof below === 'string' && { below }),
       ...(isFresh === true && { isFresh: true as const }),
+      ...(change !== undefined && { change }),
     };
   }
   if (!isParameters(parameters)) return undefined;

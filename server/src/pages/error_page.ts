@@ -143,6 +143,7 @@ const SHOWN = {
   form_foreign: { problem: 'form_foreign', status: 403 },
   link_invalid: { problem: 'link_invalid', status: 400 },
   not_administrator: { problem: 'not_administrator', status: 403 },
+  factors_wait: { problem: 'factors_wait', status: 403 },
 } as const satisfies Partial<
   Record<PageReason, { readonly problem: Problem; readonly status: PageProblem['status'] }>
 >;

@@ -2,7 +2,7 @@ import { addressUnit } from '@grantd/core/node';
 import { html } from 'hono/html';
 import { emailKey, isName, nameKey } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
-import { isAddress, type MailQueue } from '../people/mailing.ts';
+import { isAddress, LINK_LIFETIMES_MS, type MailQueue, verifiedAddressOf } from '../people/mailing.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { operatorMark } from './brand.ts';
@@ -27,11 +27,18 @@ export function submitForgot(parts: PageParts, queue: MailQueue) {
     // Some databases cannot store other characters.
     const typed = isName(text) || isAddress(text) ? text : '';
     const setting = pageSetting(c, parts);
-    const seconds = await mailsToWait(c, parts, typed);
-    if (seconds > 0) return refuseMail(c, parts, 'forgot', await forgotOf(c, parts, typed, seconds), seconds);
-    const browser = parts.formTokens.browserOf(c) ?? '';
-    await queue.add({ template: 'reset', to: typed, language: setting.language, parameters: { browser } });
-    parts.requestLog.pageEvent({ type: 'reset_requested', page: 'forgot', requestId: requestIdOf(c) });
+    const admitted = await admitMail(c, parts, 'reset', typed);
+    if (typeof admitted === 'object') {
+      const { secondsToWait } = admitted;
+      return refuseMail(c, parts, 'forgot', await forgotOf(c, parts, typed, secondsToWait), secondsToWait);
+    }
+    const requestId = requestIdOf(c);
+    if (admitted === 'sent') {
+      const browser = parts.formTokens.browserOf(c) ?? '';
+      await queue.add({ template: 'reset', to: typed, language: setting.language, parameters: { browser } });
+      parts.requestLog.pageEvent({ type: 'reset_requested', page: 'forgot', requestId });
+    } else
+      parts.requestLog.pageEvent({ type: 'refused', page: 'forgot', requestId, reason: 'too_many_mails' });
     return renderPage(c, mailSentPage({ kind: 'forgot', back: `${parts.basePath}/account` }, setting));
   };
 }
@@ -47,25 +54,31 @@ export function submitSignUp(parts: PageParts, queue: MailQueue) {
     const form = await verifiedForm(c, parts, { page: 'sign-up', about: [] });
     const typed = (form.get('email') ?? '').trim().slice(0, MAX_TYPED);
     const setting = pageSetting(c, parts);
-    const problem = addressProblem(typed, parts.signUpDomains);
+    const problem = addressProblem(typed, parts);
     if (problem !== undefined) {
       parts.requestLog.pageEvent({
         ...{ type: 'refused', page: 'sign-up', requestId: requestIdOf(c), reason: problem },
       });
       return renderPage(c, { ...(await signUpOf(c, parts, typed, problem)), status: 400 });
     }
-    const seconds = await mailsToWait(c, parts, typed);
-    if (seconds > 0)
-      return refuseMail(
-        c,
-        parts,
-        'sign-up',
-        await signUpOf(c, parts, typed, 'too_many_mails', seconds),
-        seconds,
-      );
-    const browser = parts.formTokens.browserOf(c) ?? '';
-    await queue.add({ template: 'sign_up', to: typed, language: setting.language, parameters: { browser } });
-    parts.requestLog.pageEvent({ type: 'sign_up_requested', page: 'sign-up', requestId: requestIdOf(c) });
+    const admitted = await admitMail(c, parts, 'sign_up', typed);
+    if (typeof admitted === 'object') {
+      const { secondsToWait } = admitted;
+      const shown = await signUpOf(c, parts, typed, 'too_many_mails', secondsToWait);
+      return refuseMail(c, parts, 'sign-up', shown, secondsToWait);
+    }
+    const requestId = requestIdOf(c);
+    if (admitted === 'sent') {
+      const browser = parts.formTokens.browserOf(c) ?? '';
+      await queue.add({
+        template: 'sign_up',
+        to: typed,
+        language: setting.language,
+        parameters: { browser },
+      });
+      parts.requestLog.pageEvent({ type: 'sign_up_requested', page: 'sign-up', requestId });
+    } else
+      parts.requestLog.pageEvent({ type: 'refused', page: 'sign-up', requestId, reason: 'too_many_mails' });
     return renderPage(c, mailSentPage({ kind: 'signUp', back: `${parts.basePath}/account` }, setting));
   };
 }
@@ -75,30 +88,91 @@ const MAX_TYPED = 256;
 
 type AddressProblem = 'address_invalid' | 'domain_refused';
 
-function addressProblem(address: string, domains: readonly string[] | undefined): AddressProblem | undefined {
+/** A new user chooses a password, so an address whose users sign in at a provider is refused too. */
+function addressProblem(
+  address: string,
+  { signUpDomains: domains, passwords }: PageParts,
+): AddressProblem | undefined {
   if (!isAddress(address)) return 'address_invalid';
+  if (!passwords.areAskedOf(address)) return 'domain_refused';
   const domain = emailKey(address.slice(address.lastIndexOf('@') + 1));
   return domains === undefined || domains.includes(domain) ? undefined : 'domain_refused';
 }
 
-const HOUR_MS = 60 * 60 * 1000;
-
-/** Maximum emails that visitors at one place may ask for, and that may be asked for with one address. */
-const MAILS_OF_PLACE = { attempts: 30, windowMs: HOUR_MS };
-const MAILS_OF_ADDRESS = { attempts: 5, windowMs: HOUR_MS };
+/** Maximum emails that visitors at one place may ask for in an hour, for all names together. */
+const MAILS_OF_PLACE = { attempts: 30, windowMs: 60 * 60 * 1000 };
 
 /**
- * Counts a request for an email, by what was typed and by where it comes from. What was typed counts whether or not it
- * belongs to a user.
- * @returns seconds to wait; 0 if the request may proceed
+ * Maximum emails with links for one name: asked for at one place, and at all unknown ones. The time is that of the links,
+ * so that a user whom strangers have used up the emails of still has a link that works.
  */
-export async function mailsToWait(c: PageContext, parts: PageParts, typed: string): Promise<number> {
-  const place = addressUnit(parts.clientAddress(c.env.incoming));
-  const reached = await parts.signInParts.limits.begin(
-    { name: 'mail from', place, most: MAILS_OF_PLACE },
-    // What was typed may look like a place.
-    { name: 'mail to', place: nameKey(typed), most: MAILS_OF_ADDRESS },
-  );
+const MAILS_OF_NAME = { atPlace: 5, inAll: 20 };
+
+/** What becomes of a request for an email. */
+type Admission =
+  | 'sent'
+  /** The page answers as usual. Otherwise it would tell a user what strangers have asked for. */
+  | 'not_sent'
+  | { readonly secondsToWait: number };
+
+/**
+ * Counts a request for an email by what was typed, whether or not it belongs to a user, and by where it comes from. Each
+ * purpose has counts of its own.
+ */
+async function admitMail(
+  c: PageContext,
+  parts: PageParts,
+  purpose: 'reset' | 'sign_up',
+  typed: string,
+): Promise<Admission> {
+  const windowMs = LINK_LIFETIMES_MS[purpose];
+  const address = addressUnit(parts.clientAddress(c.env.incoming));
+  const browser = purpose === 'reset' ? await knownBrowser(c, parts, typed) : undefined;
+  const name = nameKey(typed);
+  const atPlace = {
+    name: `mail ${purpose} to ${name}`,
+    // No address has a space.
+    place: browser === undefined ? address : `browser ${browser}`,
+    most: { attempts: MAILS_OF_NAME.atPlace, windowMs },
+  };
+  const ofAddress = { name: `mail ${purpose} from`, place: address, most: MAILS_OF_PLACE };
+  // What was typed may look like a place.
+  const inAll = {
+    name: `mail ${purpose} to`,
+    place: name,
+    most: { attempts: MAILS_OF_NAME.inAll, windowMs },
+  };
+  const counts = browser === undefined ? [ofAddress, atPlace, inAll] : [atPlace];
+  const reached = await parts.signInParts.limits.begin(...counts);
+  if (reached === undefined) return 'sent';
+  return reached.count === ofAddress ? { secondsToWait: reached.secondsToWait } : 'not_sent';
+}
+
+/**
+ * The identifier of this browser, if the user with this name or verified address has signed in with it. Looks up only the
+ * users of the browser, so that the time does not tell which names exist.
+ */
+async function knownBrowser(c: PageContext, parts: PageParts, typed: string): Promise<string | undefined> {
+  const known = await parts.knownBrowsers.users(c);
+  if (known === undefined) return undefined;
+  const people = await Promise.all(known.subjects.map((one) => parts.signInParts.people.bySubject(one)));
+  const isTyped = people.some((person) => {
+    const email = person && verifiedAddressOf(person);
+    return (
+      person !== undefined &&
+      (nameKey(person.name) === nameKey(typed) ||
+        (email !== undefined && emailKey(email) === emailKey(typed)))
+    );
+  });
+  return isTyped ? known.browser : undefined;
+}
+
+/** Maximum links to a new address that a user may ask for in an hour. */
+const MAILS_OF_USER = { attempts: 5, windowMs: 60 * 60 * 1000 };
+
+/** Counts a link to a new address. @returns seconds to wait; 0 to go on */
+export async function linksToWait({ signInParts: { limits } }: PageParts, subject: string): Promise<number> {
+  const reached = await limits.begin({ name: 'mail verify of', place: subject, most: MAILS_OF_USER });
   return reached?.secondsToWait ?? 0;
 }
 

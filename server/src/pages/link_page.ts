@@ -119,7 +119,9 @@ async function create(
   { username, password }: Typed,
   refuse: RefuseLink,
 ): Promise<Response> {
-  if (nameProblem(username) !== undefined) return refuse('name_refused');
+  // With the name of a provider’s user, the new password would open nothing.
+  if (nameProblem(username) !== undefined || !parts.passwords.areAskedOf(username))
+    return refuse('name_refused');
   const problem = await parts.passwordRules.problemOf(password, { name: username, email: link.address });
   if (problem !== undefined) return refuse(problem);
   if ((await parts.ownPeople.byName(username)) !== undefined) return refuse('name_taken');

@@ -28,19 +28,20 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { isFresh, missingOf } from './missing_step.ts';
+import { missingOf, needsSignIn } from './missing_step.ts';
 import { type PageContext, type PageParts, placeFinder, requestIdOf } from './page_parts.ts';
 import {
   PASSKEY_SCRIPT,
   type PasskeySignInRefusal,
   passkeyAnswer,
   passkeyForm,
+  passkeyMethods,
   passkeyScript,
   signInWithPasskey,
 } from './passkey_form.ts';
 import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
 import { type ProviderButton, providerButtons } from './provider_page.ts';
-import { beginAtHome, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
+import { beginAtHome, isAgain, isIdentifierFirst, offeredProviders } from './upstream_pages.ts';
 
 /** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
@@ -48,6 +49,7 @@ const PROBLEMS = {
   password_wrong: { problem: 'credentials_wrong', status: 403 },
   person_disabled: { problem: 'account_disabled', status: 403 },
   person_changed: { problem: 'credentials_wrong', status: 403 },
+  password_not_asked: { problem: 'password_not_asked', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
   password_expired: { problem: 'password_expired', status: 403 },
   directory_sign_in_restricted: { problem: 'sign_in_restricted', status: 403 },
@@ -67,6 +69,7 @@ const PROBLEMS = {
   passkeys_too_many: { problem: 'passkey_refused', status: 403 },
   passkey_challenge_wrong: { problem: 'passkey_too_late', status: 403 },
   passkey_challenge_used: { problem: 'passkey_too_late', status: 403 },
+  passkey_waits: { problem: 'passkey_refused', status: 403 },
 } as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;
 
 type Refusal =
@@ -82,7 +85,7 @@ export function showLogin(parts: PageParts) {
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) {
-      if (page.pending.isFresh && !isFresh(parts, session)) return renderForm(c, parts, page);
+      if (await needsSignIn(parts, session, page.pending)) return renderForm(c, parts, page);
       const missing = await missingOf(parts, session.person, session.amr, page);
       if (missing?.step === 'second') return redirectToPage(c, parts, 'second', page.pending);
       return toAccountPage(c, parts, page.pending);
@@ -124,7 +127,8 @@ export function submitLogin(parts: PageParts) {
         : await attemptWithPasskey(parts, page, answer);
     if ('refused' in checked) return refuse(checked);
     const { person, how } = checked;
-    if ((await missingOf(parts, person, how.amr, page))?.step === 'second') {
+    // A passkey that does not count yet is no half of a sign-in, but a whole one that lacks a step.
+    if (answer === undefined && (await missingOf(parts, person, how.amr, page))?.step === 'second') {
       await parts.halfSignIns.set(c, person, page.sealed);
       parts.requestLog.pageEvent({ ...event, type: 'second_step_begun', subject: person.subject });
       return c.redirect(`${parts.basePath}/login/second?pending=${page.sealed}`, 303);
@@ -160,7 +164,7 @@ async function attemptWithPasskey(
   const { person, passkey } = outcome;
   if (!(await isExpected(parts, page, person))) return { refused: 'person_not_expected' };
   const isStillThere = async () => (await parts.factors.passkey(passkey.id)) !== undefined;
-  return { person, how: { amr: METHODS.passkey, isStillThere } };
+  return { person, how: { amr: passkeyMethods(parts, passkey), isStillThere } };
 }
 
 /** OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one. */
@@ -198,7 +202,10 @@ async function renderForm(
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
   const username = typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? ''));
   // A user with a provider of their own has no password to type.
-  const asksOnlyName = typed === undefined && again === undefined && isIdentifierFirst(parts, username);
+  const asksOnlyName =
+    username === ''
+      ? typed === undefined && again === undefined && isIdentifierFirst(parts)
+      : !parts.passwords.areAskedOf(username);
   const formToken = await parts.formTokens.make(c, 'login', page.sealed);
   // Offers passkeys only if there are any.
   const hasPasskeys = parts.passkeys !== undefined && (await parts.factors.hasPasskeys());
@@ -237,7 +244,7 @@ async function expectedSession(
   const session = await browserSessions.current(c);
   const changePerson = `${basePath}/login?pending=${sealed}&other`;
   if (!('authorization' in page)) {
-    if (session === undefined || page.pending.isFresh !== true) return undefined;
+    if (session === undefined || !isAgain(page)) return undefined;
     return { person: personShown(session.person), reason: 'requested', changePerson };
   }
   const { authorization } = page;

@@ -25,6 +25,7 @@ import type { RequestLog } from '../log/log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { AccessEnding } from '../people/groups.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
+import type { OwnPasswords } from '../people/own_passwords.ts';
 import type { Passkeys } from '../people/passkeys.ts';
 import type { Place } from '../people/password_hasher.ts';
 import type { PasswordRules } from '../people/passwords.ts';
@@ -79,6 +80,7 @@ export interface PageParts {
   readonly removal: PersonRemoval;
   /** `undefined` if the server has no group of administrators. */
   readonly administrators: { readonly group: string; readonly access: AccessEnding } | undefined;
+  readonly passwords: OwnPasswords;
   readonly passwordRules: PasswordRules;
   /** `undefined` if the server sends no emails. */
   readonly mail: { readonly queue: MailQueue; readonly links: LinkBook } | undefined;
@@ -97,6 +99,8 @@ export interface PageParts {
   readonly signInPolicy: SignInPolicy;
   /** Applies to the console together with `signInPolicy`. */
   readonly consoleSignInPolicy: SignInPolicy;
+  /** Seconds until factors count that were added with a recovery code. */
+  readonly recoveryHold: number;
   readonly groups: Pick<Groups, 'policiesOf'>;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;

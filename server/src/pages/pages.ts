@@ -5,6 +5,7 @@ import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { rpIdOf } from '../config/acr.ts';
 import type { Settings } from '../config/options.ts';
+import type { Provider } from '../config/providers.ts';
 import { actingAs } from '../data/acting.ts';
 import { clientAccess } from '../data/groups.ts';
 import { askStorage } from '../data/tables.ts';
@@ -14,6 +15,7 @@ import type { RequestLog } from '../log/log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { DirectorySignIn } from '../people/directory.ts';
 import { AccessEnding } from '../people/groups.ts';
+import { OwnPasswords } from '../people/own_passwords.ts';
 import { Passkeys } from '../people/passkeys.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { PasswordRules } from '../people/passwords.ts';
@@ -84,6 +86,8 @@ interface Surroundings {
   readonly directory: Directory | undefined;
   /** Adds the pages of the console; `undefined` if it is off. */
   readonly addConsole?: ((app: Hono<PageEnvironment>, parts: PageParts) => void) | undefined;
+  /** The configured identity providers. Default: none. */
+  readonly providers?: readonly Provider[];
   /** Opens sign-in through identity providers; `undefined` if none is configured. */
   readonly openUpstream: ((parts: { readonly ending: SessionEnding }) => Upstream) | undefined;
 }
@@ -103,6 +107,7 @@ type PageData = Pick<
   | 'attempts'
   | 'secret'
   | 'fetchDocument'
+  | 'upstreamIdentities'
 >;
 
 /** Creates the listener for all pages over one database. */
@@ -117,6 +122,7 @@ export function openPages(
     mail,
     directory,
     addConsole,
+    providers = [],
     openUpstream,
   }: Surroundings,
 ): PageListener {
@@ -135,6 +141,7 @@ export function openPages(
   const addressOf = clientAddress(settings.trustedProxies ?? []);
   const networkOfVisitor = (c: Context) => networkOf(addressOf((c as PageContext).env.incoming));
   const limits = new AttemptLimits(attempts, secret, clock);
+  const passwords = new OwnPasswords({ providers, identities: instance.upstreamIdentities });
   const recordFailure = failureRecorder({ sessions, clock, limits, storage: instance.storage });
   const partsOfPages: PageParts = {
     server,
@@ -170,6 +177,7 @@ export function openPages(
       storage,
       hasher,
       limits,
+      passwords,
       directory:
         directory &&
         new DirectorySignIn({
@@ -188,6 +196,7 @@ export function openPages(
     halfSignIns: new HalfSignIns(cookies, secret, clock),
     signInPolicy: settings.signInPolicy,
     consoleSignInPolicy: settings.consoleSignInPolicy,
+    recoveryHold: settings.recoveryHold,
     groups: instance.groups,
     clientAddress: addressOf,
     ownPeople,
@@ -197,7 +206,7 @@ export function openPages(
         address: addressUnit(addressOf(c.env.incoming)),
       }),
     selfService: new SelfService({
-      ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher },
+      ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher, passwords },
       queue: mail?.queue,
     }),
     removal: new PersonRemoval({
@@ -214,6 +223,7 @@ export function openPages(
               groups: actingAs('user', instance.groups),
             }),
           },
+    passwords,
     passwordRules: new PasswordRules(settings.passwordMinLength),
     mail,
     openedLink: new OpenedLink(cookies),

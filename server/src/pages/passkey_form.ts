@@ -1,6 +1,7 @@
 import { html, raw } from 'hono/html';
 import type { Passkey } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
+import { byRecovery, METHODS } from '../people/acr.ts';
 import type { AdmissionRefusal } from '../people/directory.ts';
 import type { Challenge, PasskeyAnswer, PasskeyRefusal } from '../people/passkeys.ts';
 import type { Texts } from '../texts/en.ts';
@@ -122,7 +123,12 @@ export function passkeyAnswer(form: URLSearchParams): PasskeyAnswer | undefined 
   };
 }
 
-export type PasskeySignInRefusal = PasskeyRefusal | AdmissionRefusal | 'passkey_foreign';
+/** The methods of a step with a passkey, which may not count yet. */
+export function passkeyMethods({ clock }: PageParts, { countsFromMs }: Passkey): readonly string[] {
+  return countsFromMs <= clock() ? METHODS.passkey : byRecovery(METHODS.passkey);
+}
+
+export type PasskeySignInRefusal = PasskeyRefusal | AdmissionRefusal | 'passkey_foreign' | 'passkey_waits';
 
 /**
  * Finds the user who signs in with a passkey. The directory of a user must still let them in.

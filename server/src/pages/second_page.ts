@@ -1,9 +1,8 @@
 import { html } from 'hono/html';
 import { type Level, PHISHING_RESISTANT } from '../config/acr.ts';
-import type { FactorsOfPerson } from '../data/factors.ts';
 import type { Person } from '../data/people.ts';
 import type { PageReason } from '../log/log.ts';
-import { afterStep, METHODS } from '../people/acr.ts';
+import { afterStep, byRecovery, METHODS } from '../people/acr.ts';
 import type { Challenge } from '../people/passkeys.ts';
 import type { CodeRefusal } from '../people/second_factors.ts';
 import type { Texts } from '../texts/en.ts';
@@ -24,13 +23,14 @@ import {
   pageSetting,
   renderPage,
 } from './layout.ts';
-import { isFresh, missingOf } from './missing_step.ts';
+import { missingOf, needsSignIn } from './missing_step.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import {
   PASSKEY_SCRIPT,
   type PasskeySignInRefusal,
   passkeyAnswer,
   passkeyForm,
+  passkeyMethods,
   passkeyScript,
   signInWithPasskey,
 } from './passkey_form.ts';
@@ -100,6 +100,7 @@ export function submitSecond(parts: PageParts) {
 interface Waiting {
   readonly person: Person;
   readonly level: Level;
+  readonly takesRecovery: boolean;
   /** The session that lacks the step; absent after a password. */
   readonly session?: BrowserSession;
 }
@@ -114,11 +115,11 @@ async function waitingIn(c: PageContext, parts: PageParts, page: PendingPage): P
     // The session must meet everything else that the request asks of the sign-in.
     const step = await nextStep(parts, page, session);
     if (step.page !== 'second') return proceed(c, parts, page, session);
-  } else if (page.pending.isFresh && !isFresh(parts, session)) {
+  } else if (await needsSignIn(parts, session, page.pending)) {
     return redirectToPage(c, parts, 'login', page.pending);
   }
   const missing = await missingOf(parts, session.person, session.amr, page);
-  if (missing?.step === 'second') return { person: session.person, level: missing.level, session };
+  if (missing?.step === 'second') return { ...missing, person: session.person, session };
   return 'authorization' in page ? proceed(c, parts, page, session) : toAccountPage(c, parts, page.pending);
 }
 
@@ -137,7 +138,7 @@ async function halfSignedIn(
   if (state?.raisedAtMs !== undefined && state.raisedAtMs >= half.begunAtMs) return undefined;
   const missing = await missingOf(parts, person, METHODS.password, page);
   // The factors were removed in the meantime: the user starts again with the password.
-  return missing?.step === 'second' ? { person, level: missing.level } : undefined;
+  return missing?.step === 'second' ? { ...missing, person } : undefined;
 }
 
 type Refusal = CodeRefusal | { readonly refused: PasskeySignInRefusal };
@@ -154,22 +155,29 @@ interface Passed {
 
 async function check(
   parts: PageParts,
-  { person, level, session }: Waiting,
+  { person, level, takesRecovery, session }: Waiting,
   form: URLSearchParams,
 ): Promise<Passed | Refusal> {
-  const { factors, secondFactors } = parts;
+  const { factors, secondFactors, clock } = parts;
   const answer = passkeyAnswer(form);
   if (answer !== undefined) {
     const outcome = await signInWithPasskey(parts, answer, person);
     if ('refused' in outcome) return outcome;
-    const { id } = outcome.passkey;
+    const { id, countsFromMs } = outcome.passkey;
+    if (!takesRecovery && countsFromMs > clock()) return { refused: 'passkey_waits' };
     // A passkey is a complete sign-in of its own.
-    const amr = session === undefined ? [...METHODS.password, ...METHODS.passkey] : METHODS.passkey;
+    const methods = passkeyMethods(parts, outcome.passkey);
+    const amr = session === undefined ? [...METHODS.password, ...methods] : methods;
     const isStillThere = async () => (await factors.passkey(id)) !== undefined;
     return { person, isRecovery: false, how: { amr, isStillThere } };
   }
-  if (level === PHISHING_RESISTANT) return { refused: 'code_wrong' };
+  const { totpCountsFromMs = 0 } = await factors.of(person.subject);
+  const isTotpWaiting = totpCountsFromMs > clock();
   const recovery = form.get('recovery_code');
+  // What is not enough is refused before it is used up.
+  if (recovery !== null && !takesRecovery) return { refused: 'recovery_code_wrong' };
+  if (recovery === null && !isCodeEnough({ level, takesRecovery, isTotpWaiting }))
+    return { refused: 'code_wrong' };
   const refusal =
     recovery === null
       ? await secondFactors.checkTotp(person, form.get('code') ?? '')
@@ -179,35 +187,46 @@ async function check(
     const { passkeys, hasTotp } = await factors.of(person.subject);
     return passkeys > 0 || hasTotp;
   };
-  const amr = afterStep(session?.amr ?? METHODS.password, METHODS.code);
+  const methods = recovery !== null || isTotpWaiting ? byRecovery(METHODS.code) : METHODS.code;
+  const amr = afterStep(session?.amr ?? METHODS.password, methods);
   const how = { amr, isStillThere, ...(session !== undefined && { signedInAtMs: session.signedInAtMs }) };
   return { person, isRecovery: recovery !== null, how };
+}
+
+/** Whether a code of the app is enough. One of an app that does not count yet stands for a recovery code. */
+function isCodeEnough({
+  level,
+  takesRecovery,
+  isTotpWaiting,
+}: Pick<Waiting, 'level' | 'takesRecovery'> & { readonly isTotpWaiting: boolean }): boolean {
+  return isTotpWaiting ? takesRecovery : level < PHISHING_RESISTANT;
 }
 
 async function renderSecond(
   c: PageContext,
   parts: PageParts,
   page: PendingPage,
-  { person, level }: Waiting,
+  { person, level, takesRecovery }: Waiting,
   refusal?: Refusal,
 ): Promise<Response> {
   const { formTokens, basePath, factors, passkeys } = parts;
   const authorization = 'authorization' in page ? page.authorization : undefined;
   const setting = pageSetting(c, parts, authorization?.uiLocales);
   const formToken = await formTokens.make(c, 'second', page.sealed);
+  const nowMs = parts.clock();
   const has = await factors.of(person.subject);
-  const challenge =
-    has.passkeys === 0
-      ? undefined
-      : await passkeys?.signInChallenge(formToken, await factors.passkeysOf(person.subject));
+  const own = has.passkeys === 0 ? [] : await factors.passkeysOf(person.subject);
+  const accepted = own.filter(({ countsFromMs }) => takesRecovery || countsFromMs <= nowMs);
+  const challenge = accepted.length === 0 ? undefined : await passkeys?.signInChallenge(formToken, accepted);
+  const isTotpWaiting = (has.totpCountsFromMs ?? 0) > nowMs;
   const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
   const view: SecondView = {
     action: `${basePath}/login/second?pending=${page.sealed}`,
     formToken,
     person: personShown(person),
     changePerson: `${basePath}/login?pending=${page.sealed}&other`,
-    has,
-    needsPasskey: level === PHISHING_RESISTANT,
+    takesCode: has.hasTotp && isCodeEnough({ level, takesRecovery, isTotpWaiting }),
+    takesRecoveryCode: has.recoveryCodes > 0 && takesRecovery,
     ...(challenge !== undefined && { challenge }),
     ...(authorization !== undefined && {
       application: applicationShown(authorization.client, setting.language, basePath),
@@ -228,7 +247,7 @@ function problemOf({ refused }: Refusal): SecondProblem {
     return 'passkey_too_late';
   if (refused === 'code_wrong' || refused === 'code_used' || refused === 'recovery_code_wrong')
     return refused;
-  return refused === 'too_many_codes' ? refused : 'passkey_refused';
+  return refused === 'too_many_codes' || refused === 'passkey_waits' ? refused : 'passkey_refused';
 }
 
 type SecondProblem = keyof Texts['second']['problems'];
@@ -237,9 +256,9 @@ export interface SecondView extends FormShown {
   readonly person: PersonShown;
   /** URL at which another user can sign in. */
   readonly changePerson: string;
-  readonly has: FactorsOfPerson;
-  /** Whether only a passkey counts. */
-  readonly needsPasskey: boolean;
+  /** Whether a code of the user’s app is enough. */
+  readonly takesCode: boolean;
+  readonly takesRecoveryCode: boolean;
   /** Absent if the user has no passkey, or the server has none. */
   readonly challenge?: Challenge;
   readonly application?: ApplicationShown;
@@ -252,7 +271,7 @@ export interface SecondView extends FormShown {
  * `recovery-submit`; for an application also `login-cancel`.
  */
 export function secondPage(view: SecondView, setting: PageSetting): Page {
-  const { application, problem, challenge, needsPasskey, has } = view;
+  const { application, problem, challenge, takesCode, takesRecoveryCode } = view;
   const texts = textsIn(setting.language);
   const { second: words } = texts;
   return {
@@ -270,8 +289,8 @@ ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${personLine(words.signingInAs, view.person, html`<a id="change-person" href="${view.changePerson}">${texts.signIn.notYou}</a>`)}
 ${challenge === undefined ? '' : passkeyForm({ ...view, challenge, button: { id: 'passkey-submit', text: words.usePasskey, isPrimary: true } }, texts)}
 ${challenge === undefined ? '' : html`<noscript><p class="note">${texts.passkeys.needsScripts}</p></noscript>`}
-${has.hasTotp && !needsPasskey ? codeForm(view, texts) : ''}
-${has.recoveryCodes > 0 && !needsPasskey ? recoveryForm(view, texts) : ''}
+${takesCode ? codeForm(view, texts) : ''}
+${takesRecoveryCode ? recoveryForm(view, texts) : ''}
 ${application === undefined ? '' : cancelForm(view, texts)}
 <p class="note">${words.lost}</p>
 ${passkeyScript()}`,

@@ -9,10 +9,11 @@ import type { PageReason } from '../log/log.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
 import { factorNotice, waysToSignIn } from './account_factors.ts';
-import { openAccount, toAccount, toAccountPage, type Wanted } from './account_frame.ts';
+import { accountForm, requireChange } from './account_form.ts';
+import { toAccount, toAccountPage } from './account_frame.ts';
 import { proceed } from './authorization.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
-import { type AccountPageName, type PendingRequest, pendingOf } from './browser_state.ts';
+import { type PendingAccount, type PendingRequest, pendingOf } from './browser_state.ts';
 import { PageProblem, renderProblem } from './error_page.ts';
 import { pageSetting, renderPage } from './layout.ts';
 import { isFresh, missingOf } from './missing_step.ts';
@@ -50,9 +51,6 @@ const RETRY_AFTER_SECONDS = 10;
 
 /** Time to sign in at the provider, in milliseconds. */
 const MAX_FLOW_MS = 15 * 60 * 1000;
-
-/** Time after a sign-in in which a user may connect or delete accounts, in milliseconds. */
-const MAX_SIGN_IN_AGE_MS = 10 * 60 * 1000;
 
 const FLOW_COOKIE = 'grantd_upstream_';
 const LINK_COOKIE = 'grantd_connect';
@@ -102,8 +100,8 @@ function isAgainNeeded(page: PendingPage): boolean {
 }
 
 /** Whether the user must prove again who they are, for an application or for a change of the account. */
-function isAgain(page: PendingPage): boolean {
-  if (!('authorization' in page)) return page.pending.isFresh === true;
+export function isAgain(page: PendingPage): boolean {
+  if (!('authorization' in page)) return page.pending.isFresh === true || page.pending.change !== undefined;
   const { prompt, maxAge } = page.authorization;
   return prompt.includes('login') || maxAge === 0;
 }
@@ -138,10 +136,9 @@ export async function beginSignIn(
   });
 }
 
-/** Whether the sign-in page first asks only for the name, unless this name leads to no provider. */
-export function isIdentifierFirst({ upstream }: PageParts, username = ''): boolean {
-  if (upstream?.upstream.hasDomains !== true) return false;
-  return username === '' || upstream.upstream.ofAddress(username) !== undefined;
+/** Whether the sign-in page first asks only for the name. */
+export function isIdentifierFirst({ upstream }: PageParts): boolean {
+  return upstream?.upstream.hasDomains === true;
 }
 
 /** Sends a user to the provider of their domain. @returns `undefined` if there is none */
@@ -278,7 +275,13 @@ async function signIn(
     ...('authorization' in page && { clientId: page.authorization.client.id }),
   });
   void parts.notifyClients(ended);
-  if (!('authorization' in page)) return toPending(c, parts, page.pending);
+  if (!('authorization' in page)) {
+    // A change may need a further step here.
+    const { pending } = page;
+    return pending.change === undefined
+      ? toPending(c, parts, pending)
+      : redirectToPage(c, parts, 'login', pending);
+  }
   return proceed(c, parts, { ...page, pending: { ...page.pending, signIn: signInName(session) } }, session);
 }
 
@@ -346,7 +349,7 @@ export function showConnect(parts: PageParts, of: UpstreamParts) {
     const session = await parts.browserSessions.current(c);
     if (session !== undefined && session.signedInAtMs >= waiting.atMs)
       return toPending(c, parts, securityPage(parts));
-    return toNewSignIn(c, parts);
+    return toNewSignIn(c, parts, { page: 'security', change: 'links' });
   };
 }
 
@@ -354,17 +357,11 @@ export function showConnect(parts: PageParts, of: UpstreamParts) {
 export async function toNewSignIn(
   c: PageContext,
   parts: PageParts,
-  page: AccountPageName | Wanted = 'security',
+  wanted: Pick<PendingAccount, 'page' | 'below' | 'change'>,
 ): Promise<Response> {
-  const wanted = typeof page === 'string' ? { page } : page;
   const pending = { ...wanted, kind: 'account', begunAtMs: parts.clock(), isFresh: true } as const;
   const sealed = (await parts.pendingRequests.seal(pending)) ?? '';
   return c.redirect(`${parts.basePath}/login?pending=${sealed}&other`, 303);
-}
-
-/** Whether a sign-in is recent enough to connect or to delete accounts. */
-export function isRecentSignIn({ clock }: PageParts, { signedInAtMs }: BrowserSession): boolean {
-  return signedInAtMs + MAX_SIGN_IN_AGE_MS > clock();
 }
 
 function securityPage({ clock }: PageParts): PendingRequest {
@@ -380,32 +377,30 @@ async function waitingIdentity(c: PageContext, parts: PageParts): Promise<Waitin
 
 /**
  * `POST /upstream/PROVIDER/connect`: links the waiting identity with the user who has signed in since, or sends a user
- * to the provider to link an identity. Both need a recent sign-in here, so that a forgotten browser links nothing.
+ * to the provider to link an identity.
  */
 export function submitConnect(parts: PageParts, of: UpstreamParts) {
-  return async (c: PageContext): Promise<Response> => {
+  const changed = (form: URLSearchParams) => (form.get('decision') === 'no' ? undefined : 'links');
+  return accountForm(parts, 'security', changed, async (c, session, form) => {
     const connected = of.upstream.byId(c.req.param('provider') ?? '');
     if (connected === undefined) return renderProblem(c, parts, { problem: 'not_found' }, 404);
     const { provider } = connected;
-    const session = await openAccount(c, parts, 'security');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
     if (form.get('decision') === 'start') {
-      if (!isRecentSignIn(parts, session)) return toNewSignIn(c, parts);
       const pending = securityPage(parts);
       return begin(c, parts, connected, { pending, sessionId: session.id, again: false });
     }
     const waiting = await waitingIdentity(c, parts);
     if (waiting === undefined || waiting.identity.provider !== provider.id)
       return refuse(c, parts, provider, 'provider_answer_foreign');
-    if (session.signedInAtMs < waiting.atMs) return toNewSignIn(c, parts);
+    if (session.signedInAtMs < waiting.atMs)
+      return toNewSignIn(c, parts, { page: 'security', change: 'links' });
     of.cookies.remove(c, LINK_COOKIE);
     if (form.get('decision') === 'yes') {
       const linked = await link(c, parts, provider, session, waiting.identity);
       if (linked === undefined) return refuse(c, parts, provider, 'provider_linked_elsewhere');
     }
     return toPending(c, parts, waiting.pending);
-  };
+  });
 }
 
 /** Links the identity that the user has shown at the provider with the user of this session. */
@@ -413,13 +408,16 @@ async function connect(
   c: PageContext,
   parts: PageParts,
   connected: ConnectedProvider,
-  { sessionId, pending }: Flow,
+  { sessionId, pending, begunAtMs }: Flow,
   user: UpstreamUser,
 ): Promise<Response> {
   const { provider } = connected;
   const session = await parts.browserSessions.current(c);
   if (session === undefined || session.id !== sessionId)
     return refuse(c, parts, provider, 'provider_answer_foreign', pending);
+  // The user may have added a factor meanwhile. The time at the provider does not count.
+  const owed = await requireChange(c, parts, session, 'links', { page: 'security', atMs: begunAtMs });
+  if (owed !== undefined) return owed;
   const identity = upstreamOf(parts).upstream.identityOf(connected, user);
   const linked = await link(c, parts, provider, session, identity);
   if (linked === undefined) return refuse(c, parts, provider, 'provider_linked_elsewhere', pending);
@@ -463,10 +461,7 @@ function linkNotice(
 
 /** `POST /upstream/PROVIDER/unlink`: removes a link of the user. */
 export function submitUnlink(parts: PageParts, of: UpstreamParts) {
-  return async (c: PageContext): Promise<Response> => {
-    const session = await openAccount(c, parts, 'security');
-    if (session instanceof Response) return session;
-    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
+  return accountForm(parts, 'security', 'links', async (c, session, form) => {
     const id = form.get('link') ?? '';
     const { subject } = session.person;
     const provider = c.req.param('provider') ?? '';
@@ -488,7 +483,7 @@ export function submitUnlink(parts: PageParts, of: UpstreamParts) {
     parts.mail?.queue.wake();
     void parts.notifyClients(ends);
     return toAccount(c, parts, session, 'security', { done: 'provider_unlinked' });
-  };
+  });
 }
 
 /** What the page for security shows of providers; `undefined` without providers. */

@@ -21,6 +21,21 @@ export const METHODS = {
   passkey: ['pop', 'user', 'mfa'],
 } as const;
 
+/**
+ * Marks a sign-in that rests on a recovery code: the code itself, or a factor that was added with one and does not count
+ * yet. Tokens do not have it.
+ */
+const RECOVERY = 'recovery';
+
+/** The methods of a step that rests on a recovery code. */
+export function byRecovery(methods: readonly string[]): readonly string[] {
+  return [...methods, RECOVERY];
+}
+
+export function restsOnRecovery(amr: readonly string[]): boolean {
+  return doneHere(amr).includes(RECOVERY);
+}
+
 /** A sign-in at another provider. What it has passed on comes before, and what the user did here comes after. */
 export const FEDERATED = 'fed';
 
@@ -29,21 +44,26 @@ function doneHere(amr: readonly string[]): readonly string[] {
   return amr.slice(amr.lastIndexOf(FEDERATED) + 1);
 }
 
-/** The methods of a sign-in after a further step. */
+/** The methods of a sign-in after a further step. A step with a factor that counts replaces those that do not. */
 export function afterStep(amr: readonly string[], methods: readonly string[]): readonly string[] {
-  return [...amr.filter((one) => !methods.includes(one)), ...methods];
+  const replaced = restsOnRecovery(amr) && !methods.includes(RECOVERY) ? BESIDE_PASSWORD : [];
+  const elsewhere = amr.lastIndexOf(FEDERATED) + 1;
+  const kept = amr.filter((one, index) => index < elsewhere || !replaced.includes(one));
+  return [...kept.filter((one) => !methods.includes(one)), ...methods];
 }
+
+const BESIDE_PASSWORD: readonly string[] = [...METHODS.code, ...METHODS.passkey, RECOVERY];
 
 /** The methods as tokens have them. */
 export function amrShown(amr: readonly string[]): readonly string[] {
-  if (!amr.includes(FEDERATED)) return amr;
-  return [FEDERATED, ...amr.filter((one) => one !== FEDERATED)];
+  const shown = amr.filter((one) => one !== RECOVERY);
+  return shown.includes(FEDERATED) ? [FEDERATED, ...shown.filter((one) => one !== FEDERATED)] : shown;
 }
 
 export function levelOf(amr: readonly string[]): Level {
   const done = doneHere(amr);
   // Only with user verification is a key more than one factor.
-  if (done.includes('pop') && done.includes('user')) return PHISHING_RESISTANT;
+  if (done.includes('pop') && done.includes('user') && !done.includes(RECOVERY)) return PHISHING_RESISTANT;
   return done.includes('mfa') ? MULTI_FACTOR : PASSWORD;
 }
 
@@ -82,15 +102,43 @@ function levelOfPolicy(policy: SignInPolicy, reachable: Level): Level {
   return reachable === PASSWORD ? PASSWORD : MULTI_FACTOR;
 }
 
+/** The factors of a user at a server, at a time. */
+export interface FactorsNow extends Pick<FactorsOfPerson, 'passkeys' | 'hasTotp' | 'recoveryCodes'> {
+  /** Whether one of the passkeys counts, at a server whose users can use passkeys. */
+  readonly passkeyCounts: boolean;
+  readonly totpCounts: boolean;
+  /** What the factors reached before a user with a recovery code changed some. `PASSWORD` after a while. */
+  readonly heldLevel: Level;
+}
+
+/** @param hasPasskeys whether browsers can use passkeys at this server */
+export function factorsNow(has: FactorsOfPerson, hasPasskeys: boolean, nowMs: number): FactorsNow {
+  const { recoveryCodes, passkeysCountFromMs, totpCountsFromMs, held } = has;
+  const highest = hasPasskeys ? PHISHING_RESISTANT : MULTI_FACTOR;
+  return {
+    passkeys: hasPasskeys ? has.passkeys : 0,
+    hasTotp: has.hasTotp,
+    recoveryCodes,
+    passkeyCounts: hasPasskeys && passkeysCountFromMs !== undefined && passkeysCountFromMs <= nowMs,
+    totpCounts: totpCountsFromMs !== undefined && totpCountsFromMs <= nowMs,
+    heldLevel: held.untilMs > nowMs ? (Math.min(held.level, highest) as Level) : PASSWORD,
+  };
+}
+
 /** The highest level that a user can reach now, with the factors that they have already added. */
-export function reachableLevel({ passkeys, hasTotp }: FactorsOfPerson, hasPasskeys: boolean): Level {
-  if (passkeys > 0 && hasPasskeys) return PHISHING_RESISTANT;
-  return hasTotp ? MULTI_FACTOR : PASSWORD;
+export function reachableLevel({ passkeys, hasTotp, passkeyCounts }: FactorsNow): Level {
+  if (passkeyCounts) return PHISHING_RESISTANT;
+  return hasTotp || passkeys > 0 ? MULTI_FACTOR : PASSWORD;
 }
 
 /** A further step up to a level, a factor that the user has yet to add, or a class that this server cannot reach. */
 export type MissingStep =
-  | { readonly step: 'second'; readonly level: Level }
+  | {
+      readonly step: 'second';
+      readonly level: Level;
+      /** Whether a recovery code, or a factor that does not count yet, is enough. */
+      readonly takesRecovery: boolean;
+    }
   | { readonly step: 'enrol' | 'unmet' };
 
 /**
@@ -104,11 +152,19 @@ export function missingStep(
     level,
     reachable,
     highest,
-  }: { readonly level: Level; readonly reachable: Level; readonly highest: Level },
+  }: {
+    readonly level: Level;
+    readonly reachable: Level;
+    /** The highest level that users of this server, or this user in the next hours, can reach with a new factor. */
+    readonly highest: Level;
+  },
 ): MissingStep | undefined {
   const must = Math.max(levelOfPolicy(policy, reachable), lowestOf(required)) as Level;
   const wanted = Math.max(must, Math.min(lowestOf(desired), reachable)) as Level;
   if (level >= wanted) return undefined;
-  if (reachable > level) return { step: 'second', level: Math.min(wanted, reachable) as Level };
+  if (reachable > level) {
+    const owed = Math.min(wanted, reachable) as Level;
+    return { step: 'second', level: owed, takesRecovery: owed < PHISHING_RESISTANT };
+  }
   return { step: must > highest ? 'unmet' : 'enrol' };
 }

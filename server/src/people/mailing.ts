@@ -21,7 +21,12 @@ export interface MailParameters {
   readonly invite: Record<never, never>;
   readonly password_changed: Record<never, never>;
   /** A passkey, an app, recovery codes or a link was added or removed. */
-  readonly factor_changed: { readonly change: FactorChange; readonly name?: string };
+  readonly factor_changed: {
+    readonly change: FactorChange;
+    readonly name?: string;
+    /** The user signed in with a recovery code before. */
+    readonly byRecovery?: true;
+  };
   readonly email_changed: { readonly newAddress: string };
   readonly account_removed: { readonly username: string };
   readonly test: Record<never, never>;

@@ -137,11 +137,15 @@ export class Passkeys {
     return isUsed ? { passkey } : { refused: 'passkey_counter_wrong', subject };
   }
 
-  /** Verifies the answer to a creation (WebAuthn §7.1), and stores the passkey. */
+  /**
+   * Verifies the answer to a creation (WebAuthn §7.1), and stores the passkey.
+   * @param countsFromMs when it begins to count; 0 unless it is added with a recovery code
+   */
   async create(
     answer: PasskeyAnswer,
     { subject }: Person,
     name: string,
+    countsFromMs = 0,
     notice?: Notice,
   ): Promise<{ readonly passkey: Passkey } | { readonly refused: PasskeyRefusal }> {
     const challenge = await this.#opened('create', answer);
@@ -173,6 +177,7 @@ export class Passkeys {
       name: nameOfPasskey(name),
       createdAtMs: clock(),
       lastUsedAtMs: undefined,
+      countsFromMs,
     };
     if (await factors.addPasskey(passkey, notice)) return { passkey };
     const { passkeys } = await factors.of(subject);

@@ -69,11 +69,12 @@ export class SecondFactors {
     return { sealed, secret, uri: (await this.#totp(secret, name)).toString() };
   }
 
-  /** Adds an app, confirmed by its first code. */
+  /** Adds an app, confirmed by its first code. @param countsFromMs as of a passkey */
   async addTotp(
     { subject, name }: Person,
     sealed: string,
     code: string,
+    countsFromMs = 0,
     notice?: Notice,
   ): Promise<TotpRefusal | undefined> {
     const { factors, clock } = this.#parts;
@@ -81,7 +82,8 @@ export class SecondFactors {
     if (secret === undefined) return 'totp_offer_wrong';
     const step = await this.#stepOf(secret, name, code);
     if (step === undefined) return 'code_wrong';
-    const isAdded = await factors.addTotp(subject, { sealed, createdAtMs: clock() }, step, notice);
+    const totp = { sealed, createdAtMs: clock(), countsFromMs };
+    const isAdded = await factors.addTotp(subject, totp, step, notice);
     return isAdded ? undefined : 'totp_exists';
   }
 

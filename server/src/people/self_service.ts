@@ -3,6 +3,7 @@ import type { MailedLink, Notice } from '../data/mails.ts';
 import { emailKey, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import { isCurrent, type MailQueue, verifiedAddressOf } from './mailing.ts';
+import type { OwnPasswords } from './own_passwords.ts';
 import type { PasswordHasher } from './password_hasher.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
 
@@ -12,6 +13,7 @@ interface Parts {
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState' | 'revokeAll'>;
   readonly ending: Pick<SessionEnding, 'end'>;
   readonly hasher: Pick<PasswordHasher, 'hash'>;
+  readonly passwords: Pick<OwnPasswords, 'mayReset'>;
   /** `undefined` if the server sends no emails. */
   readonly queue: MailQueue | undefined;
 }
@@ -28,9 +30,10 @@ export class SelfService {
 
   /** The enabled user whom a link is about, as long as the link fits them. */
   async userOf(link: MailedLink): Promise<Person | undefined> {
-    const { people, storage } = this.#parts;
+    const { people, storage, passwords } = this.#parts;
     const person = link.subject === undefined ? undefined : await people.bySubject(link.subject);
     if (person === undefined || !isCurrent(link, person)) return undefined;
+    if (link.purpose === 'reset' && !(await passwords.mayReset(person))) return undefined;
     const state = await askStorage(() => storage.getPrincipalState('subject', person.subject));
     return state?.disabledAtMs === undefined ? person : undefined;
   }

@@ -6,6 +6,7 @@ import type { Sessions } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 import { DirectoryFault } from '../directory/contract.ts';
 import type { DirectorySignIn, DirectorySignInRefusal } from './directory.ts';
+import type { OwnPasswords } from './own_passwords.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
 
 export interface SignInParts {
@@ -13,6 +14,7 @@ export interface SignInParts {
   readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
   readonly hasher: PasswordHasher;
   readonly limits: AttemptLimits;
+  readonly passwords: Pick<OwnPasswords, 'areAskedOf'>;
   /** `undefined` if all users are local. */
   readonly directory: DirectorySignIn | undefined;
 }
@@ -20,7 +22,7 @@ export interface SignInParts {
 export type SignIn =
   | { readonly person: Person }
   | {
-      readonly refused: DirectorySignInRefusal;
+      readonly refused: DirectorySignInRefusal | 'password_not_asked';
       /** The user whose name was typed, if there is one. */
       readonly triedSubject?: string;
     }
@@ -39,11 +41,12 @@ const SECONDS_TO_WAIT = 5;
  * @throws {DirectoryFault} the directory does not decide. The attempt does not count
  */
 export async function signIn(
-  { people, storage, hasher, limits, directory }: SignInParts,
+  { people, storage, hasher, limits, passwords, directory }: SignInParts,
   typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
+  if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked' };
   // Attempts count by name key. Counting the typed name would reveal whether another spelling exists.
   // A directory finds a name with several spaces as the name with one.
   const name = isName(typedName) ? nameKey(typedName).replaceAll(/\s+/g, ' ') : '';
@@ -159,7 +162,7 @@ export interface FailedSignIn {
 /** Refusals without a check. A flood of them would fill the audit trail. */
 const UNCHECKED: ReadonlySet<string> = new Set([
   ...['too_many_attempts', 'too_many_failures', 'too_many_sign_ins', 'too_many_codes'],
-  'provider_answer_foreign',
+  ...['provider_answer_foreign', 'password_not_asked'],
   // Nobody has said yet who they are.
   ...['provider_denied', 'provider_unavailable'],
 ]);

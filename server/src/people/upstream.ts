@@ -14,6 +14,7 @@ import type {
 import type { WaysToSignIn } from '../data/ways_to_sign_in.ts';
 import { FEDERATED } from './acr.ts';
 import type { DirectorySignIn } from './directory.ts';
+import { providerOfAddress } from './own_passwords.ts';
 import type { SessionEnd, SessionEnding } from './sessions.ts';
 import {
   CLOCK_TOLERANCE,
@@ -81,9 +82,8 @@ export class Upstream {
 
   /** The provider to which users with this address are sent. */
   ofAddress(address: string): ConnectedProvider | undefined {
-    const domain = domainOf(address.trim());
-    if (domain === undefined) return undefined;
-    return [...this.#providers.values()].find(({ provider: { domains } }) => domains.includes(domain));
+    const provider = providerOfAddress(this.providers, address);
+    return provider && this.byId(provider.id);
   }
 
   /** The provider at which users with these links also sign out. */

@@ -332,7 +332,7 @@ export async function openService(
     if (sweeps) await recordConfiguration(instance, settings, isReload);
     const requestLog = new RequestLog(log);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
-    const mail = await mailService(instance, settings, operator, log);
+    const mail = await mailService(instance, { settings, operator, providers, log });
     const unfinished = unfinishedWork(instance, server, log, sweeps, mail);
     const watch = watchDatabase(instance);
     const readiness = { settings, instance, log, isInPlace: watch.isInPlace };
@@ -371,7 +371,7 @@ export async function openService(
           const { openPages } = await import('../pages/pages.ts');
           const { notifyClients } = unfinished;
           return openPages(instance, {
-            ...{ settings, server, requestLog, operator, notifyClients, directory, addConsole },
+            ...{ settings, server, requestLog, operator, providers, notifyClients, directory, addConsole },
             mail: mail && { queue: mail.queue, links: mail.links },
             openUpstream: await upstreamOf(instance, providers),
           });
@@ -453,13 +453,19 @@ async function consolePages(
 /** Loads the part that sends emails, if the server sends any. */
 async function mailService(
   instance: Instance,
-  settings: Settings,
-  operator: Operator,
-  log: Log,
+  {
+    settings,
+    ...surroundings
+  }: {
+    readonly settings: Settings;
+    readonly operator: Operator;
+    readonly providers: readonly Provider[];
+    readonly log: Log;
+  },
 ): Promise<MailService | undefined> {
   if (settings.smtpUrl === undefined && !settings.demo) return undefined;
   const { openMail } = await import('../mail/mail.ts');
-  return openMail(instance, { settings, operator, log });
+  return openMail(instance, { settings, ...surroundings });
 }
 
 /**

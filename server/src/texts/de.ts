@@ -36,6 +36,8 @@ export const DE: Texts = {
     signUp: 'Konto anlegen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
+      password_not_asked:
+        'Wer eine solche Adresse hat, meldet sich bei der eigenen Organisation an. Fahren Sie ohne Passwort fort.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
       sign_in_restricted:
         'Ihr Firmenkonto erlaubt die Anmeldung zurzeit nicht. Wer es verwaltet, kann das ändern.',
@@ -152,6 +154,8 @@ export const DE: Texts = {
       too_many_codes: 'Zu viele falsche Codes.',
       passkey_refused: 'Dieser Passkey gilt nicht für dieses Konto.',
       passkey_too_late: 'Das hat zu lange gedauert. Versuchen Sie es noch einmal mit Ihrem Passkey.',
+      passkey_waits:
+        'Dieser Passkey wurde mit einem Wiederherstellungscode hinzugefügt und gilt noch nicht. Verwenden Sie einen anderen.',
     },
   },
 
@@ -159,7 +163,7 @@ export const DE: Texts = {
     needed:
       'Bevor Sie zur Anwendung weiterkönnen, fügen Sie etwas hinzu, womit Sie bestätigen, dass Sie es sind.',
     confirm: 'Bestätigen, dass ich es bin',
-    confirmText: 'Um zu ändern, wie Sie sich anmelden, melden Sie sich noch einmal an.',
+    confirmText: 'Um das zu ändern, bestätigen Sie erst, dass Sie es sind.',
     totp: 'Authenticator-App',
     totpText:
       'Eine App auf Ihrem Telefon zeigt alle 30 Sekunden einen neuen Code. Sie geben ihn nach dem Passwort ein.',
@@ -179,6 +183,8 @@ export const DE: Texts = {
     saveCodes:
       'Drucken Sie diese Codes aus, oder bewahren Sie sie in einem Passwortmanager auf. Sie werden nur jetzt gezeigt und ersetzen alle früheren.',
     codesSaved: 'Ich habe sie gespeichert',
+    countsIn: (duration) =>
+      `Mit einem Wiederherstellungscode hinzugefügt. Gilt in vollem Umfang in ${duration}.`,
     removeText: 'Sie können sich damit nicht mehr anmelden.',
     removeYes: 'Entfernen',
     notices: {
@@ -522,6 +528,11 @@ export const DE: Texts = {
       text: 'Er wurde benutzt, ist abgelaufen, oder Ihr Konto hat sich seitdem geändert.',
       help: 'Fordern Sie einen neuen Link an. Links gelten einmal und nur eine Weile.',
     },
+    factors_wait: {
+      title: 'Das können Sie noch nicht ändern',
+      text: 'Sie haben vor Kurzem mit einem Wiederherstellungscode Ihre Passkeys oder Ihre Authenticator-App geändert. Das schützt Ihr Konto, falls eine andere Person Ihre Wiederherstellungscodes hat.',
+      help: 'Versuchen Sie es später noch einmal. Wenn Sie nicht warten können, bitten Sie den Betreiber dieses Dienstes, Ihr Konto zu bestätigen.',
+    },
     not_administrator: {
       title: 'Diese Seite ist für Administratoren',
       text: 'Sie sind angemeldet, gehören aber nicht zur Gruppe der Administratoren.',
@@ -598,6 +609,7 @@ export const DE: Texts = {
     linkValid: (duration) => `Der Link gilt einmal und ${duration} lang.`,
     linkHint: 'Oder öffnen Sie diese Adresse:',
     automatic: (operator) => `${operator} hat diese E-Mail automatisch gesendet.`,
+    byRecovery: 'Das geschah nach einer Anmeldung mit einem Wiederherstellungscode.',
     changes: {
       passkey_added: (name) => `Der Passkey „${name}“ wurde hinzugefügt.`,
       passkey_removed: (name) => `Der Passkey „${name}“ wurde entfernt.`,

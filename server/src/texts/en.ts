@@ -44,6 +44,8 @@ export const EN = {
     signUp: 'Create an account',
     problems: {
       credentials_wrong: 'Wrong username or password.',
+      password_not_asked:
+        'Users with this address sign in at their organisation. Continue without a password.',
       account_disabled: 'This account is disabled. The people who run this service can enable it.',
       sign_in_restricted:
         'Your work account does not allow you to sign in now. The people who manage it can change this.',
@@ -160,6 +162,7 @@ export const EN = {
       too_many_codes: 'Too many wrong codes.',
       passkey_refused: 'This passkey cannot be used for this account.',
       passkey_too_late: 'That took too long. Try your passkey again.',
+      passkey_waits: 'This passkey was added with a recovery code and does not count yet. Use another one.',
     },
   },
 
@@ -167,7 +170,7 @@ export const EN = {
   factors: {
     needed: 'Before you can continue to the application, add a way to confirm that it is you.',
     confirm: 'Confirm it’s you',
-    confirmText: 'To change how you sign in, sign in once more.',
+    confirmText: 'To change this, first confirm that it’s you.',
     totp: 'Authenticator app',
     totpText: 'An app on your phone shows a new code every 30 seconds. You enter it after your password.',
     addTotp: 'Add an authenticator app',
@@ -186,6 +189,7 @@ export const EN = {
     saveCodes:
       'Print these codes, or keep them in a password manager. They are shown only now, and replace all earlier ones.',
     codesSaved: 'I have saved them',
+    countsIn: (duration: string) => `Added with a recovery code. Counts in full in ${duration}.`,
     removeText: 'You can no longer sign in with it.',
     removeYes: 'Remove',
     notices: {
@@ -528,6 +532,11 @@ export const EN = {
       text: 'It was used, it has expired, or your account has changed since.',
       help: 'Ask for a new link. Links work once, and only for a while.',
     },
+    factors_wait: {
+      title: 'You cannot change this yet',
+      text: 'You recently used a recovery code to change your passkeys or your authenticator app. This protects your account if another person has your recovery codes.',
+      help: 'Try again later. If you cannot wait, ask the people who run this service to confirm your account.',
+    },
     not_administrator: {
       title: 'This page is for administrators',
       text: 'You are signed in, but you are not in the group of administrators.',
@@ -605,6 +614,7 @@ export const EN = {
     linkValid: (duration: string) => `The link works once, for ${duration}.`,
     linkHint: 'Or open this address:',
     automatic: (operator: string) => `${operator} sent this email automatically.`,
+    byRecovery: 'This was done after a sign-in with a recovery code.',
     /** What has changed. The value is the name of a passkey or of a provider. */
     changes: {
       passkey_added: (name: string) => `The passkey “${name}” was added.`,

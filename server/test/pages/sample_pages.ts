@@ -122,6 +122,7 @@ const PROBLEMS: readonly Problem[] = [
   'form_foreign',
   'link_invalid',
   'not_administrator',
+  'factors_wait',
   'not_found',
   'method_not_allowed',
   'too_large',
@@ -339,7 +340,7 @@ const NO_FACTORS: FactorsView = {
   passkeys: { list: [], challenge: CHALLENGE },
   totpSinceMs: undefined,
   recoveryCodes: 0,
-  isFresh: true,
+  mayChange: true,
   isNeeded: false,
   nowMs: NOW_MS,
 };
@@ -355,6 +356,7 @@ const FACTORS: FactorsView = {
         isBackedUp: true,
         createdAtMs: NOW_MS - 3000 * HOUR_MS,
         lastUsedAtMs: NOW_MS - 2 * HOUR_MS,
+        countsFromMs: 0,
       },
       {
         ...{ id: 'k2', subject: 's', publicKey: '', counter: 4, transports: ['usb'] },
@@ -362,6 +364,7 @@ const FACTORS: FactorsView = {
         isBackedUp: false,
         createdAtMs: NOW_MS - 30 * HOUR_MS,
         lastUsedAtMs: undefined,
+        countsFromMs: 0,
       },
     ],
   },
@@ -388,11 +391,14 @@ const SIGN_INS: readonly SignInShown[] = [
   })),
 ];
 
+const DATA = { ...ACCOUNT, current: 'data', mayDelete: true } as const;
+
 const SECURITY = {
   ...ACCOUNT,
   current: 'security',
   minLength: 12,
   username: 'alice',
+  mayChangePassword: true,
   factors: NO_FACTORS,
   signIns: SIGN_INS,
 } as const;
@@ -404,8 +410,8 @@ const SECOND: SecondView = {
   application: PHOTOS,
   person: ALICE,
   changePerson: '/login',
-  has: { passkeys: 0, hasTotp: true, recoveryCodes: 9 },
-  needsPasskey: false,
+  takesCode: true,
+  takesRecoveryCode: true,
 };
 
 const LINK: LinkView = {
@@ -632,6 +638,9 @@ const SAMPLES: readonly Sample[] = [
   sample('account_security', securityPage, { ...SECURITY, forgot: '/forgot' }),
   sample('account_security_wrong', securityPage, { ...SECURITY, problem: 'credentials_wrong' }, OPERATOR),
   sample('account_security_common', securityPage, { ...SECURITY, problem: 'password_common' }),
+  sample('account_security_no_password', securityPage, {
+    ...{ ...SECURITY, hasNoPassword: true, providers: OF_ACCOUNT },
+  }),
   sample('account_security_directory', securityPage, { ...SECURITY, isOfDirectory: true, signIns: [] }),
   sample('account_security_providers', securityPage, { ...SECURITY, providers: OF_ACCOUNT }),
   sample('account_security_connect', securityPage, {
@@ -651,13 +660,23 @@ const SAMPLES: readonly Sample[] = [
     ...SECURITY,
     factors: { ...FACTORS, notice: 'passkey_added' },
   }),
+  sample('account_security_recovered', securityPage, {
+    ...SECURITY,
+    factors: {
+      ...FACTORS,
+      passkeys: {
+        list: (FACTORS.passkeys?.list ?? []).map((one) => ({ ...one, countsFromMs: NOW_MS + 23 * HOUR_MS })),
+      },
+      totpCountsFromMs: NOW_MS + 2 * HOUR_MS,
+    },
+  }),
   sample('account_security_refused', securityPage, {
     ...SECURITY,
     factors: { ...FACTORS, notice: 'passkey_refused' },
   }),
   sample('account_security_old', securityPage, {
-    ...SECURITY,
-    factors: { ...FACTORS, isFresh: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
+    ...{ ...SECURITY, mayChangePassword: false },
+    factors: { ...FACTORS, mayChange: false, passkeys: { list: FACTORS.passkeys?.list ?? [] } },
   }),
   ...[false, true].map((isWrong) =>
     sample(isWrong ? 'account_totp_wrong' : 'account_totp', totpPage, {
@@ -681,12 +700,16 @@ const SAMPLES: readonly Sample[] = [
   sample('second_wait', secondPage, { ...SECOND, problem: 'too_many_codes', secondsToWait: 290 }),
   sample('second_all', secondPage, {
     ...{ ...SECOND, challenge: CHALLENGE },
-    has: { passkeys: 2, hasTotp: true, recoveryCodes: 1 },
   }),
   sample('second_unchecked', secondPage, { ...SECOND, application: STRANGER }),
   sample('second_passkey', secondPage, {
-    ...{ ...SECOND, challenge: CHALLENGE, needsPasskey: true },
-    has: { passkeys: 1, hasTotp: true, recoveryCodes: 9 },
+    ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, takesRecoveryCode: false },
+  }),
+  sample('second_passkey_lost', secondPage, {
+    ...{ ...SECOND, challenge: CHALLENGE, takesCode: false, problem: 'passkey_waits' },
+  }),
+  sample('sign_in_elsewhere', signInPage, {
+    ...{ ...SIGN_IN, asksOnlyName: true, username: 'ada@corp.example', problem: 'password_not_asked' },
   }),
   sample('sign_in_passkey', signInPage, { ...SIGN_IN, challenge: CHALLENGE, forgot: '/forgot' }),
   sample('sign_in_passkey_refused', signInPage, {
@@ -708,10 +731,11 @@ const SAMPLES: readonly Sample[] = [
   sample('account_email_confirm', emailPage, {
     ...{ ...ACCOUNT, current: 'email', email: 'alice@example.com', confirm: 'alice@example.net' },
   }),
-  sample('account_data', dataPage, { ...ACCOUNT, current: 'data' }),
-  sample('account_data_without_password', dataPage, { ...ACCOUNT, current: 'data', hasNoPassword: true }),
-  sample('account_data_kept_elsewhere', dataPage, { ...ACCOUNT, current: 'data', isKeptElsewhere: true }),
-  sample('account_data_unconfirmed', dataPage, { ...ACCOUNT, current: 'data', problem: 'not_confirmed' }),
+  sample('account_data', dataPage, { ...DATA }),
+  sample('account_data_old', dataPage, { ...DATA, mayDelete: false }),
+  sample('account_data_without_password', dataPage, { ...DATA, hasNoPassword: true }),
+  sample('account_data_kept_elsewhere', dataPage, { ...DATA, isKeptElsewhere: true }),
+  sample('account_data_unconfirmed', dataPage, { ...DATA, problem: 'not_confirmed' }),
   sample('account_removed', accountRemovedPage, { home: '/' }),
   sample('forgot', forgotPage, { ...FORM, typed: '', back: '/account' }),
   sample('forgot_wait', forgotPage, {

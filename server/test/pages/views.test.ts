@@ -294,6 +294,13 @@ describe('ids by which users’ tools and tests find elements', () => {
       'login-cancel',
     ],
     second_passkey: ['change-person', 'passkey-submit', 'login-cancel'],
+    second_passkey_lost: [
+      'change-person',
+      'passkey-submit',
+      'recovery-code',
+      'recovery-submit',
+      'login-cancel',
+    ],
     account_email: ['sign-out', 'email', 'current-password', 'current-password-reveal', 'send-link'],
     account_email_confirm: ['sign-out', 'confirm-email', 'confirm-email-no'],
     account_data: [

@@ -1,0 +1,50 @@
+import type { Provider } from '../config/providers.ts';
+import { NO_PASSWORD, nameKey, type Person } from '../data/people.ts';
+import type { UpstreamIdentities } from '../data/upstream_identities.ts';
+
+interface Parts {
+  readonly providers: readonly Pick<Provider, 'domains'>[];
+  readonly identities: Pick<UpstreamIdentities, 'ofSubject'>;
+}
+
+/** Whose passwords this server has, and may set by an emailed link. The passwords of all others are elsewhere. */
+export class OwnPasswords {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** Whether users with this name enter a password. The configuration alone decides, so it tells nothing about users. */
+  areAskedOf(name: string): boolean {
+    return providerOfAddress(this.#parts.providers, name) === undefined;
+  }
+
+  /** Whether a user has a password with which they can sign in. */
+  has({ name, passwordHash }: Pick<Person, 'name' | 'passwordHash'>): boolean {
+    return passwordHash !== NO_PASSWORD && this.areAskedOf(name);
+  }
+
+  /**
+   * Whether a user may set a password by a link. A user of a directory or provider may not: the password would bypass its
+   * second factor, and outlast its user.
+   */
+  async mayReset(person: Person): Promise<boolean> {
+    if (person.directoryId !== undefined || !this.areAskedOf(person.name)) return false;
+    if (person.passwordHash !== NO_PASSWORD) return true;
+    // A link counts also if its provider is no longer configured: the operator decides how its users sign in then.
+    return (await this.#parts.identities.ofSubject(person.subject)).length === 0;
+  }
+}
+
+/** The provider to which users with this address are sent, in whatever spelling of the address they could be found. */
+export function providerOfAddress<P extends Pick<Provider, 'domains'>>(
+  providers: readonly P[],
+  address: string,
+): P | undefined {
+  const key = nameKey(address.trim());
+  const at = key.lastIndexOf('@');
+  if (at <= 0) return undefined;
+  const domain = key.slice(at + 1);
+  return providers.find(({ domains }) => domains.some((one) => nameKey(one) === domain));
+}
