@@ -142,11 +142,11 @@ The server determines the kind of a token from the token itself, so clients need
 | --- | --- | --- |
 | JWT with \`typ: at+jwt\` or \`rt+jwt\` | its \`jti\` | nothing |
 | JWT with \`typ: JWT\`, or without \`typ\` | its \`jti\` | \`digest\` in the record. The lookups of both kinds get the key. |
-| JWT whose key is another claim, or whose record has no digest | what \`identify\` returns | \`tokens.identify\`, such as \`({ jti }) => ({ kind: 'access_token', key: jti })\` |
-| opaque token, stored as its SHA-256 digest | the digest, in base64url. For hex, write \`Buffer.from(digest, 'base64url').toString('hex')\`. | nothing |
-| opaque token, stored as it is | the token | \`keyedBy: 'token'\`. Whoever reads the table can use the tokens. |
+| JWT whose key is another claim, or whose record has no digest | what \`identify\` returns | \`tokens.identify\`, such as \`({ jti }) => ({ kind: 'access_token', key: jti })\`. Its second argument is the JWT. |
+| opaque token, stored as its SHA-256 digest | the digest, in base64url. For hex, write \`Buffer.from(digest, 'base64url').toString('hex')\`. | nothing, or \`keyedBy: 'digest'\` if all tokens are opaque |
+| opaque token, stored as it is | the token | \`keyedBy: { refresh_token: 'token' }\`, or \`keyedBy: 'token'\` if all tokens are opaque. Whoever reads the table can use the tokens. |
 
-An opaque token is looked up as a refresh token first, then as an access token.
+An opaque token is looked up as a refresh token first, then as an access token. If \`keyedBy\` names kinds, it is looked up only as these kinds.
 
 A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\`. UserInfo accepts only \`at+jwt\` and opaque tokens. For other JWTs, set \`insecureAllowGenericJwts\`, unless \`identify\` could mistake an ID token for an access token.
 
@@ -160,7 +160,7 @@ A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\
 | JWK set | \`jwtVerifier({ keys: [jwk] })\` |
 | URL of a JWK set | \`jwtVerifier(createRemoteJWKSet(new URL('https://login.example.com/jwks')))\` |
 | shared secret | \`jwtVerifier([{ algorithm: 'HS256', secret }])\` |
-| none: all tokens are opaque | \`{ verify: async () => ({ verified: false, reason: 'malformed' }) }\` |
+| none: all tokens are opaque | no \`jwtService\`, but \`keyedBy\` |
 
 ### Secrets of clients
 

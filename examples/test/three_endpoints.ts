@@ -50,9 +50,10 @@ export async function assertThreeEndpoints(url: string, application: Application
     );
   }
 
-  // Tokens that were not issued, or have expired by their row alone.
+  // Texts that were not issued as tokens, and tokens that have expired by their row alone.
   const expired = await issue({ lifetimeSeconds: -1 });
-  const dead = [expired.access, expired.refresh, 'unknown', await sign(), await sign({ jti }, OTHER_KEY)];
+  const forged = [await sign(), await sign({ jti }, OTHER_KEY)];
+  const dead = [expired.access, expired.refresh, ...forged, 'unknown', jti];
   for (const token of dead) assert.deepEqual(await introspect(token), INACTIVE);
 
   // UserInfo, limited to the scopes of the row.
@@ -61,11 +62,8 @@ export async function assertThreeEndpoints(url: string, application: Application
   const { access: withProfile } = await issue({ scope: 'openid profile' });
   assert.deepEqual(await json(await userInfo(withProfile)), { sub: '7', name: 'Alice Liddell' });
   const { access: withoutOpenid } = await issue({ scope: 'email' });
-  const refused = [await userInfo(withoutOpenid), await userInfo(expired.access), await userInfo(refresh)];
-  assert.deepEqual(
-    refused.map(({ status }) => status),
-    [403, 401, 401],
-  );
+  assert.equal((await userInfo(withoutOpenid)).status, 403);
+  for (const token of [...dead, refresh]) assert.equal((await userInfo(token)).status, 401);
 
   // A lost connection does not end the process, and an outage never looks like an answer.
   await application.disconnect?.();

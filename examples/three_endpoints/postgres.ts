@@ -27,7 +27,7 @@ export const server = new AuthorizationServer({
       verifySecret: (client: Client | undefined, secret) => compare(secret, client?.secret_hash ?? noHash),
     },
     tokens: {
-      keyedBy: 'token', // the table has refresh tokens themselves, not their digests
+      keyedBy: { refresh_token: 'token' }, // the table has them as they are, not their digests
       getByAccessToken: (jti): Promise<Token> => row(byJti, jti),
       getByRefreshToken: (refreshToken): Promise<Token> => row(byRefreshToken, refreshToken),
       isAccessTokenRevoked: ({ revoked }: Token) => revoked,
