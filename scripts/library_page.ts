@@ -55,7 +55,7 @@ node application.ts > tokens.env
 
 ### 2. Write the host
 
-Save this file as \`sqlite.ts\`. If your database is PostgreSQL, take [postgres.ts](../examples/three_endpoints/postgres.ts) or, with Drizzle, [drizzle.ts](../examples/three_endpoints/drizzle.ts).
+Save this file as \`sqlite.ts\`. If your database is PostgreSQL, take [postgres.ts](../examples/three_endpoints/postgres.ts) or, with Drizzle, [drizzle.ts](../examples/three_endpoints/drizzle.ts). They read \`DATABASE_URL\`, and need \`npm install pg\`, and \`drizzle-orm\` for Drizzle.
 
 ${code('sqlite.ts')}
 
@@ -66,20 +66,21 @@ Replace what is different in your application:
 - **The key.** [Keys](#keys) lists the forms.
 - **\`verifySecret\`**, if your secrets are not hashed by bcrypt ([others](#secrets-of-clients)).
 
-Then save one of these files, in the same folder:
+Then save the file for your framework, in the same folder.
 
-| framework | file |
-| --- | --- |
-| \`node:http\` | \`node.ts\` |
-| Express | \`express.ts\` |
-| Hono | \`hono.ts\` |
-| Next.js | \`app/[...endpoint]/route.ts\` |
+\`node:http\`, as \`node.ts\`:
 
 ${code('node.ts')}
 
+Express, as \`express.ts\`, after \`npm install express\`:
+
 ${code('express.ts')}
 
+Hono, as \`hono.ts\`, after \`npm install hono @hono/node-server\`:
+
 ${code('hono.ts')}
+
+Next.js, as \`app/[...endpoint]/route.ts\`:
 
 ${code('app/[...endpoint]/route.ts')}
 
@@ -144,7 +145,7 @@ The server determines the kind of a token from the token itself, so clients need
 | JWT with \`typ: JWT\`, or without \`typ\` | its \`jti\` | \`digest\` in the record. The lookups of both kinds get the key. |
 | JWT whose key is another claim, or whose record has no digest | what \`identify\` returns | \`tokens.identify\`, such as \`({ jti }) => ({ kind: 'access_token', key: jti })\`. Its second argument is the JWT. |
 | opaque token, stored as its SHA-256 digest | the digest, in base64url. For hex, write \`Buffer.from(digest, 'base64url').toString('hex')\`. | nothing, or \`keyedBy: 'digest'\` if all tokens are opaque |
-| opaque token, stored as it is | the token | \`keyedBy: { refresh_token: 'token' }\`, or \`keyedBy: 'token'\` if all tokens are opaque. Whoever reads the table can use the tokens. |
+| opaque token, stored as it is | the token | \`keyedBy: { refresh_token: 'token' }\`, or \`keyedBy: 'token'\` if all tokens are opaque. Anyone with access to the table can use the tokens. |
 
 An opaque token is looked up as a refresh token first, then as an access token. If \`keyedBy\` names kinds, it is looked up only as these kinds.
 
