@@ -1,5 +1,5 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/commands.md, docs/errors.md, docs/http.md, docs/README.md, docs/hosts.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
+// docs/certification.md, docs/commands.md, docs/errors.md, docs/http.md, docs/README.md, docs/hosts.md, docs/library.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
 // table in docs/monitoring.md; and the
 // picture of an introspection in CONTRIBUTING.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
@@ -18,6 +18,7 @@ import { commandsPage } from './commands_page.ts';
 import { errorsPage } from './errors_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { httpPage } from './http_page.ts';
+import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
@@ -37,6 +38,7 @@ for (const [path, text] of [
   ['docs/certification.md', certificationPage()],
   ['docs/errors.md', errorsPage()],
   ['docs/hosts.md', hostsPage()],
+  ['docs/library.md', libraryPage()],
   ['docs/migration.md', migrationPage()],
   ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],

@@ -100,8 +100,8 @@ export const PARTS: readonly Part[] = [
       },
       {
         path: 'docs/library.md',
-        title: 'Use the library with your own pages',
-        to: 'add the endpoints to your own application',
+        title: 'Embed the library',
+        to: 'add the endpoints to your own application, for its own tokens or for tokens of grantd',
       },
       {
         path: 'docs/hosts.md',

@@ -268,7 +268,7 @@ export const AuthorizationServer = Server;
 
 /**
  * The type of a server. The class has no default for its storage: TypeScript would prefer it to the type of a storage
- * that is written as a literal.
+ * that is written as a literal (ADR 142).
  * @typeParam S the storage. Without a group of its methods, the server lacks the operations that need it.
  */
 export type AuthorizationServer<S extends Storage = AuthorizingStorage> = Server<S>;

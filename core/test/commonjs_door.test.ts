@@ -26,6 +26,16 @@ test('the CommonJS file of an entry point declares its own class, also if anothe
   assert.deepEqual(typesOf('protection/protection', DECLARATIONS), ['export type Cache = imported.Cache;']);
 });
 
+test('a class whose type is an alias has the parameters of the alias', () => {
+  const alias = new Map(DECLARATIONS).set(
+    'tokens/cache',
+    'declare class Map<K extends Key> {\n}\nexport declare const Cache: typeof Map;\nexport type Cache<K extends Key = Name> = Map<K>;\n',
+  );
+  assert.deepEqual(typesOf('index', alias), [
+    'export type Cache<K extends imported.Key = imported.Name> = imported.Cache<K>;',
+  ]);
+});
+
 test('a class that is declared nowhere, or twice among what an entry point reaches, ends the build', () => {
   const without = new Map([...DECLARATIONS].filter(([module]) => module !== 'tokens/cache'));
   assert.throws(() => typesOf('index', without), /there are 0 declarations/);

@@ -2,11 +2,22 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { transformSync } from 'esbuild';
+import {
+  type Application,
+  applicationWith,
+  PUBLIC_KEY,
+  TABLE_FORMS,
+  type TableForm,
+} from '../../examples/test/own_tables.ts';
+import { assertThreeEndpoints } from '../../examples/test/three_endpoints.ts';
+import { disposableDatabase, sharedPostgres } from './harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from './harness/postgres_installation.ts';
 import { rawPost, sendRaw } from './harness/raw_http.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -15,12 +26,16 @@ const FOLDER = join(ROOT, '.test-results', 'next_app');
 /** The example with a base path and additional routes. There is only one build, because it takes long. */
 const PARTS = [join(ROOT, 'examples', 'next_application'), join(import.meta.dirname, 'next_app')];
 const NEXT = join(ROOT, 'node_modules', 'next', 'dist', 'bin', 'next');
-const ENV = {
+/** The example for an application's own tables. Each database gets a folder of routes in the same application. */
+const THREE_ENDPOINTS = join(ROOT, 'examples', 'three_endpoints');
+const FORMS = TABLE_FORMS.filter(({ isVariant }) => isVariant !== true);
+const ENV: NodeJS.ProcessEnv = {
   ...process.env,
   NEXT_TELEMETRY_DISABLED: '1',
   NEXT_IGNORE_INCORRECT_LOCKFILE: '1',
   GRANTD_SECRET: 's'.repeat(32),
   DATABASE: join(FOLDER, 'tokens.db'),
+  PUBLIC_KEY,
 };
 
 const MACHINE = { authorization: `Basic ${btoa('machine:its%20secret')}` };
@@ -28,6 +43,7 @@ const MACHINE = { authorization: `Basic ${btoa('machine:its%20secret')}` };
 let base: URL;
 let told = '';
 let stop = async () => {};
+const applications = new Map<TableForm, Application>();
 
 before(
   async () => {
@@ -36,9 +52,11 @@ before(
     for (const part of PARTS) {
       cpSync(part, FOLDER, { recursive: true, filter: (path) => !path.endsWith('.next') });
     }
-    await promisify(execFile)(process.execPath, [NEXT, 'build', FOLDER], { env: ENV, timeout: 120_000 });
+    for (const form of FORMS) await addRoutes(form);
+    const place = { env: ENV, cwd: FOLDER };
+    await promisify(execFile)(process.execPath, [NEXT, 'build', FOLDER], { ...place, timeout: 120_000 });
     const args = [NEXT, 'start', FOLDER, '--hostname', '127.0.0.1', '--port', '0'];
-    const next = spawn(process.execPath, args, { env: ENV, stdio: ['ignore', 'pipe', 'pipe'] });
+    const next = spawn(process.execPath, args, { ...place, stdio: ['ignore', 'pipe', 'pipe'] });
     next.stderr.setEncoding('utf8').on('data', (text) => {
       told += text;
     });
@@ -59,7 +77,38 @@ before(
   },
   { timeout: 150_000 },
 );
-after(() => stop());
+after(async () => {
+  await stop();
+  await Promise.all([...applications.values()].map((application) => application.end()));
+});
+
+/** Adds the example on one database, in JavaScript: for TypeScript, Next.js would install packages. */
+async function addRoutes(form: TableForm): Promise<void> {
+  const { file } = form;
+  const isPostgres = form.times !== 'integer';
+  if (isPostgres && POSTGRES_ABSENCE !== false) return;
+  const place = isPostgres ? await disposableDatabase(await sharedPostgres()) : FOLDER;
+  const variable = `${routesOf(form)}_url`;
+  ENV[variable] = place;
+  const issuer = `http://localhost:3000/${routesOf(form)}`;
+  applications.set(form, await applicationWith(form, place, issuer));
+  const add = (source: string, target: string) => {
+    const code = readFileSync(join(THREE_ENDPOINTS, source), 'utf8')
+      .replace('/sqlite.ts', `/${file}`)
+      .replaceAll(/(\.\.?\/\w+)\.ts'/g, "$1.js'")
+      .replace('http://localhost:3000', issuer)
+      .replaceAll('DATABASE_URL', variable);
+    mkdirSync(dirname(join(FOLDER, 'app', target)), { recursive: true });
+    writeFileSync(join(FOLDER, 'app', target), transformSync(code, { loader: 'ts' }).code);
+  };
+  add(join('app', '[...endpoint]', 'route.ts'), join(routesOf(form), '[...endpoint]', 'route.js'));
+  add(file, file.replace('.ts', '.js'));
+  add('argon2.ts', 'argon2.js');
+}
+
+function routesOf({ file }: TableForm): string {
+  return file.replace('.ts', '');
+}
 
 const post = (
   path: string,
@@ -95,6 +144,17 @@ test('examples/next_application issues, introspects and revokes by its catch-all
   assert.match(await (await fetch(new URL('/base', base))).text(), /<h1>the application<\/h1>/);
   assert.equal((await fetch(new URL('/base/nobody-is-here', base))).status, 404);
 });
+
+for (const form of FORMS) {
+  const isPostgres = form.times !== 'integer';
+  test(`examples/three_endpoints: Next.js on ${form.title} introspects, revokes and returns claims from the application's tables`, {
+    skip: isPostgres && POSTGRES_ABSENCE,
+  }, async () => {
+    const application = applications.get(form);
+    assert.ok(application);
+    await assertThreeEndpoints(new URL(`/base/${routesOf(form)}`, base).href, application);
+  });
+}
 
 test('RFC 9110 §9.3 next: a real server responds to HEAD, OPTIONS and methods that no endpoint has', async () => {
   const jwks = new URL('/base/auth/jwks', base);

@@ -12,3 +12,10 @@ test('the page of the examples names each of them', () => {
   const examples = folders.map(({ name }) => name).filter((name) => name !== 'test');
   assert.deepEqual(named.sort(), examples.sort());
 });
+
+test('the README shows the server of the smallest host', () => {
+  const page = readFileSync(join(EXAMPLES, '..', 'README.md'), 'utf8');
+  const host = readFileSync(join(EXAMPLES, 'three_endpoints', 'sqlite.ts'), 'utf8');
+  const server = host.slice(host.indexOf('export const server'));
+  assert.ok(page.includes(`\`\`\`ts\n${server}\`\`\`\n`));
+});

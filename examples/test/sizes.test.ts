@@ -33,6 +33,18 @@ test('each part of examples/express_with_users is less than 60 lines: the host, 
   );
 });
 
+test('the smallest host for tables of its own is at most 40 lines with its SQL, and every other one is less than 80', () => {
+  const folder = 'three_endpoints';
+  const at = (file: string) => join(folder, file);
+  const smallest = linesOf(at('sqlite.ts'), at('node.ts'));
+  assert.ok(smallest <= 40, `${smallest} lines`);
+  const hosts = ['node.ts', 'express.ts', 'hono.ts', join('app', '[...endpoint]', 'route.ts')];
+  const long = ['sqlite.ts', 'postgres.ts', 'drizzle.ts'].flatMap((database) =>
+    hosts.filter((host) => linesOf(at(database), at(host)) >= 80).map((host) => `${database} ${host}`),
+  );
+  assert.deepEqual(long, []);
+});
+
 test('each host is less than 60 lines with the server that it mounts', () => {
   const hosts = globSync(`hosts/${SOURCES}`, { cwd: EXAMPLES });
   const server = join('hosts', 'authorization_server.ts');

@@ -24,12 +24,14 @@ export interface Started {
  * Starts an example as a reader would, with new databases. Its keys and password hashes are cheap.
  * @param t ends it: a test, when it is over
  * @param file below `examples/`, or an absolute path
+ * @param process its folder, and whether it prints errors that the test causes
  * @returns when it responds
  */
 export async function started(
   t: { after(cleanUp: () => Promise<void>): void },
   file: string,
   variables: Readonly<Record<string, string>> = {},
+  { cwd, hidesErrors = false }: { readonly cwd?: string; readonly hidesErrors?: boolean } = {},
 ): Promise<Started> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-example-'));
   const port = await freePort();
@@ -44,7 +46,8 @@ export async function started(
   };
   const child = spawn(process.execPath, [resolve(EXAMPLES, file)], {
     env,
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', hidesErrors ? 'ignore' : 'inherit'],
+    ...(cwd !== undefined && { cwd }),
   });
   const ended = once(child, 'exit');
   const stop = async () => {

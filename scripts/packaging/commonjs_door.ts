@@ -60,10 +60,10 @@ export function modulesReachedFrom(
   return reached;
 }
 
-/** `export type Cache<K extends Key = string> = imported.Cache<K>;` */
+/** `export type Cache<K extends Key = string> = imported.Cache<K>;`. A class can have its type in an alias. */
 function instanceType(name: string, declarations: string): string {
   const found = new RegExp(
-    `export declare class ${name}(?:<([^{]*)>)?(?: extends [^{]+| implements [^{]+)? \\{`,
+    `export (?:declare class|type) ${name}(?:<([^{=]*(?:= \\w+)?)>)?(?: extends [^{]+| implements [^{]+)? [{=]`,
     'g',
   );
   const matches = [...declarations.matchAll(found)];

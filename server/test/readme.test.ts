@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
-import { freePort } from '../../core/test/harness/free_port.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
@@ -71,42 +67,6 @@ test('the README’s own server has the API, the application and the user that i
   assert.match(people, /carol/);
 });
 
-test('the host of the README serves tokens that it introspects', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-readme-'));
-  const port = await freePort();
-  const code = block('ts', 'createServer');
-  const host = replaceOnce(
-    replaceOnce(code, "'tokens.db'", JSON.stringify(join(folder, 'tokens.db'))),
-    ".listen(3000, '127.0.0.1')",
-    `.listen(${port})`,
-  );
-  const file = join(ROOT, '.test-results', `readme_host_${port}.ts`);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, host);
-  const env = { ...process.env, GRANTD_SECRET: randomBytes(32).toString('base64url') };
-  const child = spawn(process.execPath, [file], { stdio: 'inherit', env });
-  t.after(() => {
-    child.kill();
-    rmSync(file);
-    rmSync(folder, { recursive: true });
-  });
-
-  const at = `http://127.0.0.1:${port}`;
-  const authorization = `Basic ${btoa('my-service:its secret')}`;
-  const post = (path: string, form: Readonly<Record<string, string>>) =>
-    fetch(at + path, { method: 'POST', headers: { authorization }, body: new URLSearchParams(form) });
-  await answering(at);
-  const issued: { access_token: string } = await (
-    await post('/token', { grant_type: 'client_credentials' })
-  ).json();
-  const introspected = await (await post('/token/introspect', { token: issued.access_token })).json();
-  assert.equal(introspected.active, true);
-  assert.equal(introspected.scope, 'read');
-  await post('/token/revoke', { token: issued.access_token });
-  const revoked = await post('/token/introspect', { token: issued.access_token });
-  assert.equal(await revoked.text(), '{"active":false}');
-});
-
 /** The README's only code block of a language that contains a text. */
 function block(language: string, part: string): string {
   const blocks = [...README.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
@@ -127,20 +87,4 @@ function assertConsistsOf(text: string, parts: readonly string[], what: string):
 function replaceOnce(text: string, part: string, by: string): string {
   assert.equal(text.split(part).length, 2, `${part} is in the README's code once`);
   return text.replace(part, () => by);
-}
-
-/** The start takes long while other tests use all cores. */
-const LONGEST_START_MS = 60_000;
-
-async function answering(url: string): Promise<void> {
-  const endsAt = Date.now() + LONGEST_START_MS;
-  const isAnswering = () =>
-    fetch(url).then(
-      () => true,
-      () => false,
-    );
-  while (!(await isAnswering())) {
-    assert.ok(Date.now() < endsAt, 'the host of the README does not answer');
-    await pause(50);
-  }
 }

@@ -9,11 +9,11 @@ const COMPILER = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
 
 /** A host's code, with the public classes and functions as values and as types. */
 const USAGE = `
-const settings: core.AuthorizationServerOptions = {
+const settings = {
   issuer: 'https://login.example.com',
   secret: new core.ServerSecret('a secret of thirty-two characters') instanceof core.ServerSecret ? 'x' : 'y',
   storage: memory.memoryStorage(),
-};
+} satisfies core.AuthorizationServerOptions;
 export const server: core.AuthorizationServer = new core.AuthorizationServer(settings);
 export const answer: (request: Request) => Promise<Response> = fetch.mount(server);
 export async function isActive(token: string): Promise<boolean> {
@@ -23,6 +23,19 @@ export async function isActive(token: string): Promise<boolean> {
 export function isRefusal(error: unknown): error is core.OAuthError {
   return error instanceof core.OAuthError;
 }
+export const introspecting = fetch.mount(
+  new core.AuthorizationServer({
+    issuer: 'https://login.example.com',
+    jwtService: core.jwtVerifier([{ algorithm: 'HS256', secret: 'a secret of thirty-two characters' }]),
+    storage: {
+      clients: { get: (id) => ({ id, hash: 'of its secret' }), verifySecret: (_client, secret) => secret === '' },
+      tokens: {
+        getByAccessToken: (key) => ({ clientId: key, scopes: 'read', expiresAt: new Date() }),
+        revoke: () => {},
+      },
+    },
+  }),
+);
 export class OwnRefusal extends core.StorageFault {}
 export type Secret = core.ServerSecret<'my_own_use'>;
 `;
