@@ -132,6 +132,12 @@ export interface AuthorizationServerOptions {
    */
   readonly userInfoAudiences?: readonly string[];
   /**
+   * Whether an authorization request is rejected if it names scopes that the client may not have. By default, the
+   * server leaves them out, and the token response names the granted scopes. For a single client, set strict_scopes
+   * (RFC 6749 §3.3). Default: `false`.
+   */
+  readonly strictScopes?: boolean;
+  /**
    * Whether every authorization request must be pushed. You can also require this for single clients (RFC 9126 §5).
    * Default: `false`.
    */
@@ -232,10 +238,15 @@ export interface RegistrationOptions {
    */
   readonly openTo: OpenTo;
   /**
-   * Scopes that self-registered clients may obtain. Default: the OpenID Connect scopes and offline_access, but no API
-   * scopes.
+   * Scopes that self-registered clients may obtain, in addition to the OpenID Connect scopes and offline_access.
+   * Default: none.
    */
   readonly scopes?: readonly string[];
+  /**
+   * Scopes that self-registered clients may not obtain, such as offline_access. Without it, the OpenID Connect scopes
+   * and offline_access are open to them. Default: none.
+   */
+  readonly closedScopes?: readonly string[];
   /**
    * Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it
    * registered. Default: none.

@@ -143,6 +143,13 @@ export const SHARED_OPTIONS = {
     'Audiences (aud) that UserInfo accepts, such as the issuer. By default, UserInfo accepts tokens for any audience, so an API can use a token that it has received to read the user’s claims.',
     'any',
   ),
+  strictScopes: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether an authorization request is rejected if it names scopes that the client may not have. By default, the server leaves them out, and the token response names the granted scopes. For a single client, set strict_scopes.',
+    false,
+    { section: 'RFC 6749 §3.3' },
+  ),
   requirePushedAuthorizationRequests: option(
     'Endpoints',
     trueOrFalse,
@@ -467,11 +474,19 @@ export const REGISTRATION_OPTIONS = {
     'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a function, your application checks the initial access token itself.',
     { section: 'RFC 7591 §3' },
   ),
-  scopes: optionWithoutDefault(
+  scopes: option(
     'Endpoints',
     textList('SCOPES', 'a list of scopes', isScopeToken),
-    'Scopes that self-registered clients may obtain.',
-    'the OpenID Connect scopes and offline_access, but no API scopes',
+    'Scopes that self-registered clients may obtain, in addition to the OpenID Connect scopes and offline_access.',
+    [],
+    { defaultInWords: 'none' },
+  ),
+  closedScopes: option(
+    'Endpoints',
+    textList('SCOPES', 'a list of scopes', isScopeToken),
+    'Scopes that self-registered clients may not obtain, such as offline_access. Without it, the OpenID Connect scopes and offline_access are open to them.',
+    [],
+    { defaultInWords: 'none' },
   ),
   apis: option(
     'Endpoints',

@@ -252,6 +252,7 @@ test('every option that is left out has its default', () => {
       refreshGrace: 10,
     },
     acrValues: [],
+    strictScopes: false,
     requirePushedAuthorizationRequests: false,
     requestUriHosts: [],
     strictRequestObjects: false,

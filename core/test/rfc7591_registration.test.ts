@@ -523,48 +523,9 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [{ jwks: { keys: [{ ...jwk, d: 'AAAA' }] } }, 'jwks', keys],
         [{ jwks: { keys: Array(33).fill(jwk) } }, 'jwks', keys],
         [
-          { token_endpoint_auth_method: 'tls_client_auth_of_another_server' },
-          'token_endpoint_auth_method',
-          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
-        ],
-        [
           { token_endpoint_auth_method: 'private_key_jwt' },
           'token_endpoint_auth_method',
           'private_key_jwt needs jwks or jwks_uri',
-        ],
-        [
-          { token_endpoint_auth_signing_alg: 'RS256' },
-          'token_endpoint_auth_signing_alg',
-          'goes with client_secret_jwt or private_key_jwt alone',
-        ],
-        [
-          { token_endpoint_auth_signing_alg: 'HS1' },
-          'token_endpoint_auth_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA, Ed25519, HS256, HS384, HS512',
-        ],
-        [
-          { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'ES256' },
-          'token_endpoint_auth_signing_alg',
-          'client_secret_jwt has HS256, HS384, HS512',
-        ],
-        [
-          {
-            token_endpoint_auth_method: 'private_key_jwt',
-            jwks_uri: 'https://app.example/jwks',
-            token_endpoint_auth_signing_alg: 'HS256',
-          },
-          'token_endpoint_auth_signing_alg',
-          'private_key_jwt has RS256, PS256, ES256, EdDSA',
-        ],
-        [
-          { id_token_signed_response_alg: 'none' },
-          'id_token_signed_response_alg',
-          'expected one of RS256, PS256, ES256, EdDSA',
-        ],
-        [
-          { request_object_signing_alg: 'none' },
-          'request_object_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA, Ed25519',
         ],
         [{ request_object_signing_alg: 'ES256' }, 'request_object_signing_alg', 'needs jwks or jwks_uri'],
         [{ require_signed_request_object: true }, 'require_signed_request_object', 'needs jwks or jwks_uri'],
@@ -613,16 +574,31 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           'grant_types',
           'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials',
         ],
+        ...[['refresh_token'], ['client_credentials', 'refresh_token'], ['client_credentials']].map(
+          (grants) =>
+            [
+              { grant_types: grants },
+              'grant_types',
+              'none of them is open to this client; expected at least one of authorization_code, refresh_token, and refresh_token only with authorization_code',
+            ] as const,
+        ),
         [
-          { grant_types: ['authorization_code', 'client_credentials'] },
+          { grant_types: ['authorization_code', 7] },
           'grant_types',
-          'expected authorization_code, refresh_token',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials',
         ],
-        [{ grant_types: ['refresh_token'] }, 'grant_types', 'refresh_token needs authorization_code'],
+        [{ response_types: 'code' }, 'response_types', 'expected at most 50 values, each of them code'],
         [
-          { response_types: ['code', 'id_token'] },
-          'response_types',
-          'expected at most 50 values, each of them code',
+          { token_endpoint_auth_method: ['none'] },
+          'token_endpoint_auth_method',
+          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
+        ],
+        [{ application_type: 7 }, 'application_type', 'expected one of web, native'],
+        [{ scope: ['openid'] }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],
+        [
+          { response_modes: ['web_message'] },
+          'response_modes',
+          'expected at most 50 values, each of them one of query, fragment, form_post, query.jwt, fragment.jwt, form_post.jwt, jwt',
         ],
         [
           { response_types: ['code id_token'] },
@@ -634,14 +610,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           'response_types',
           'expected code with the grant type authorization_code, otherwise an empty list',
         ],
-        [
-          { scope: 'openid read' },
-          'scope',
-          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
-        ],
         [{ scope: 'a"b' }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],
-        [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
-        [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
         [{ default_max_age: -1 }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
         [{ default_max_age: '60' }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
         [{ require_auth_time: 'true' }, 'require_auth_time', 'expected true or false'],
@@ -677,21 +646,83 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     OPEN,
   );
 
+  // ── §3.2.1 what is not offered ──────────────────────────────────────────────────────────────────────────
+
   spec(
-    '§2.3 a software statement is refused, because no issuer of them is trusted',
+    '§3.2.1 of every member, values that the server does not offer are left out, and the response says what is left',
     async (world) => {
-      const response = await postRegistration(world, {
-        redirect_uris: [CALLBACK],
-        software_statement: 'eyJhbGciOiJub25lIn0.e30.',
-      });
-      assert.deepEqual(
-        response,
-        publicErrorOf(
-          400,
-          'unapproved_software_statement',
-          'software_statement: this server does not accept software statements',
-        ),
-      );
+      const jwks = { keys: [await publicJwk()] };
+      const none = undefined;
+      const [method, algorithm] = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg'] as const;
+      for (const [sent, registered] of [
+        [
+          { grant_types: ['authorization_code', 'implicit', 'urn:ietf:params:oauth:grant-type:device_code'] },
+          { grant_types: ['authorization_code'] },
+        ],
+        [
+          { grant_types: ['client_credentials', 'refresh_token', 'authorization_code'] },
+          { grant_types: ['refresh_token', 'authorization_code'] },
+        ],
+        [{ response_types: ['code', 'id_token', 'code id_token'] }, { response_types: ['code'] }],
+        [
+          { response_modes: ['query', 'web_message', 'form_post'] },
+          { response_modes: ['query', 'form_post'] },
+        ],
+        [{ scope: 'openid read' }, { scope: 'openid' }],
+        [{ scope: 'read write' }, { scope: BY_DEFAULT.scope }],
+        [{ authorization_details_types: ['payment'] }, { authorization_details_types: [] }],
+        [{ [method]: 'attest_jwt_client_auth' }, { [method]: 'client_secret_basic' }],
+        [{ [algorithm]: 'RS256' }, { [algorithm]: none }],
+        [{ [algorithm]: 'HS1' }, { [algorithm]: none }],
+        [
+          { [method]: 'client_secret_jwt', [algorithm]: 'ES256' },
+          { [method]: 'client_secret_jwt', [algorithm]: none },
+        ],
+        [
+          { [method]: 'private_key_jwt', jwks, [algorithm]: 'HS256' },
+          { [method]: 'private_key_jwt', [algorithm]: none },
+        ],
+        [{ id_token_signed_response_alg: 'none' }, { id_token_signed_response_alg: 'RS256' }],
+        [{ userinfo_signed_response_alg: 'ES512' }, { userinfo_signed_response_alg: none }],
+        [{ authorization_signed_response_alg: 'ES512' }, { authorization_signed_response_alg: none }],
+        [{ introspection_signed_response_alg: 'ES512' }, { introspection_signed_response_alg: none }],
+        [{ request_object_signing_alg: 'none' }, { request_object_signing_alg: none }],
+        [{ application_type: 'desktop' }, { application_type: 'web' }],
+        [{ subject_type: 'pairwise' }, { subject_type: 'public' }],
+        [{ subject_type: 'ephemeral' }, { subject_type: 'public' }],
+        [
+          {
+            jwks,
+            userinfo_encrypted_response_alg: 'ECDH-ES',
+            userinfo_encrypted_response_enc: 'A192CBC-HS384',
+          },
+          { userinfo_encrypted_response_enc: 'A128CBC-HS256' },
+        ],
+        [{ request_object_encryption_alg: 'RSA-OAEP' }, { request_object_encryption_alg: none }],
+        [{ software_statement: 'eyJhbGciOiJub25lIn0.e30.' }, { software_statement: none }],
+      ] as readonly [Members, Members][]) {
+        const { metadata } = await register(world, { redirect_uris: [CALLBACK], ...sent });
+        for (const [name, value] of Object.entries(registered))
+          assert.deepEqual(metadata[name], value, JSON.stringify(sent));
+      }
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.2.1 every member that has a fixed list of values leaves out those that are not in it, or protects',
+    async (world) => {
+      const isChoice = ({ kind }: ReturnType<typeof memberOf>) => (kind.each ?? kind).isChoice === true;
+      const names = MEMBER_NAMES.filter((name) => isChoice(memberOf(name)));
+      assert.ok(names.length > 15);
+      for (const name of names) {
+        const { kind, isProtection, setBy } = memberOf(name);
+        const known = kind.each?.placeholder.split('|')[0];
+        const value = known === undefined ? 'of-tomorrow' : [known, 'of-tomorrow'];
+        const { status, body } = await postRegistration(world, { redirect_uris: [CALLBACK], [name]: value });
+        assert.equal(status, isProtection && setBy === 'client' ? 400 : 201, `${name}: ${body}`);
+        assert.ok(!body.includes('of-tomorrow'));
+      }
     },
     OPEN,
   );
@@ -1036,7 +1067,7 @@ test('RFC 7591 §2 which scopes and grants strangers may have is an option', asy
   });
   assert.deepEqual(
     [metadata.scope, metadata.grant_types, metadata.response_types],
-    ['read', ['client_credentials'], []],
+    [`${BY_DEFAULT.scope} read`, ['client_credentials'], []],
   );
   const response = await world.post('/token', { grant_type: 'client_credentials' }, null, {
     authorization: basic(client_id, client_secret),
@@ -1047,8 +1078,26 @@ test('RFC 7591 §2 which scopes and grants strangers may have is an option', asy
       grant_types: ['client_credentials'],
       token_endpoint_auth_method: 'none',
     }),
-    unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)'),
+    unfit(
+      'grant_types',
+      'none of them is open to this client; expected at least one of client_credentials, and refresh_token only with authorization_code',
+    ),
   );
+});
+
+test('RFC 7591 §2 the scopes of OpenID Connect are open with every other scope, unless they are closed by name', async (t) => {
+  const scopeWith = async (scopes: readonly string[], closedScopes: readonly string[]) => {
+    const world = await openWorld(t, openRegistration({ scopes, closedScopes }));
+    const all = await register(world, { redirect_uris: [CALLBACK] });
+    const some = await register(world, { redirect_uris: [CALLBACK], scope: 'read offline_access' });
+    return [all.metadata.scope, some.metadata.scope];
+  };
+  assert.deepEqual(await scopeWith(['read'], []), [`${BY_DEFAULT.scope} read`, 'read offline_access']);
+  assert.deepEqual(await scopeWith(['openid', 'read'], ['offline_access', 'address', 'phone']), [
+    'openid profile email read',
+    'read',
+  ]);
+  assert.deepEqual(await scopeWith(['read'], ['read']), [BY_DEFAULT.scope, 'offline_access']);
 });
 
 test('RFC 7591 §2 without OpenID Connect strangers have no scope unless the option says so', async (t) => {
@@ -1062,8 +1111,6 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
   for (const members of [
     { jwks_uri: 'https://app.example/jwks' },
     { sector_identifier_uri: 'https://app.example/sector' },
-    { request_uris: ['https://app.example/request'] },
-    { backchannel_logout_uri: 'https://app.example/logout' },
   ]) {
     const [name = ''] = Object.keys(members);
     assert.deepEqual(
@@ -1072,6 +1119,12 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
     );
   }
   await register(world, { redirect_uris: [CALLBACK], jwks: { keys: [jwk] } });
+  const { metadata } = await register(world, {
+    redirect_uris: [CALLBACK],
+    request_uris: ['https://app.example/request'],
+    backchannel_logout_uri: 'https://app.example/logout',
+  });
+  assert.deepEqual(metadata, BY_DEFAULT, 'what needs a fetch and has a default is left out');
 });
 
 test('RFC 7591 §2 only algorithms that the server signs with can be registered', async (t) => {
@@ -1079,16 +1132,15 @@ test('RFC 7591 §2 only algorithms that the server signs with can be registered'
   const algorithms = ['RS256', 'ES256'] as const;
   const stub = { sign: Promise.reject, verify: Promise.reject, publicKeys: async () => [] };
   const other = await secondServer(world, { ...OPEN, jwtService: { ...stub, algorithms } });
-  for (const name of [
-    'id_token_signed_response_alg',
-    'userinfo_signed_response_alg',
-    'introspection_signed_response_alg',
-    'authorization_signed_response_alg',
-  ])
-    assert.deepEqual(
-      await postRegistration(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' }),
-      unfit(name, 'expected one of RS256, ES256'),
-    );
+  for (const [name, usual] of [
+    ['id_token_signed_response_alg', 'RS256'],
+    ['userinfo_signed_response_alg', undefined],
+    ['introspection_signed_response_alg', undefined],
+    ['authorization_signed_response_alg', undefined],
+  ] as const) {
+    const { metadata } = await register(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' });
+    assert.equal(metadata[name], usual, name);
+  }
 });
 
 test('the options of registration are checked, and so is that storage can register', () => {

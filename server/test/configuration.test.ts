@@ -312,6 +312,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: ['https://a.example#b'],
   },
   registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
+  registrationClosedScopes: {
+    text: 'offline_access, phone',
+    json: ['offline_access', 'phone'],
+    value: ['offline_access', 'phone'],
+    badText: 'a b',
+    badJson: [1],
+  },
   registrationScopes: {
     text: 'openid, email',
     json: ['openid', 'email'],
@@ -348,6 +355,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: ',',
     badJson: [''],
   },
+  strictScopes: SWITCH_ON,
   requirePushedAuthorizationRequests: SWITCH_ON,
   requestUriHosts: {
     text: 'app.example, app.example:8443',

@@ -36,10 +36,8 @@ export interface Access {
 
 /** Requested scopes and APIs. */
 export interface WantedAccess extends Access {
-  /**
-   * Whether the request named the scopes. If not, they are all of the client's, and those that do not fit are omitted.
-   */
-  readonly areScopesNamed: boolean;
+  /** Whether every scope must fit the resources. Otherwise those that do not are omitted. */
+  readonly mustFit: boolean;
 }
 
 /**
@@ -75,7 +73,7 @@ export function reportAudience({ onEvent }: ClientContext, form: Form, call: Cal
 export async function accessFor(
   context: ClientContext,
   client: ClientRecord,
-  { scopes, areScopesNamed, resources, authorizationDetails }: WantedAccess,
+  { scopes, mustFit, resources, authorizationDetails }: WantedAccess,
 ): Promise<Access> {
   if (resources !== undefined) requireWellFormed(resources);
   const locations = locationsOf(authorizationDetails);
@@ -83,9 +81,9 @@ export async function accessFor(
   if (resources !== undefined) audiences.requireAllowed(client, resources);
   audiences.requireAllowedLocations(client, locations);
   const isForLocations = locations.length > 0 && audiences.areOwn(scopes);
-  const named = resources ?? (isForLocations ? [] : audiences.choose(client, scopes, areScopesNamed));
+  const named = resources ?? (isForLocations ? [] : audiences.choose(client, scopes, mustFit));
   const chosen = withLocations(context, named, authorizationDetails);
-  const fitting = areScopesNamed
+  const fitting = mustFit
     ? audiences.requireUnderstood(scopes, chosen)
     : audiences.understood(scopes, chosen);
   if (scopes.length > 0 && fitting.length === 0)
@@ -318,16 +316,12 @@ class Audiences {
    * @returns `undefined` for the default audience
    * @throws {OAuthError} the scopes belong to several APIs, or to none that the client may use
    */
-  choose(
-    client: ClientRecord,
-    scopes: readonly string[],
-    areScopesNamed: boolean,
-  ): readonly string[] | undefined {
+  choose(client: ClientRecord, scopes: readonly string[], mustFit: boolean): readonly string[] | undefined {
     const understood = this.understood(scopes, undefined);
     const others = scopes.filter((scope) => !understood.includes(scope));
     const apisByScope = others.map((scope) => this.#apisFor(client, scope));
     const unclaimed = others.filter((_, index) => apisByScope[index]?.length === 0);
-    if (areScopesNamed && unclaimed.length > 0) throw notOfAudience(unclaimed);
+    if (mustFit && unclaimed.length > 0) throw notOfAudience(unclaimed);
     const candidates = apisByScope.filter((ofOne) => ofOne.length > 0);
     if (candidates.length === 0) return undefined;
     const [first = [], ...rest] = candidates;

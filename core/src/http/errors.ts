@@ -46,7 +46,6 @@ export const ERROR_STATUS = {
   // RFC 7591 §3.2.2
   invalid_redirect_uri: 400,
   invalid_client_metadata: 400,
-  unapproved_software_statement: 400,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

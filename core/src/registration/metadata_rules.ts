@@ -30,7 +30,7 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import { bindsTokensToKey, memberRulesOf, stricterProfile } from '../protocol/profile.ts';
-import { type ClientRecord, formatScope, hasPairwiseSubjects, parseScope } from '../protocol/records.ts';
+import { type ClientRecord, formatScope, hasPairwiseSubjects } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
 import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
@@ -98,23 +98,6 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
     );
 };
 
-const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
-  if (scope === undefined || allowed === undefined) return;
-  if (!parseScope(scope).every((one) => allowed.includes(one)))
-    throw unfit('scope', `open to clients that register themselves: ${allowed.join(', ') || 'none'}`);
-};
-
-const requireAllowedDetails: Rule = (
-  { authorization_details_types: types = [] },
-  { authorizationDetailsTypes: allowed },
-) => {
-  if (allowed === undefined || types.every((type) => allowed.includes(type))) return;
-  throw unfit(
-    'authorization_details_types',
-    `open to clients that register themselves: ${allowed.join(', ') || 'none'}`,
-  );
-};
-
 const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
   if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
 };
@@ -155,7 +138,7 @@ function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument)
   return method !== undefined && ASSERTION_METHODS.includes(method);
 }
 
-function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
+export function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
   return method !== undefined && provesNothing(method);
 }
 
@@ -303,8 +286,6 @@ const RULES: readonly Rule[] = [
   requireReadableName,
   requireReturnUris,
   requireWorkableGrants,
-  requireAllowedScopes,
-  requireAllowedDetails,
   requireCertificates,
   requireApi,
   requireAuthentication,

@@ -713,6 +713,7 @@ export const OPTIONS = {
     'off',
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
+  registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,
   registrationApis: REGISTRATION_OPTIONS.apis,
   registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,

@@ -348,6 +348,7 @@ const OWN_NAMES: Readonly<Record<string, OptionName>> = {
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationClosedScopes,
   registrationApis,
   registrationAuthorizationDetailsTypes,
   registrationLimit,
@@ -362,10 +363,11 @@ function registrationOptions({
       allowInsecureUris: insecureDevelopment,
       assertionAudience: registrationAssertionAudience,
       insecureAllowMissingPkce: registrationInsecureAllowMissingPkce,
+      scopes: registrationScopes,
+      closedScopes: registrationClosedScopes,
       apis: registrationApis,
       authorizationDetailsTypes: registrationAuthorizationDetailsTypes,
       mostClients: registrationLimit,
-      ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },
   };
 }

@@ -128,7 +128,7 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
   const refuse = (option: OptionName, expected: string): never => {
     throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
   };
-  const { adminApi, adminGroup, registrationScopes = [], registrationApis, defaultAudience = [] } = settings;
+  const { adminApi, adminGroup, registrationScopes, registrationApis, defaultAudience = [] } = settings;
   if (settings.console && adminGroup === undefined)
     refuse('console', `${sourceOf('adminGroup')} with it, the group of its users`);
   const scope = registrationScopes.find(isAdminScope);

@@ -106,6 +106,7 @@ const METADATA: Required<ClientMetadata> = {
   insecure_allow_missing_pkce: false,
   id_token_user_claims: true,
   consent_required: false,
+  strict_scopes: true,
   brand_color: '#12aB0f',
 };
 
