@@ -1,4 +1,5 @@
 // The table of all options. The interface, checks, flags and documentation follow from it.
+
 import type {
   AuthorizationServerOptions,
   OidcOptions,

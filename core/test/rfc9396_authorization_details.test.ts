@@ -663,7 +663,7 @@ specification('Requests with authorization details (RFC 9396)', ON_MEMORY, (spec
     async (world) => {
       await addParties(world, { metadata: { apis: [API] } });
       const wrong = redirected('invalid_authorization_details', WRONG_LOCATION);
-      for (const location of [MAIL, 'https://unknown.example', `${API}/`]) {
+      for (const location of [MAIL, 'https://unknown.example', `${API}/v1`]) {
         const details = json({ ...REPORT, locations: [API, location] });
         const request = { client_id: 'app', authorization_details: details };
         assert.deepEqual(await refusalOf(world, request), wrong, location);

@@ -1,4 +1,5 @@
 // The table of all client metadata members. Types, checks, flags and documentation follow from it.
+
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';

@@ -42,6 +42,7 @@ export async function documentByOperator(
     ...capabilities,
     refusalOf: (url) => (kept.has(url) ? undefined : capabilities.refusalOf(url)),
     registrant: 'operator',
+    registeredResource: registered?.resource,
     scopes: undefined,
     authorizationDetailsTypes: undefined,
     grantTypes: GRANT_TYPES,
@@ -75,6 +76,7 @@ export async function documentByClient(
   const policy: RegistrationPolicy = {
     ...capabilitiesOf(context),
     registrant: 'client',
+    registeredResource: registered?.resource,
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
     authorizationDetailsTypes: [
       ...authorizationDetailsTypes,

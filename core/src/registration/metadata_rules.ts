@@ -22,6 +22,7 @@ import {
   ENCRYPTED_RESPONSES,
   type EncryptedResponse,
   type GrantType,
+  isSendableResource,
   MOST_KEYS,
   type ProfileName,
   REGISTERED_GRANTS,
@@ -60,6 +61,8 @@ export interface RegistrationPolicy {
   /** Returns why the server would refuse to fetch a URL, as a literal. */
   readonly refusalOf: (url: string) => string | undefined;
   readonly hasPairwiseSubjects: boolean;
+  /** The resource of a client that exists already. It is not checked again. */
+  readonly registeredResource: string | undefined;
   /** Allows `http:` and localhost. For development only. */
   readonly allowInsecureUris: boolean;
   /** Default for clients that sign assertions. */
@@ -98,8 +101,13 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
     );
 };
 
-const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
+const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }) => {
   if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
+  if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
+  throw unfit(
+    'resource',
+    'expected a URI that clients can send: URL libraries change this one, for example its dot segments or characters',
+  );
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */

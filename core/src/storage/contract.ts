@@ -76,8 +76,8 @@ export interface ClientRepository {
   /** Whether an enabled client has a redirect URI of this web origin. */
   hasRedirectOrigin(origin: string): Awaitable<boolean>;
   /**
-   * The enabled APIs that have one of these URIs or declare one of these scopes (RFC 8707 §2), in any order, each once.
-   * Indexed reads. A store without it has no APIs: access tokens are for the default audience alone.
+   * The enabled APIs that have one of these URIs, in any spelling (`isSameResource`), or declare one of these scopes
+   * (RFC 8707 §2), in any order, each once. Indexed reads; `lowerCaseSpellings` helps. A store without it has no APIs: access tokens are for the default audience alone.
    */
   findApis?(named: ApiNames): Awaitable<readonly ApiRecord[]>;
   /**
@@ -276,7 +276,7 @@ export type MigrationAssumption = 'clients_allowed_every_api';
 /** A client to be registered. */
 export type NewClient = Omit<
   ClientRecord,
-  'generation' | 'revision' | 'registrationRevision' | 'disabledAtMs'
+  'generation' | 'revision' | 'registrationRevision' | 'disabledAtMs' | 'usedUntil'
 >;
 
 /** A client as the caller read it; a number that is absent is 0. */

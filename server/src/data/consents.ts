@@ -1,4 +1,4 @@
-import type { ClientRepository } from '@grantd/core';
+import { type ClientRepository, hasResource } from '@grantd/core';
 import {
   type ActOfChange,
   askStorage,
@@ -90,7 +90,8 @@ export function withEntry(entries: readonly ConsentEntry[], added: ConsentEntry)
 }
 
 function contains(agreed: Agreed, asked: Agreed): boolean {
-  return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
+  const hasAll = MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
+  return hasAll && asked.resources.every((one) => hasResource(agreed.resources, one));
 }
 
 /** Compares consents by the client’s age: negative if the first one is for an older client, 0 for the same client. */
@@ -98,7 +99,7 @@ export function compareClients(one: ClientAgreedWith, other: ClientAgreedWith): 
   return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
 }
 
-const MEMBERS = ['scopes', 'resources', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
+const MEMBERS = ['scopes', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
 
 const COLUMNS =
   'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';

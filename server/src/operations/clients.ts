@@ -6,10 +6,12 @@ import {
   type ClientSecretRecord,
   DocumentError,
   documentOf,
+  hasResource,
   hasSecret,
   isConfidential,
   isFetched,
   isMemberName,
+  isSameResource,
   memberOf,
   type NewClient,
   rotatedSecrets,
@@ -258,7 +260,7 @@ async function changed(
   );
   await requireKnownApis(
     parts,
-    apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
+    apis.filter((uri) => !hasResource(client.metadata?.apis ?? [], uri)),
   );
 
   const wantsSecret = hasSecret(updated.metadata) && !isPublicByDefault(client, updated);
@@ -452,7 +454,7 @@ async function requireKnownApis(
   resources: readonly string[] = [],
 ): Promise<void> {
   const apis = (await storage.clients.findApis?.({ resources, scopes: [] })) ?? [];
-  const unknown = resources.find((resource) => !apis.some((api) => api.resource === resource));
+  const unknown = resources.find((resource) => !apis.some((api) => isSameResource(api.resource, resource)));
   if (unknown !== undefined)
     throw new OperationRefused(
       'conflict',

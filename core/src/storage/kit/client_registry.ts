@@ -445,16 +445,30 @@ export const clientRegistry: readonly KitCase[] = [
     for (const other of [
       'https://api.example',
       'https://api.example/v1/',
-      'HTTPS://API.EXAMPLE/v1',
+      'https://api.example/V1',
       '',
       '\0',
     ]) {
       expectEqual(await apisNamed(stage, { resources: [other] }), [], `"${other}"`);
     }
+    for (const same of ['HTTPS://API.EXAMPLE/v1', 'https://api.example:443/v1'])
+      expectEqual(await apisNamed(stage, { resources: [same] }), [api], `"${same}"`);
     await setDisabled('client', id, true);
     expectEqual(await apisNamed(stage, { resources: [resource] }), [], 'while disabled');
     await setDisabled('client', id, false);
     expectEqual(await apisNamed(stage, { resources: [resource] }), [api], 'while enabled');
+  }),
+
+  kitCase('administration', 'an API is found by every spelling of its resource', async (stage) => {
+    const spellings = ['https://Api.example', 'https://api.example/', 'https://API.example:443'];
+    for (const resource of spellings) {
+      const { id } = await stage.client({ resource });
+      const api = { clientId: id, resource, scopes: [] };
+      for (const other of [...spellings, 'HTTPS://api.example:443/'])
+        expectEqual(await apisNamed(stage, { resources: [other] }), [api], `${resource} by ${other}`);
+      expectEqual(await apisNamed(stage, { resources: ['http://api.example'] }), [], 'another scheme');
+      await stage.administration.clients.remove(id);
+    }
   }),
 
   kitCase('administration', 'an API is found by each scope that it declares, and once', async (stage) => {

@@ -8,7 +8,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../../option_kinds.ts';
-import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
+import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -210,7 +210,7 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
     },
     findApis({ resources, scopes }) {
       const isNamed = (api: ApiRecord) =>
-        resources.includes(api.resource) || api.scopes.some((scope) => scopes.includes(scope));
+        hasResource(resources, api.resource) || api.scopes.some((scope) => scopes.includes(scope));
       return enabled().flatMap(apiOf).filter(isNamed);
     },
     add(client, mostRegistered = Infinity) {

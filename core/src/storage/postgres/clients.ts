@@ -1,4 +1,6 @@
 // Clients in PostgreSQL.
+
+import { hasResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObject } from '../columns.ts';
@@ -32,7 +34,8 @@ export const CLIENTS_SQL = {
     SELECT coalesce(json_agg(a), '[]')::text AS apis FROM (
       SELECT id, resource, metadata FROM grantd.clients
       WHERE issuer_id = $1 AND disabled_at_ms IS NULL
-        AND resource = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
+        AND resource IS NOT NULL
+        AND lower(resource COLLATE "C") = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
       UNION
       SELECT c.id, c.resource, c.metadata FROM grantd.api_scopes s
       JOIN grantd.clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
@@ -131,9 +134,13 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
       return primary.read([sql.hasRedirectOrigin, issuerId, origin], (found) => changesOf(found) > 0);
     },
     async findApis({ resources, scopes }) {
-      const named = [resources, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
+      const spellings = resources.flatMap(lowerCaseSpellings);
+      const named = [spellings, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
       return primary.readUnderLease([sql.findApis, issuerId, ...named], ({ apis }: Found<ApisRow, 'apis'>) =>
-        apis === null ? [] : (JSON.parse(apis) as ApiRow[]).map(toApiRecord),
+        (apis === null ? [] : (JSON.parse(apis) as ApiRow[]).map(toApiRecord)).filter(
+          // Paths may differ in the case that the index ignores.
+          (api) => hasResource(resources, api.resource) || api.scopes.some((scope) => scopes.includes(scope)),
+        ),
       );
     },
     async add(client, mostRegistered) {

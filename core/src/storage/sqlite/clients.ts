@@ -1,5 +1,6 @@
 // Clients in SQLite.
 import type { CachedRows } from '../../cache.ts';
+import { isSameResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -29,7 +30,8 @@ export const CLIENTS_SQL = {
 
   apisOfResource: `
     SELECT id, resource, metadata FROM clients
-    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL`,
+    WHERE issuer_id = :issuerId AND resource IS NOT NULL AND disabled_at_ms IS NULL
+      AND lower(resource) IN (SELECT value FROM json_each(:spellings))`,
 
   apisOfScope: `
     SELECT c.id, c.resource, c.metadata FROM api_scopes s
@@ -68,6 +70,10 @@ export const CLIENTS_SQL = {
   remove: 'DELETE FROM clients WHERE issuer_id = :issuerId AND id = :id',
 };
 
+function spellingsOf(resource: string): string {
+  return JSON.stringify(lowerCaseSpellings(resource));
+}
+
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
   { events, cache }: { readonly events: Events; readonly cache: CachedRows<ClientRecord> },
@@ -97,7 +103,11 @@ export function sqliteClients(
     findApis: ({ resources, scopes }) =>
       reads.read(() => {
         const rows = [
-          ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
+          ...resources.flatMap((resource) =>
+            (sql.apisOfResource.all({ issuerId, spellings: spellingsOf(resource) }) as ApiRow[]).filter(
+              (api) => isSameResource(api.resource, resource),
+            ),
+          ),
           ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
         ] as ApiRow[];
         return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
