@@ -278,4 +278,10 @@ export interface RegistrationOptions {
   readonly insecureAllowMissingPkce?: boolean;
   /** Maximum number of self-registered clients. The server rejects further registrations. Default: `10000`. */
   readonly mostClients?: number;
+  /**
+   * Maximum number of self-registered clients from one IPv4 address, or one /64 of IPv6 addresses, if anyone may
+   * register. So one sender cannot use up the maximum for all. The library applies it only if requests have a place.
+   * Default: `200`.
+   */
+  readonly mostClientsPerAddress?: number;
 }

@@ -56,5 +56,6 @@ export interface ResolvedRegistration {
   readonly assertionAudience: AssertionAudience;
   readonly insecureAllowMissingPkce: boolean;
   readonly mostClients: number;
+  readonly mostClientsPerAddress: number;
   readonly clients: RegistrableClients;
 }

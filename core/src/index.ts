@@ -169,6 +169,7 @@ export type {
   TokenRepository,
 } from './storage/contract.ts';
 export { type SweepOptions, sweep } from './storage/contract.ts';
+export { sweepRegistrations, type UnusedRegistrations } from './storage/unused_registrations.ts';
 export { unguarded } from './storage/faults.ts';
 export {
   type ApplicationClaim,

@@ -535,6 +535,12 @@ export const REGISTRATION_OPTIONS = {
     'Maximum number of self-registered clients. The server rejects further registrations.',
     10_000,
   ),
+  mostClientsPerAddress: option(
+    'Endpoints',
+    wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    'Maximum number of self-registered clients from one IPv4 address, or one /64 of IPv6 addresses, if anyone may register. So one sender cannot use up the maximum for all. The library applies it only if requests have a place.',
+    200,
+  ),
 };
 
 export const ALL_OPTIONS = { ...HOST_OPTIONS, ...SHARED_OPTIONS };

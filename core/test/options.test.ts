@@ -554,6 +554,8 @@ test('storage without a required method is refused at construction, which names 
     'clients.findApis',
     'clients.add',
     'clients.list',
+    'clients.listUnused',
+    'clients.noteUse',
     'clients.replace',
     'clients.remove',
     'clients.replaceSecrets',

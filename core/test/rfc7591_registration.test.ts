@@ -4,10 +4,12 @@ import { test } from 'node:test';
 import {
   type AdministrableStorage,
   AuthorizationServer,
+  type ClientRecord,
   ConfigurationError,
   DocumentError,
   MEMBER_NAMES,
   memberOf,
+  sweepRegistrations,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -36,6 +38,8 @@ import {
   type WorldOptions,
 } from './harness/world.ts';
 
+/** Seconds. */
+const DAY = 24 * 60 * 60;
 const OPEN = openRegistration();
 const BEHIND_TOKEN: WorldOptions = { registration: { openTo: 'initial_access_token' } };
 const PAIRWISE_SECRET = 'a secret of pairwise subjects with more than 32 characters';
@@ -1278,4 +1282,139 @@ test('names in one script, or in commonly mixed scripts, are accepted', async (t
     const { metadata } = await register(world, { redirect_uris: [CALLBACK], client_name });
     assert.equal(metadata.client_name, client_name);
   }
+});
+
+test('§5 one address cannot use up the registrations of all, and initial access tokens are not counted', async (t) => {
+  const options = openRegistration({ mostClients: 6, mostClientsPerAddress: 2 });
+  const world = await openWorld(t, options);
+  const attempt = async (server: AuthorizationServer, place: string | undefined, headers = {}) => {
+    const { status } = await server
+      .register({
+        method: 'POST',
+        url: '/register',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ redirect_uris: [CALLBACK] }),
+        ...(place !== undefined && { place }),
+      })
+      .catch((error) => error);
+    return status;
+  };
+  const { server } = world;
+  const attempts = await Promise.all(Array.from({ length: 5 }, () => attempt(server, '192.0.2.1')));
+  assert.deepEqual(attempts.sort(), [201, 201, 429, 429, 429]);
+  assert.equal(world.lastReason, 'too_many_registered');
+  assert.equal(await attempt(server, '2001:db8::/64'), 201, 'another address');
+  assert.equal(await attempt(server, undefined), 201, 'an unknown address');
+  const behindToken = await secondServer(world, {
+    registration: { openTo: 'initial_access_token', mostClients: 6, mostClientsPerAddress: 2 },
+  });
+  const token = await behindToken.server.operator.newInitialAccessToken({ lifetime: 60 });
+  assert.equal(await attempt(behindToken.server, '192.0.2.1', bearer(token)), 201);
+  const [first] = (await world.storage.clients.list()).filter(({ registeredAt }) => registeredAt);
+  assert.ok(first);
+  assert.equal(await attempt(server, '192.0.2.9'), 201);
+  assert.equal(await attempt(server, '192.0.2.10'), 429, 'the limit for all');
+  const places = JSON.stringify(await world.storage.clients.list());
+  assert.ok(!places.includes('192.0.2'), 'no record has an address');
+});
+
+test('§5 unused registrations are removed, and those with tokens, requests or settings of the operator stay', async (t) => {
+  const world = await openWorld(t, OPEN);
+  const names = ['unused', 'asks', 'pushes', 'signs in', 'changed', 'disabled'] as const;
+  const clients = new Map<string, { client_id: string; client_secret: string }>();
+  for (const name of names)
+    clients.set(name, (await register(world, { redirect_uris: [CALLBACK], client_name: name })) as never);
+  const idOf = (name: (typeof names)[number]) => clients.get(name)?.client_id ?? '';
+  const kept = async () =>
+    (await world.storage.clients.list())
+      .flatMap(({ name, registeredAt }) => (registeredAt ? [name] : []))
+      .sort();
+  const sweepBefore = async (days: number, isUsed?: (client: ClientRecord) => boolean) => {
+    const unusedSince = world.clock.seconds - days * DAY;
+    const options = { unusedSince, clock: world.clock.read, ...(isUsed && { isUsed }) };
+    while ((await sweepRegistrations(world.storage, options)) > 0);
+  };
+  const query = (name: (typeof names)[number]) => ({
+    client_id: idOf(name),
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid',
+  });
+  const validate = (name: (typeof names)[number]) => {
+    const url = `/authorize?${new URLSearchParams(query(name))}`;
+    return world.server.authorization.validate({ method: 'GET', url, headers: {} });
+  };
+  await world.storage.setDisabled('client', idOf('disabled'), true);
+  await changeClient(world, idOf('changed'), { metadata: { set_by_operator: ['scope'] } });
+  await sweepBefore(30);
+  assert.deepEqual(await kept(), [...names].sort(), 'all are new');
+
+  world.clock.advance(29 * DAY);
+  await validate('asks');
+  const pushed = await world.post('/par', query('pushes'), null, {
+    authorization: basic(idOf('pushes'), clients.get('pushes')?.client_secret),
+  });
+  assert.equal(pushed.status, 201, pushed.body);
+  const { headers } = await world.server.authorization.complete(await validate('signs in'), {
+    subject: 'alice',
+  });
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, redirect_uri: CALLBACK };
+  const authorization = basic(idOf('signs in'), clients.get('signs in')?.client_secret);
+  const { status, body } = await world.post('/token', form, null, { authorization });
+  assert.equal(status, 200, body);
+  world.clock.advance(2 * DAY);
+  await sweepBefore(30, ({ name }) => name === 'unused');
+  assert.deepEqual(await kept(), [...names].sort(), 'one is used for another reason');
+  assert.ok((await world.storage.clients.listUnused(world.clock.seconds - 30 * DAY, 9)).length === 0);
+
+  world.clock.advance(31 * DAY);
+  await sweepBefore(30, () => false);
+  assert.deepEqual(await kept(), ['changed', 'disabled']);
+  await assert.rejects(validate('asks'));
+});
+
+test('§5 a client is not removed while its refresh token lives, and each client writes its use once a day', async (t) => {
+  const world = await openWorld(t, openRegistration());
+  const client = await register(world, {
+    redirect_uris: [CALLBACK],
+    grant_types: ['authorization_code', 'refresh_token'],
+  });
+  let writes = 0;
+  const { clients } = world.storage;
+  const counted = {
+    ...clients,
+    noteUse(id: string, until: number) {
+      writes++;
+      return clients.noteUse(id, until);
+    },
+  };
+  const { server } = await secondServer(world, OPEN, { ...world.storage, clients: counted });
+  const query = new URLSearchParams({
+    client_id: client.client_id,
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+  });
+  const ask = () => server.authorization.validate({ method: 'GET', url: `/authorize?${query}`, headers: {} });
+  world.clock.advance(1);
+  for (let attempt = 0; attempt < 5; attempt++) await ask();
+  assert.equal(writes, 1);
+  const { headers } = await server.authorization.complete(await ask(), { subject: 'alice' });
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, redirect_uri: CALLBACK };
+  const response = await server.token({
+    method: 'POST',
+    url: '/token',
+    headers: { authorization: basic(client.client_id, client.client_secret) },
+    body: form,
+  });
+  assert.equal(response.status, 200, response.body);
+  assert.equal(writes, 2);
+  const lifetime = 14 * DAY;
+  const { usedUntil = 0 } = (await clients.get(client.client_id)) ?? {};
+  assert.ok(usedUntil >= world.clock.seconds + lifetime && usedUntil <= world.clock.seconds + lifetime + DAY);
 });

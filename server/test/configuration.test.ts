@@ -311,6 +311,8 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a.example',
     badJson: ['https://a.example#b'],
   },
+  registrationAddressLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
+  unusedRegistrationLifetime: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   registrationClosedScopes: {
     text: 'offline_access, phone',

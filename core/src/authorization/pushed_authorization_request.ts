@@ -1,8 +1,10 @@
 // Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
+import { noteUse } from '../clients/client.ts';
 import { proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
+import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireShortParameters } from '../http/form.ts';
@@ -34,6 +36,8 @@ export async function pushedAuthorizationRequest(
   requireShortParameters(parameters);
   const target = requireTarget(client, parameters);
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+
+  await noteUse(context, client, secondsOf(context.clock()));
 
   // §2.2
   return jsonResponse(await keepPushedRequest(context, client, keptParameters(parameters, decided)), 201);

@@ -87,6 +87,21 @@ export async function requireNamedClient(context: TokenContext, clientId: string
   return underProfile(context, client);
 }
 
+/** The most that `usedUntil` is ahead of the use, so that each client costs at most one write a day. */
+const USE_AHEAD = 24 * 60 * 60;
+
+/**
+ * Notes that a client is in use, so that its registration is not removed as unused. Only of clients that registered
+ * themselves.
+ * @param until seconds since 1970
+ * @throws {StorageFault} storage is unavailable
+ */
+export async function noteUse({ storage }: TokenContext, client: ClientRecord, until: number): Promise<void> {
+  const { id, registeredAt, usedUntil = registeredAt } = client;
+  if (usedUntil === undefined || registeredAt === undefined || usedUntil >= until) return;
+  await storage.clients.noteUse?.(id, until + USE_AHEAD);
+}
+
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {
   const { secrets: _, registrationTokenDigest: __, ...known } = client;
   return known;

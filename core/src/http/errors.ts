@@ -437,7 +437,7 @@ export const REFUSAL_REASONS = {
   registration_token_wrong:
     'The registration access token in the request does not belong to a client with the identifier in the URL.',
   too_many_registered:
-    'The number of self-registered clients has reached registrationLimit. Remove some clients, or raise the limit.',
+    'The number of self-registered clients has reached registrationLimit, or those from one address registrationAddressLimit. Remove unused ones with grantd client prune, or raise the limit.',
   client_changed_meanwhile:
     'The client tried to replace its registration, but other requests changed it at the same time. The server gave up after several attempts. The client must send the request again.',
   redirect_uri_unfit:

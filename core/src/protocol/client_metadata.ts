@@ -130,8 +130,7 @@ const PORTS: Readonly<Record<string, string>> = { http: '80', https: '443', ws: 
 export function normalResource(uri: string): string {
   const lower = uri.replace(SCHEME, (scheme) => scheme.toLowerCase());
   return lower.replace(UP_TO_PATH, (_, scheme: string, userinfo = '', host: string, port = '') => {
-    const isUsual = port === '' || port === PORTS[scheme];
-    return `${scheme}://${userinfo}${host.toLowerCase()}${isUsual ? '' : `:${port}`}/`;
+    return `${scheme}://${userinfo}${host.toLowerCase()}${['', PORTS[scheme]].includes(port) ? '' : `:${port}`}/`;
   });
 }
 

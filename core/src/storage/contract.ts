@@ -90,6 +90,20 @@ export interface ClientRepository {
     secrets: readonly ClientSecretRecord[],
     basis: ClientBasis,
   ): Awaitable<boolean>;
+  /**
+   * Records that a client that registered itself is in use until then: raises `usedUntil`, and never lowers it. The
+   * client's revision stays. Needed to remove unused registrations.
+   * @param until seconds since 1970
+   */
+  noteUse?(clientId: string, until: number): Awaitable<void>;
+}
+
+/** How many clients may register themselves. */
+export interface RegistrationLimits {
+  /** Clients that have registered themselves, that is, have a `registrationTokenDigest`. */
+  readonly mostRegistered: number;
+  /** Where the new client comes from, and how many may come from there. Stores keep the place, but not in the record. */
+  readonly from?: { readonly place: string; readonly most: number };
 }
 
 /** The APIs that a request names. */
@@ -284,12 +298,19 @@ export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
 export interface ClientRegistry extends ClientRepository {
   /**
-   * @param mostRegistered adds the client only while fewer clients than this have registered themselves, that is,
-   *   have a `registrationTokenDigest`. Compare-and-set: parallel calls add no more.
-   * @returns `false` if the identifier is taken or the limit is reached
+   * @param limits adds the client only while fewer clients than these have registered themselves. Compare-and-set:
+   *   parallel calls add no more.
+   * @returns `false` if the identifier is taken or a limit is reached
    */
-  add(client: NewClient, mostRegistered?: number): Awaitable<boolean>;
+  add(client: NewClient, limits?: RegistrationLimits): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
+  /**
+   * Clients that registered themselves and have not been in use since then, those unused for longest first. Without
+   * disabled ones, and those that an operator has changed (`set_by_operator`) or made an API. Indexed read.
+   * @param since seconds since 1970. A client is in use until `usedUntil`, at first until `registeredAt`.
+   */
+  listUnused(since: number, limit: number): Awaitable<readonly ClientRecord[]>;
+  noteUse(clientId: string, until: number): Awaitable<void>;
   replaceSecrets(
     clientId: string,
     secrets: readonly ClientSecretRecord[],
@@ -304,9 +325,10 @@ export interface ClientRegistry extends ClientRepository {
   replace(client: NewClient, basis: ClientBasis): Awaitable<boolean>;
   /**
    * Removes a client. Its tokens and codes are dead from then on, even if its identifier is registered again. Atomic.
+   * @param unusedSince only if `listUnused` would still return the client for this time
    * @returns `false` if there is no such client
    */
-  remove(clientId: string): Awaitable<boolean>;
+  remove(clientId: string, unusedSince?: number): Awaitable<boolean>;
 }
 
 /** What a store records in addition to revocations. */

@@ -78,7 +78,7 @@ function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T
 }
 
 function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStorage['clients'] {
-  const { get, findApis, replaceSecrets } = clients;
+  const { get, findApis, replaceSecrets, noteUse } = clients;
   return {
     get: isPlain ? plain(get) : guardedCall(async (id) => clientRecord(await get(id))),
     hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
@@ -86,6 +86,7 @@ function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStora
       findApis: isPlain ? findApis : guardedCall(async (named) => apiRecords(await findApis(named))),
     }),
     ...(replaceSecrets && { replaceSecrets: (id, secrets, basis) => replaceSecrets(id, secrets, basis) }),
+    ...(noteUse && { noteUse: (id, until) => noteUse(id, until) }),
   };
 }
 

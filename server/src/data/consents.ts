@@ -65,6 +65,8 @@ export interface Consents {
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: deletes the consent, unless the user has given it again. */
   finishWithdrawal(parties: Parties): Promise<void>;
+  /** Whether a user has agreed to anything with a client. One indexed read. */
+  isGivenTo(clientId: string): Promise<boolean>;
   /** The next client by identifier that has consents, with its lowest generation. */
   clientAfter(clientId: string): Promise<KnownClient | undefined>;
   /** Deletes the consents with a client of this generation. @returns the number of deleted consents, at most `limit` */
@@ -131,6 +133,9 @@ const CONSENTS_SQL = {
     WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL RETURNING client_id`,
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NOT NULL`,
+
+  isGivenTo: `
+    SELECT client_id FROM grantd.consents WHERE issuer = $1 AND client_id = $2 AND withdrawn_at_ms IS NULL LIMIT 1`,
 
   clientAfter: `
     SELECT client_id, client_generation FROM grantd.consents WHERE issuer = $1 AND client_id > $2
@@ -223,6 +228,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     async finishWithdrawal({ subject, clientId }) {
       await tables.write([CONSENTS_SQL.finishWithdrawal, issuer, subject, clientId]);
     },
+    isGivenTo: async (clientId) => (await tables.read(CONSENTS_SQL.isGivenTo, issuer, clientId)).length > 0,
     async clientAfter(clientId) {
       const [row] = await tables.read(CONSENTS_SQL.clientAfter, issuer, clientId);
       return row && knownClientOf(row);

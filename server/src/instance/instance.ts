@@ -352,6 +352,7 @@ function registrationOptions({
   registrationApis,
   registrationAuthorizationDetailsTypes,
   registrationLimit,
+  registrationAddressLimit,
   registrationAssertionAudience,
   registrationInsecureAllowMissingPkce,
   insecureDevelopment,
@@ -368,6 +369,7 @@ function registrationOptions({
       apis: registrationApis,
       authorizationDetailsTypes: registrationAuthorizationDetailsTypes,
       mostClients: registrationLimit,
+      mostClientsPerAddress: registrationAddressLimit,
     },
   };
 }

@@ -305,12 +305,13 @@ export const clientRegistry: readonly KitCase[] = [
     await stage.client();
     const { id } = await stage.client(OLD);
     const ids = Array.from({ length: PARALLEL }, (_, index) => `${id}-${index}`);
-    const add = (ofId: string, most?: number) => clients.add({ ...OLD, id: ofId }, most);
+    const add = (ofId: string, most?: number) =>
+      clients.add({ ...OLD, id: ofId }, most === undefined ? undefined : { mostRegistered: most });
     const outcomes = await stage.parallel(
       ids.map(
         (ofId): Attempt<boolean> =>
           (storage) =>
-            administrationOf(storage).clients.add({ ...OLD, id: ofId }, 8),
+            administrationOf(storage).clients.add({ ...OLD, id: ofId }, { mostRegistered: 8 }),
       ),
     );
     expectEqual(outcomes.filter((isAdded) => isAdded).length, 7, 'additions beside the one before');
