@@ -213,6 +213,12 @@ export interface AuthorizationServerOptions {
   readonly authorizationCodeLifetime?: number;
   /** Seconds within which the browser must present a pushed authorization request (RFC 9126 §2.2). Default: `60`. */
   readonly pushedRequestLifetime?: number;
+  /**
+   * Longest lifetime in seconds of the assertions that authenticate clients: the server rejects an assertion that
+   * expires later. For a single client, set assertion_lifetime. The server remembers each assertion until it expires
+   * (RFC 7523 §3). Default: `300`.
+   */
+  readonly clientAssertionLifetime?: number;
   /** Seconds for which a DPoP proof is accepted after its time of issue (iat) (RFC 9449 §11.1). Default: `120`. */
   readonly dpopProofLifetime?: number;
   /**

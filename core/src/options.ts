@@ -284,6 +284,13 @@ export const SHARED_OPTIONS = {
     60,
     { section: 'RFC 9126 §2.2' },
   ),
+  clientAssertionLifetime: option(
+    'Lifetimes',
+    seconds(1, 24 * 60 * 60),
+    'Longest lifetime in seconds of the assertions that authenticate clients: the server rejects an assertion that expires later. For a single client, set assertion_lifetime. The server remembers each assertion until it expires.',
+    300,
+    { section: 'RFC 7523 §3' },
+  ),
   dpopProofLifetime: option(
     'Lifetimes',
     seconds(1, 60 * 60),

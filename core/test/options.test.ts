@@ -231,6 +231,7 @@ test('every option that is left out has its default', () => {
     accessTokenFormat: 'jwt',
     apisWithPlainJwts: [],
     requestObjectAlgorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+    clientAssertionLifetime: 300,
     clientAssertionAlgorithms: ['RS256', 'PS256', 'ES256', 'EdDSA', 'HS256', 'HS384', 'HS512'],
     refuseRs256FromClients: false,
     dpopAlgorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],

@@ -312,7 +312,8 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: ['https://a.example#b'],
   },
   registrationAddressLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
-  unusedRegistrationLifetime: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
+  clientAssertionLifetime: { text: '3600', json: 3600, value: 3600, badText: '0', badJson: '20' },
+  unusedRegistrationLifetime: { text: '86400', json: 86_400, value: 86_400, badText: '-1', badJson: '20' },
   registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   registrationClosedScopes: {
     text: 'offline_access, phone',

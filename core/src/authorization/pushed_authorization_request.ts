@@ -2,7 +2,7 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
 import { noteUse } from '../clients/client.ts';
-import { proofOfRequest } from '../confirmation/dpop.ts';
+import { checkPushedProof, proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
@@ -22,7 +22,7 @@ export async function pushedAuthorizationRequest(
 ): Promise<HttpResponse> {
   // §2.1 authenticate the client, which may name neither another client nor another request
   const form = readForm(request);
-  const client = await authenticateClient(context, request, form, call);
+  const client = await authenticateClient(context, request, form, call, checkPushedProof);
   reportAudience(context, form, call);
   if ((form.get('client_id') ?? client.id) !== client.id)
     throw refused('the client_id is not the authenticated client');

@@ -88,8 +88,11 @@ export async function accessFor(
   if (resources !== undefined) audiences.requireAllowed(client, resources);
   audiences.requireAllowedLocations(client, locations);
   const isForLocations = locations.length > 0 && audiences.areOwn(scopes);
-  const named =
-    audiences.registered(resources) ?? (isForLocations ? [] : audiences.choose(client, scopes, mustFit));
+  const named = resources
+    ? audiences.registered(resources)
+    : isForLocations
+      ? []
+      : audiences.choose(client, scopes, mustFit);
   const chosen = withLocations(context, named, audiences.registered(locations));
   const fitting = mustFit
     ? audiences.requireUnderstood(scopes, chosen)
@@ -171,7 +174,7 @@ export async function remainingAccess(
   const registered = granted.scopes.filter((scope) => client.scopes.includes(scope));
   const audiences = await findAudiences(context, { ...granted, scopes: registered });
   const allowed = granted.resources?.filter((resource) => audiences.isAllowed(client, resource));
-  const resources = audiences.registered(allowed);
+  const resources = allowed && audiences.registered(allowed);
   if (granted.resources !== undefined && resources?.length === 0)
     throw refusedTarget('no resource of the grant is left', 'resource_withdrawn', granted.resources);
   const scopes = audiences.understood(registered, resources);
@@ -192,7 +195,7 @@ export async function remainingAccess(
       const selected =
         details || wanted ? selectDetails(context, details, wanted, asked ?? available) : undefined;
       const named = asked ?? (wanted && selected ? audienceOfDetails(selected) : undefined);
-      const chosen = audiences.registered(named) ?? resources;
+      const chosen = named ? audiences.registered(named) : resources;
       const requested = selectScopes(scope, scopes);
       const fitting =
         scope === undefined
@@ -295,8 +298,8 @@ class Audiences {
   }
 
   /** Returns resources as they are registered, each once. Clients may send them in other spellings. */
-  registered<R extends readonly string[] | undefined>(resources: R): R | readonly string[] {
-    return resources && [...new Set(resources.map((resource) => this.#registered(resource)))];
+  registered(resources: readonly string[]): readonly string[] {
+    return [...new Set(resources.map((resource) => this.#registered(resource)))];
   }
 
   /** Several clients can be the same API in several spellings; then the spelling of the request counts. */

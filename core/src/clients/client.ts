@@ -47,6 +47,8 @@ export interface ClientContext extends TokenContext {
   readonly paths: EndpointPaths;
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
+  /** Maximum lifetime of assertions, in seconds. */
+  readonly clientAssertionLifetime: number;
   /** Algorithms of DPoP proofs. Empty if DPoP is off. */
   readonly dpopAlgorithms: readonly SigningAlgorithm[];
   readonly dpopNonces: DpopNonces;

@@ -283,7 +283,7 @@ export const REFUSAL_REASONS = {
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
   assertion_expired: 'The client assertion has expired.',
   assertion_lives_too_long:
-    'The client assertion expires (exp) more than five minutes from now. Clients must choose a shorter lifetime.',
+    'The client assertion expires (exp) later than clientAssertionLifetime (by default five minutes) or assertion_lifetime of the client allows. The client must choose a shorter lifetime, or the operator a longer one.',
   assertion_not_yet_valid:
     'The iat or nbf of the client assertion is in the future. The client’s clock may be at most one minute ahead of the server’s.',
   assertion_identifier_missing:
@@ -297,6 +297,8 @@ export const REFUSAL_REASONS = {
     'The redirect URI is http and not on loopback, so an authorization code would be readable on the network. The FAPI 2.0 profile of the server or the client does not allow this.',
   response_mode_not_allowed:
     'The client may not use the requested response_mode. The member response_modes of its metadata, or its FAPI 2.0 profile, excludes it.',
+  redirect_uri_missing:
+    'The redemption of the code lacks redirect_uri, although the authorization request had it. The client must send the same one again. It may omit it only if the code is protected by PKCE and the client has registered no other redirect URI, with the same port.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client. Or, in a token request, it differs from the one in the authorization request.',
   pkce_missing:

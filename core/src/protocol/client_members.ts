@@ -497,6 +497,11 @@ const METADATA_MEMBERS = {
     'audience (aud) that the server accepts in the assertions with which the client authenticates. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion',
     { defaultInWords: 'issuer' },
   ),
+  assertion_lifetime: operators(
+    seconds(1, 24 * 60 * 60),
+    'longest lifetime in seconds of the assertions with which the client authenticates. A profile can allow less',
+    { defaultInWords: "the server's option clientAssertionLifetime" },
+  ),
   insecure_allow_missing_pkce: operators(
     trueOrFalse,
     'whether the client may omit PKCE. Without PKCE, an attacker can inject a stolen authorization code into the client, so set it only for confidential clients that do not support PKCE',

@@ -1,7 +1,13 @@
 // Leaves out what a client asked to register and this server does not offer it. § refers to RFC 7591.
 import { acceptedAlgorithms } from '../clients/authentication.ts';
-import { type ClientDocument, isServerAlgorithm, MEMBER_NAMES } from '../protocol/client_members.ts';
+import {
+  type ClientDocument,
+  isServerAlgorithm,
+  MEMBER_NAMES,
+  type MemberName,
+} from '../protocol/client_members.ts';
 import { type GrantType, REGISTERED_METHOD, requirementsOf } from '../protocol/client_metadata.ts';
+import { memberRulesOf, stricterProfile } from '../protocol/profile.ts';
 import { formatScope, parseScope } from '../protocol/records.ts';
 import { ClientMetadataError } from './client_document.ts';
 import { isPublic, type RegistrationPolicy } from './metadata_rules.ts';
@@ -9,14 +15,17 @@ import { isPublic, type RegistrationPolicy } from './metadata_rules.ts';
 /**
  * Returns the metadata of a client without values that depend on this server and are not offered (§3.2.1). Clients send
  * all that they can do, so one value must not refuse the rest. The response says what was registered. What protects the
- * client, such as encryption or certificate-bound tokens, is not left out: the rules refuse it.
+ * client, such as encryption or certificate-bound tokens, is not left out: the rules refuse it. The same holds for what a
+ * profile decides.
  * @throws {ClientMetadataError} nothing workable is left
  */
 export function offeredValues(sent: ClientDocument, policy: RegistrationPolicy): ClientDocument {
   const document: { -readonly [Name in keyof ClientDocument]: ClientDocument[Name] } = { ...sent };
   const { signingAlgorithms, authenticationMethods, requestObjectAlgorithms } = policy;
-  const keepIf = (name: keyof typeof document, isOffered: boolean) => {
-    if (document[name] !== undefined && !isOffered) delete document[name];
+  const profile = stricterProfile(policy.profile, sent.profile);
+  const profiled = profile === undefined ? [] : memberRulesOf(profile).map(([name]) => name);
+  const keepIf = (name: MemberName, isOffered: boolean) => {
+    if (document[name] !== undefined && !isOffered && !profiled.includes(name)) delete document[name];
   };
 
   const { token_endpoint_auth_method: method = REGISTERED_METHOD } = sent;

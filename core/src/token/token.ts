@@ -3,6 +3,7 @@ import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import { type ClientContext, noteUse } from '../clients/client.ts';
 import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
+import { checkProof } from '../confirmation/dpop.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -29,7 +30,7 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const form = readForm(request);
   const presented = lookUpPresented(context, form);
   presented.catch(() => undefined); // awaited below, unless the client is refused
-  const client = await authenticateClient(context, request, form, call);
+  const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 

@@ -384,6 +384,47 @@ export async function removeClient(parts: OperationParts, id: string): Promise<v
     throw new OperationRefused('changed', `another command has just removed ${id}`);
 }
 
+/** A client that registered itself and that nobody uses. */
+export interface UnusedClient {
+  readonly id: string;
+  readonly name: string | undefined;
+  /** Seconds since 1970 of its last use. */
+  readonly usedUntil: number;
+}
+
+/** More than may register themselves by default. */
+const MAX_LISTED = 20_000;
+
+/** @param unusedSince seconds since 1970 */
+export async function listUnusedClients(
+  { storage, consents }: Pick<OperationParts, 'storage' | 'consents'>,
+  unusedSince: number,
+): Promise<readonly UnusedClient[]> {
+  const unused: UnusedClient[] = [];
+  for (const { id, name, usedUntil, registeredAt = 0 } of await storage.clients.listUnused(
+    unusedSince,
+    MAX_LISTED,
+  ))
+    if (!(await consents.isGivenTo(id))) unused.push({ id, name, usedUntil: usedUntil ?? registeredAt });
+  return unused;
+}
+
+/**
+ * Removes those of the clients that are still unused.
+ * @param unusedSince seconds since 1970
+ * @returns those that were removed
+ */
+export async function removeUnusedClients(
+  { storage, consents }: Pick<OperationParts, 'storage' | 'consents'>,
+  ids: readonly string[],
+  unusedSince: number,
+): Promise<readonly string[]> {
+  const removed: string[] = [];
+  for (const id of ids)
+    if (!(await consents.isGivenTo(id)) && (await storage.clients.remove(id, unusedSince))) removed.push(id);
+  return removed;
+}
+
 /** Disabling also revokes all tokens of the client. @throws {OperationRefused} there is no such client */
 export async function setClientDisabled(
   parts: OperationParts,
