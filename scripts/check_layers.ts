@@ -17,13 +17,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['option_kinds.ts'],
     ['protocol/'],
     ['crypto/'],
-    [
-      'storage/contract.ts',
-      'storage/unused_registrations.ts',
-      'storage/columns.ts',
-      'storage/faults.ts',
-      'storage/migrations.ts',
-    ],
+    ['storage/contract.ts', 'storage/columns.ts', 'storage/faults.ts', 'storage/migrations.ts'],
     [
       'storage/issuing.ts',
       'storage/unused_registrations.ts',
