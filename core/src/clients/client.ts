@@ -63,8 +63,8 @@ export interface ClientContext extends TokenContext {
   readonly onEvent: (event: ServerEvent) => void;
 }
 
-/** A client's record without its credentials. */
-export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest'>;
+/** A client's record without its credentials, and without its use, which is no part of its registration. */
+export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest' | 'usedUntil'>;
 
 /** VSCHAR (RFC 6749 Appendix A.1). Identifiers with other characters do not exist and are not looked up. */
 const CLIENT_ID = /^[\x20-\x7E]+$/;
@@ -105,7 +105,7 @@ export async function noteUse({ storage }: TokenContext, client: ClientRecord, u
 }
 
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {
-  const { secrets: _, registrationTokenDigest: __, ...known } = client;
+  const { secrets: _, registrationTokenDigest: __, usedUntil: ___, ...known } = client;
   return known;
 }
 

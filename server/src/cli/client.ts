@@ -230,6 +230,7 @@ export function described(client: ClientRecord) {
     revision: ____,
     registrationRevision: _____,
     disabledAtMs: ______,
+    usedUntil: _______,
     ...rest
   } = client;
   const { type, isSelfRegistered, disabledAtMs, secrets } = clients.stateOf(client);

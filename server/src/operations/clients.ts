@@ -564,7 +564,7 @@ async function foreignScopes(
   const apis = (await storage.clients.findApis?.({ resources: [], scopes })) ?? [];
   return scopes.flatMap((scope) => {
     const owners = apis.filter((api) => api.scopes.includes(scope)).map(({ resource }) => resource);
-    if (owners.length === 0 || owners.some((owner) => allowed.includes(owner))) return [];
+    if (owners.length === 0 || owners.some((owner) => hasResource(allowed, owner))) return [];
     return [
       `${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
         `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`,
