@@ -169,8 +169,8 @@ export type {
   TokenRepository,
 } from './storage/contract.ts';
 export { type SweepOptions, sweep } from './storage/contract.ts';
-export { sweepRegistrations, type UnusedRegistrations } from './storage/unused_registrations.ts';
 export { unguarded } from './storage/faults.ts';
+export { sweepRegistrations, type UnusedRegistrations } from './storage/unused_registrations.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,
