@@ -15,6 +15,7 @@ import {
   rowsBeforeApis,
   rowsBeforeGrants,
 } from './rows_before_grants.ts';
+import { newClient, newToken } from './samples.ts';
 
 describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   let stores: PostgresStores;
@@ -84,6 +85,29 @@ describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }
         [3, 'third'],
         [4, 'fourth'],
       ]);
+    } finally {
+      await own.end();
+    }
+  });
+
+  test('registrations of earlier versions count as used at the migration, and as long as they have tokens', async () => {
+    const own = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    try {
+      const registered = { registrationTokenDigest: 'digest', registeredAt: 1 };
+      const expiresAt = Math.floor(Date.now() / 1000) + 90 * 24 * 60 * 60;
+      const before = await own.open({ issuer: ISSUER });
+      await before.clients.add({ ...newClient('idle'), ...registered });
+      await before.clients.add({ ...newClient('busy'), ...registered });
+      await before.tokens.issue([newToken('busy', { expiresAt, keepUntil: expiresAt })], {});
+      const connections = new PostgresConnections(own.pool);
+      await migratePostgres(connections, STORE_TABLES, { downTo: 9 });
+
+      const from = Math.floor(Date.now() / 1000);
+      const storage = await own.open({ issuer: ISSUER });
+      const used = async (id: string) => (await storage.clients.get(id))?.usedUntil ?? 0;
+      const idle = await used('idle');
+      assert.ok(Math.abs(idle - from) < 60, String(idle));
+      assert.equal(await used('busy'), expiresAt);
     } finally {
       await own.end();
     }
