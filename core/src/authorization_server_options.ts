@@ -132,9 +132,8 @@ export interface AuthorizationServerOptions {
    */
   readonly userInfoAudiences?: readonly string[];
   /**
-   * Whether an authorization request is rejected if it names scopes that the client may not have. By default, the
-   * server leaves them out, and the token response names the granted scopes. For a single client, set strict_scopes
-   * (RFC 6749 §3.3). Default: `false`.
+   * Whether to reject authorization requests with scopes that the client may not have, instead of leaving them out. For
+   * a single client, set strict_scopes (RFC 6749 §3.3). Default: `false`.
    */
   readonly strictScopes?: boolean;
   /**
@@ -214,8 +213,7 @@ export interface AuthorizationServerOptions {
   /** Seconds within which the browser must present a pushed authorization request (RFC 9126 §2.2). Default: `60`. */
   readonly pushedRequestLifetime?: number;
   /**
-   * Longest lifetime in seconds of the assertions that authenticate clients: the server rejects an assertion that
-   * expires later. For a single client, set assertion_lifetime. The server remembers each assertion until it expires
+   * Longest lifetime in seconds of assertions that authenticate clients. For a single client, set assertion_lifetime
    * (RFC 7523 §3). Default: `300`.
    */
   readonly clientAssertionLifetime?: number;
@@ -248,10 +246,7 @@ export interface RegistrationOptions {
    * Default: none.
    */
   readonly scopes?: readonly string[];
-  /**
-   * Scopes that self-registered clients may not obtain, such as offline_access. Without it, the OpenID Connect scopes
-   * and offline_access are open to them. Default: none.
-   */
+  /** Scopes that self-registered clients may not obtain, such as offline_access. Default: none. */
   readonly closedScopes?: readonly string[];
   /**
    * Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it
@@ -285,9 +280,8 @@ export interface RegistrationOptions {
   /** Maximum number of self-registered clients. The server rejects further registrations. Default: `10000`. */
   readonly mostClients?: number;
   /**
-   * Maximum number of self-registered clients from one IPv4 address, or one /64 of IPv6 addresses, if anyone may
-   * register. So one sender cannot use up the maximum for all. The library applies it only if requests have a place.
-   * Default: `200`.
+   * Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests
+   * with a place. Default: `200`.
    */
   readonly mostClientsPerAddress?: number;
 }

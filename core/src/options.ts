@@ -147,7 +147,7 @@ export const SHARED_OPTIONS = {
   strictScopes: option(
     'Endpoints',
     trueOrFalse,
-    'Whether an authorization request is rejected if it names scopes that the client may not have. By default, the server leaves them out, and the token response names the granted scopes. For a single client, set strict_scopes.',
+    'Whether to reject authorization requests with scopes that the client may not have, instead of leaving them out. For a single client, set strict_scopes.',
     false,
     { section: 'RFC 6749 §3.3' },
   ),
@@ -287,7 +287,7 @@ export const SHARED_OPTIONS = {
   clientAssertionLifetime: option(
     'Lifetimes',
     seconds(1, 24 * 60 * 60),
-    'Longest lifetime in seconds of the assertions that authenticate clients: the server rejects an assertion that expires later. For a single client, set assertion_lifetime. The server remembers each assertion until it expires.',
+    'Longest lifetime in seconds of assertions that authenticate clients. For a single client, set assertion_lifetime.',
     300,
     { section: 'RFC 7523 §3' },
   ),
@@ -492,7 +492,7 @@ export const REGISTRATION_OPTIONS = {
   closedScopes: option(
     'Endpoints',
     textList('SCOPES', 'a list of scopes', isScopeToken),
-    'Scopes that self-registered clients may not obtain, such as offline_access. Without it, the OpenID Connect scopes and offline_access are open to them.',
+    'Scopes that self-registered clients may not obtain, such as offline_access.',
     [],
     { defaultInWords: 'none' },
   ),
@@ -545,7 +545,7 @@ export const REGISTRATION_OPTIONS = {
   mostClientsPerAddress: option(
     'Endpoints',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
-    'Maximum number of self-registered clients from one IPv4 address, or one /64 of IPv6 addresses, if anyone may register. So one sender cannot use up the maximum for all. The library applies it only if requests have a place.',
+    'Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests with a place.',
     200,
   ),
 };

@@ -265,7 +265,7 @@ const METADATA_MEMBERS = {
   }),
   strict_scopes: member(
     trueOrFalse,
-    'whether an authorization request of the client is refused if it names scopes that the client may not have. Otherwise the server leaves them out',
+    'whether authorization requests with scopes that the client may not have are refused, instead of leaving them out',
     { defaultInWords: "the server's option strictScopes" },
   ),
   contacts: member(
@@ -499,7 +499,7 @@ const METADATA_MEMBERS = {
   ),
   assertion_lifetime: operators(
     seconds(1, 24 * 60 * 60),
-    'longest lifetime in seconds of the assertions with which the client authenticates. A profile can allow less',
+    'longest lifetime in seconds of assertions that authenticate the client',
     { defaultInWords: "the server's option clientAssertionLifetime" },
   ),
   insecure_allow_missing_pkce: operators(

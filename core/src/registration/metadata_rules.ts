@@ -106,7 +106,7 @@ const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource
   if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
   throw unfit(
     'resource',
-    'expected a URI that clients can send: URL libraries change this one, for example its dot segments or characters',
+    'expected a URI that URL libraries do not change, for example without dot segments',
   );
 };
 

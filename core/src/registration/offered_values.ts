@@ -84,7 +84,7 @@ function offeredGrants(
   if (sent.length > 0 && offered.length === 0)
     throw new ClientMetadataError(
       'grant_types',
-      `none of them is open to this client; expected at least one of ${grantTypes.join(', ')}, and refresh_token only with authorization_code`,
+      `none of them is open to this client; expected ${grantTypes.join(', ')}`,
     );
   return offered;
 }
