@@ -153,6 +153,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    */
   readonly userInfoAudiences?: readonly string[];
   /**
+   * Whether to reject authorization requests with scopes that the client may not have, instead of leaving them out. For
+   * a single client, set strict_scopes (RFC 6749 §3.3). Default: `false`.
+   */
+  readonly strictScopes?: boolean;
+  /**
    * Whether every authorization request must be pushed. You can also require this for single clients (RFC 9126 §5).
    * Default: `false`.
    */
@@ -228,6 +233,11 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
   readonly authorizationCodeLifetime?: number;
   /** Seconds within which the browser must present a pushed authorization request (RFC 9126 §2.2). Default: `60`. */
   readonly pushedRequestLifetime?: number;
+  /**
+   * Longest lifetime in seconds of assertions that authenticate clients. For a single client, set assertion_lifetime
+   * (RFC 7523 §3). Default: `300`.
+   */
+  readonly clientAssertionLifetime?: number;
   /** Seconds for which a DPoP proof is accepted after its time of issue (iat) (RFC 9449 §11.1). Default: `120`. */
   readonly dpopProofLifetime?: number;
   /**
@@ -253,10 +263,12 @@ export interface RegistrationOptions {
    */
   readonly openTo: OpenTo;
   /**
-   * Scopes that self-registered clients may obtain. Default: the OpenID Connect scopes and offline_access, but no API
-   * scopes.
+   * Scopes that self-registered clients may obtain, in addition to the OpenID Connect scopes and offline_access.
+   * Default: none.
    */
   readonly scopes?: readonly string[];
+  /** Scopes that self-registered clients may not obtain, such as offline_access. Default: none. */
+  readonly closedScopes?: readonly string[];
   /**
    * Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it
    * registered. Default: none.
@@ -288,4 +300,9 @@ export interface RegistrationOptions {
   readonly insecureAllowMissingPkce?: boolean;
   /** Maximum number of self-registered clients. The server rejects further registrations. Default: `10000`. */
   readonly mostClients?: number;
+  /**
+   * Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests
+   * with a place. Default: `200`.
+   */
+  readonly mostClientsPerAddress?: number;
 }

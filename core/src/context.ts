@@ -35,6 +35,8 @@ export interface Context extends ClientContext {
   readonly strictRequestObjects: boolean;
   /** Authentication context classes that a sign-in can reach. */
   readonly acrValues: readonly string[];
+  /** Whether authorization requests with scopes that the client may not have are refused. */
+  readonly strictScopes: boolean;
   readonly requirePushedAuthorizationRequests: boolean;
   /** Hosts from which a `request_uri` is fetched even if the client did not register it. */
   readonly requestUriHosts: readonly string[];
@@ -54,5 +56,6 @@ export interface ResolvedRegistration {
   readonly assertionAudience: AssertionAudience;
   readonly insecureAllowMissingPkce: boolean;
   readonly mostClients: number;
+  readonly mostClientsPerAddress: number;
   readonly clients: RegistrableClients;
 }

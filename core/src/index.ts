@@ -98,6 +98,10 @@ export {
   type EncryptionAlgorithm,
   GRANT_TYPES,
   type GrantType,
+  hasResource,
+  isSameResource,
+  lowerCaseSpellings,
+  normalResource,
   type ProfileName,
   SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
@@ -178,6 +182,7 @@ export type {
 export { type SweepOptions, sweep } from './storage/contract.ts';
 export { unguarded } from './storage/faults.ts';
 export { MissingGroup, STORAGE_GROUPS, type StorageGroup } from './storage/groups.ts';
+export { sweepRegistrations, type UnusedRegistrations } from './storage/unused_registrations.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,

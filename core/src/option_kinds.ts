@@ -14,6 +14,8 @@ export interface Kind<V> {
   fromText(text: string): V | undefined;
   /** The value in code or in a configuration file; `undefined` if it does not fit. */
   read(value: unknown): V | undefined;
+  /** Whether the value is one of a fixed list, of which a later version or another server may know more. */
+  readonly isChoice?: true;
   /** Of a kind that takes a list: the index of the first element that does not fit, or -1. */
   misfitIn?(list: readonly unknown[]): number;
 }
@@ -215,6 +217,7 @@ export function oneOf<T extends string>(...allowed: readonly T[]): Kind<T> {
     expected: allowed.length === 1 ? allowed.join() : `one of ${allowed.join(', ')}`,
     type: allowed.map((one) => `'${one}'`).join(' | '),
     placeholder: allowed.join('|'),
+    isChoice: true,
     fromText: find,
     read: find,
   };

@@ -1,4 +1,5 @@
 // The table of all options. The interface, checks, flags and documentation follow from it.
+
 import type {
   AuthorizationServerOptions,
   OidcOptions,
@@ -144,6 +145,13 @@ export const SHARED_OPTIONS = {
     'Audiences (aud) that UserInfo accepts, such as the issuer. By default, UserInfo accepts tokens for any audience, so an API can use a token that it has received to read the user’s claims.',
     'any',
   ),
+  strictScopes: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether to reject authorization requests with scopes that the client may not have, instead of leaving them out. For a single client, set strict_scopes.',
+    false,
+    { section: 'RFC 6749 §3.3' },
+  ),
   requirePushedAuthorizationRequests: option(
     'Endpoints',
     trueOrFalse,
@@ -276,6 +284,13 @@ export const SHARED_OPTIONS = {
     'Seconds within which the browser must present a pushed authorization request.',
     60,
     { section: 'RFC 9126 §2.2' },
+  ),
+  clientAssertionLifetime: option(
+    'Lifetimes',
+    seconds(1, 24 * 60 * 60),
+    'Longest lifetime in seconds of assertions that authenticate clients. For a single client, set assertion_lifetime.',
+    300,
+    { section: 'RFC 7523 §3' },
   ),
   dpopProofLifetime: option(
     'Lifetimes',
@@ -492,11 +507,19 @@ export const REGISTRATION_OPTIONS = {
     'Who may register: anyone, or callers with an initial access token from operator.newInitialAccessToken. With a function, your application checks the initial access token itself.',
     { section: 'RFC 7591 §3' },
   ),
-  scopes: optionWithoutDefault(
+  scopes: option(
     'Endpoints',
     textList('SCOPES', 'a list of scopes', isScopeToken),
-    'Scopes that self-registered clients may obtain.',
-    'the OpenID Connect scopes and offline_access, but no API scopes',
+    'Scopes that self-registered clients may obtain, in addition to the OpenID Connect scopes and offline_access.',
+    [],
+    { defaultInWords: 'none' },
+  ),
+  closedScopes: option(
+    'Endpoints',
+    textList('SCOPES', 'a list of scopes', isScopeToken),
+    'Scopes that self-registered clients may not obtain, such as offline_access.',
+    [],
+    { defaultInWords: 'none' },
   ),
   apis: option(
     'Endpoints',
@@ -543,6 +566,12 @@ export const REGISTRATION_OPTIONS = {
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
     'Maximum number of self-registered clients. The server rejects further registrations.',
     10_000,
+  ),
+  mostClientsPerAddress: option(
+    'Endpoints',
+    wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    'Maximum number of self-registered clients from one IPv4 address or IPv6 /64, if anyone may register. Needs requests with a place.',
+    200,
   ),
 };
 

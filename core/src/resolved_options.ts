@@ -252,7 +252,11 @@ function resolveRegistration(
     throw new ConfigurationError('registration.authorizationDetailsTypes', 'types of authorizationDetails');
   return Object.freeze({
     ...values,
-    scopes: values.scopes ?? Object.freeze([...personalScopes]),
+    scopes: Object.freeze(
+      [...new Set([...personalScopes, ...values.scopes])].filter(
+        (scope) => !values.closedScopes.includes(scope),
+      ),
+    ),
     clients: clients as ClientRepository & RegistrableClients, // `requireParts` has checked it
   });
 }

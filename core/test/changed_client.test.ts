@@ -83,10 +83,13 @@ test('a request of a client without scopes stays one without scopes', async (t) 
   assert.deepEqual((await world.server.authorization.resume(request.parameters)).scopes, []);
 });
 
-test('RFC 6749 §4.1.2.1 a scope that the client had at first and has no more is refused', async (t) => {
+test('RFC 6749 §3.3 a scope that the client had at first and has no more is left out, or refused if strict', async (t) => {
   const world = await openApp(t, { scopes: ['openid', 'email'] });
   const request = await asked(world);
   await registerAnew(world, { scopes: ['openid'] });
+  const resumed = await world.server.authorization.resume(request.parameters);
+  assert.deepEqual(resumed.scopes, ['openid']);
+  await registerAnew(world, { scopes: ['openid'], metadata: { strict_scopes: true } });
   assert.deepEqual(
     await refused(world.server.authorization.resume(request.parameters)),
     redirected('invalid_scope', 'a scope is not allowed', { to: BARE.redirect_uri, state: null }),

@@ -27,6 +27,7 @@ import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import {
+  basic,
   CHALLENGE,
   CLIENTS,
   ISSUER,
@@ -339,6 +340,21 @@ const SCENES: readonly Scene[] = [
     arrange: async (world) => () => postRegistration(world, { redirect_uris: [CALLBACK] }),
   },
   {
+    sentence:
+      'RFC 7591 §5 a request whose use of a registration cannot be noted is 503, so that it never ends early',
+    asks: ['clients.get', 'clients.noteUse', 'pushedRequests.add'],
+    status: 201,
+    outage: OPEN_OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const { client_id, client_secret } = await register(world);
+      world.clock.advance(1);
+      const authorization = basic(client_id, client_secret);
+      const parameters = { ...parametersOf('web'), client_id, redirect_uri: CALLBACK, scope: 'openid' };
+      return () => world.post('/par', parameters, null, { authorization });
+    },
+  },
+  {
     sentence: 'RFC 7592 §2.1 reading a registration is 503 whenever storage fails, never 401',
     asks: ['clients.get'],
     status: 200,
@@ -393,6 +409,7 @@ const SCENES: readonly Scene[] = [
 /** Methods that no request calls: those of the operator, and those that only a start or an operator calls for keys. */
 const NEVER_ASKED = [
   'clients.list',
+  'clients.listUnused',
   'clients.replaceSecrets',
   'keys.initialize',
   'keys.reseal',

@@ -447,6 +447,8 @@ test('a request that is made again is checked against the client as it is by the
   const { parameters } = await accepted(world);
   const resume = () => refused(world.server.authorization.resume(parameters, 'request-7'));
   await changeClient(world, 'web', { scopes: ['openid'] });
+  assert.deepEqual((await world.server.authorization.resume(parameters)).scopes, ['openid']);
+  await changeClient(world, 'web', { scopes: ['phone'] });
   assert.deepEqual(await resume(), redirected('invalid_scope', 'a scope is not allowed'));
   await changeClient(world, 'web', { redirectUris: ['https://web.example/other'] });
   const moved = shown('invalid_request', 'the redirect_uri is not registered for this client');

@@ -39,7 +39,7 @@ test('a refused authorization request names its client and the value that was re
     clientId: undefined,
     value: 'ghost',
   });
-  assert.deepEqual(await lastRefusal(world, authorize(world, { scope: 'openid admin root' })), {
+  assert.deepEqual(await lastRefusal(world, authorize(world, { scope: 'admin root' })), {
     reason: 'scope_not_allowed',
     clientId: 'web',
     value: 'admin root',

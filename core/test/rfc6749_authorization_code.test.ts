@@ -1,5 +1,6 @@
 // § refers to RFC 6749.
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
 import { changeClient } from './harness/client_change.ts';
 import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
@@ -13,11 +14,12 @@ import {
   MISSING_VERIFIER,
   NO_CHALLENGE,
   PKCE,
+  refused,
   verified,
   WRONG_REDIRECT_URI,
   WRONG_VERIFIER,
 } from './harness/token_endpoint.ts';
-import { CHALLENGE, CLIENTS, ISSUER, specification, VERIFIER } from './harness/world.ts';
+import { CHALLENGE, CLIENTS, ISSUER, openWorld, specification, VERIFIER } from './harness/world.ts';
 
 specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => {
   spec('§4.1.4 the response has access, refresh and ID token, and the scope', async (world) => {
@@ -219,7 +221,6 @@ specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => 
       'https://WEB.example/callback',
       'https://web.example:443/callback',
       'https://spa.example/callback',
-      '',
     ];
     for (const redirect_uri of wrong) {
       assert.deepEqual(await world.redeem(code, 'web', { redirect_uri }), WRONG_REDIRECT_URI, redirect_uri);
@@ -322,4 +323,28 @@ specification('What outlives its own expiry', ON_EVERY_HOST, (spec) => {
     assert.equal(world.lastReason, 'code_reused');
     assert.equal((await world.refresh(refresh_token)).status, 400);
   });
+});
+
+test('§4.1.3 redirect_uri may be missing if PKCE protects the code and there is only one, otherwise the error says so', async (t) => {
+  const world = await openWorld(t);
+  const [first, second] = ['https://one.example/cb', 'https://two.example/cb'];
+  const missing = refused('invalid_grant', 'the redirect_uri is missing');
+  const base = { ...CLIENTS.web, metadata: { insecure_allow_missing_pkce: true } };
+  await addClient(world, { ...base, id: 'single', redirectUris: [first] });
+  await addClient(world, { ...base, id: 'several', redirectUris: [first, second] });
+  await addClient(world, { ...base, id: 'loopback', redirectUris: ['http://127.0.0.1/cb'] });
+  const attempt = async (id: string, redirectUri: string, isPkce: boolean, sent?: string) => {
+    const pkce = isPkce ? PKCE : {};
+    const code = await codeFor(world, { client_id: id, scope: 'read', redirect_uri: redirectUri, ...pkce });
+    const form = { grant_type: 'authorization_code', code, ...(isPkce && { code_verifier: VERIFIER }) };
+    return asClient(world, id, { ...form, ...(sent !== undefined && { redirect_uri: sent }) });
+  };
+  assert.equal((await attempt('single', first, true)).status, 200);
+  assert.equal((await attempt('single', first, true, '')).status, 200, 'an empty parameter is absent');
+  assert.deepEqual(await attempt('single', first, false), missing);
+  assert.deepEqual(await attempt('several', first, true), missing);
+  assert.equal(world.lastReason, 'redirect_uri_missing');
+  assert.deepEqual(await attempt('loopback', 'http://127.0.0.1:4711/cb', true), missing, 'another port');
+  for (const id of ['single', 'several'])
+    assert.deepEqual(await attempt(id, first, true, second), WRONG_REDIRECT_URI);
 });

@@ -12,6 +12,7 @@ import {
   type SigningAlgorithm,
 } from '@grantd/core';
 import { CompactEncrypt, importJWK } from 'jose';
+import { changeClient } from './harness/client_change.ts';
 import {
   ASSERTION_TYPE,
   type AssertionChanges,
@@ -20,6 +21,7 @@ import {
   clientKey,
 } from './harness/client_keys.ts';
 import { counted } from './harness/counted_calls.ts';
+import { PAR_URL, type ProofChanges, proofOf } from './harness/dpop_proofs.ts';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
 import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
@@ -498,6 +500,34 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
+  spec(
+    'RFC 7523 §3 (4) the server and the registration of a client say how long its assertions may live',
+    async (world) => {
+      await addSigner(world);
+      const { seconds } = world.clock;
+      const responsesFor = (lifetime: number) =>
+        assertedEverywhere(world, { claims: { exp: seconds + lifetime } });
+      assertAdmitted(await responsesFor(3600), 'an hour, as some libraries write');
+      assertRefused(world, await responsesFor(3661), 'assertion_lives_too_long');
+      await changeClient(world, 'signer', {
+        metadata: { ...(await metadataOf(world)), assertion_lifetime: 60 },
+      });
+      assertRefused(world, await responsesFor(121), 'assertion_lives_too_long');
+      assertAdmitted(await responsesFor(60));
+      await changeClient(world, 'signer', {
+        metadata: { ...(await metadataOf(world)), assertion_lifetime: 24 * 3600 },
+      });
+      assertAdmitted(await responsesFor(24 * 3600));
+      await changeClient(world, 'signer', {
+        metadata: { ...(await metadataOf(world)), profile: 'fapi2-security' },
+      });
+      const fapi = await assertionOf(world, 'signer', 'ES256', { claims: { exp: seconds + 361 } });
+      await world.post('/token/revoke', { token: 'no token at all', ...asParameters(fapi) }, null);
+      assert.equal(world.lastReason, 'assertion_lives_too_long', 'a profile keeps its own');
+    },
+    { clientAssertionLifetime: 3600 },
+  );
+
   spec('RFC 7523 §3 (5, 6) the clock of a client may be a minute ahead, and no more', async (world) => {
     await addSigner(world);
     const { seconds } = world.clock;
@@ -901,3 +931,49 @@ test('RFC 7523 §3 (7) without one-time identifiers in storage, assertions are n
     assert.equal(serverMetadata[`${endpoint}_endpoint_auth_signing_alg_values_supported`], undefined);
   }
 });
+
+async function metadataOf(world: World) {
+  return (await world.storage.clients.get('signer'))?.metadata;
+}
+
+for (const [path, form, htu] of [
+  ['/token', { grant_type: 'client_credentials', scope: 'read' }, undefined],
+  [
+    '/par',
+    {
+      response_type: 'code',
+      redirect_uri: CLIENTS.web.redirectUris[0],
+      scope: 'openid',
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+    },
+    PAR_URL,
+  ],
+] as const)
+  test(`RFC 9449 §8 at ${path}, a client may answer the refusal of its proof with the same assertion, once`, async (t) => {
+    const world = await openWorld(t, { dpopNonces: 'required' });
+    await addSigner(world, 'signer', {}, path === '/par' ? CLIENTS.web : {});
+    const assertion = await assertionOf(world, 'signer', 'ES256');
+    const send = async (changes: ProofChanges | undefined) => {
+      const dpop = changes && (await proofOf(world, { ...(htu && { htu }), ...changes }));
+      return world.post(
+        path,
+        { ...form, ...asParameters(assertion) },
+        null,
+        dpop === undefined ? {} : { dpop },
+      );
+    };
+    const first = await send({});
+    assert.deepEqual([first.status, JSON.parse(first.body).error], [400, 'use_dpop_nonce']);
+    const nonce = String(first.headers['dpop-nonce']);
+    for (const wrong of [
+      { nonce: 'x'.repeat(43) },
+      { nonce, htm: 'GET' },
+      { nonce, claims: { iat: world.clock.seconds - 3600 } },
+    ])
+      assert.equal((await send(wrong)).status, 400);
+    const { status, body } = await send({ nonce });
+    assert.ok(status === 200 || status === 201, body);
+    assert.equal((await send({ nonce })).status, 401);
+    assert.equal(world.lastReason, 'assertion_replayed');
+  });

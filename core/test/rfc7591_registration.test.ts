@@ -4,10 +4,12 @@ import { test } from 'node:test';
 import {
   type AdministrableStorage,
   AuthorizationServer,
+  type ClientRecord,
   ConfigurationError,
   DocumentError,
   MEMBER_NAMES,
   memberOf,
+  sweepRegistrations,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
@@ -36,6 +38,8 @@ import {
   type WorldOptions,
 } from './harness/world.ts';
 
+/** Seconds. */
+const DAY = 24 * 60 * 60;
 const OPEN = openRegistration();
 const BEHIND_TOKEN: WorldOptions = { registration: { openTo: 'initial_access_token' } };
 const PAIRWISE_SECRET = 'a secret of pairwise subjects with more than 32 characters';
@@ -523,48 +527,9 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [{ jwks: { keys: [{ ...jwk, d: 'AAAA' }] } }, 'jwks', keys],
         [{ jwks: { keys: Array(33).fill(jwk) } }, 'jwks', keys],
         [
-          { token_endpoint_auth_method: 'tls_client_auth_of_another_server' },
-          'token_endpoint_auth_method',
-          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
-        ],
-        [
           { token_endpoint_auth_method: 'private_key_jwt' },
           'token_endpoint_auth_method',
           'private_key_jwt needs jwks or jwks_uri',
-        ],
-        [
-          { token_endpoint_auth_signing_alg: 'RS256' },
-          'token_endpoint_auth_signing_alg',
-          'goes with client_secret_jwt or private_key_jwt alone',
-        ],
-        [
-          { token_endpoint_auth_signing_alg: 'HS1' },
-          'token_endpoint_auth_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA, Ed25519, HS256, HS384, HS512',
-        ],
-        [
-          { token_endpoint_auth_method: 'client_secret_jwt', token_endpoint_auth_signing_alg: 'ES256' },
-          'token_endpoint_auth_signing_alg',
-          'client_secret_jwt has HS256, HS384, HS512',
-        ],
-        [
-          {
-            token_endpoint_auth_method: 'private_key_jwt',
-            jwks_uri: 'https://app.example/jwks',
-            token_endpoint_auth_signing_alg: 'HS256',
-          },
-          'token_endpoint_auth_signing_alg',
-          'private_key_jwt has RS256, PS256, ES256, EdDSA',
-        ],
-        [
-          { id_token_signed_response_alg: 'none' },
-          'id_token_signed_response_alg',
-          'expected one of RS256, PS256, ES256, EdDSA',
-        ],
-        [
-          { request_object_signing_alg: 'none' },
-          'request_object_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA, Ed25519',
         ],
         [{ request_object_signing_alg: 'ES256' }, 'request_object_signing_alg', 'needs jwks or jwks_uri'],
         [{ require_signed_request_object: true }, 'require_signed_request_object', 'needs jwks or jwks_uri'],
@@ -613,16 +578,31 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           'grant_types',
           'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials',
         ],
+        ...[['refresh_token'], ['client_credentials', 'refresh_token'], ['client_credentials']].map(
+          (grants) =>
+            [
+              { grant_types: grants },
+              'grant_types',
+              'none of them is open to this client; expected authorization_code, refresh_token',
+            ] as const,
+        ),
         [
-          { grant_types: ['authorization_code', 'client_credentials'] },
+          { grant_types: ['authorization_code', 7] },
           'grant_types',
-          'expected authorization_code, refresh_token',
+          'expected at most 50 values, each of them one of authorization_code, refresh_token, client_credentials',
         ],
-        [{ grant_types: ['refresh_token'] }, 'grant_types', 'refresh_token needs authorization_code'],
+        [{ response_types: 'code' }, 'response_types', 'expected at most 50 values, each of them code'],
         [
-          { response_types: ['code', 'id_token'] },
-          'response_types',
-          'expected at most 50 values, each of them code',
+          { token_endpoint_auth_method: ['none'] },
+          'token_endpoint_auth_method',
+          'expected one of client_secret_basic, client_secret_post, client_secret_jwt, private_key_jwt, tls_client_auth, self_signed_tls_client_auth, none',
+        ],
+        [{ application_type: 7 }, 'application_type', 'expected one of web, native'],
+        [{ scope: ['openid'] }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],
+        [
+          { response_modes: ['web_message'] },
+          'response_modes',
+          'expected at most 50 values, each of them one of query, fragment, form_post, query.jwt, fragment.jwt, form_post.jwt, jwt',
         ],
         [
           { response_types: ['code id_token'] },
@@ -634,14 +614,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           'response_types',
           'expected code with the grant type authorization_code, otherwise an empty list',
         ],
-        [
-          { scope: 'openid read' },
-          'scope',
-          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
-        ],
         [{ scope: 'a"b' }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],
-        [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
-        [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
         [{ default_max_age: -1 }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
         [{ default_max_age: '60' }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
         [{ require_auth_time: 'true' }, 'require_auth_time', 'expected true or false'],
@@ -677,21 +650,83 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     OPEN,
   );
 
+  // ── §3.2.1 what is not offered ──────────────────────────────────────────────────────────────────────────
+
   spec(
-    '§2.3 a software statement is refused, because no issuer of them is trusted',
+    '§3.2.1 of every member, values that the server does not offer are left out, and the response says what is left',
     async (world) => {
-      const response = await postRegistration(world, {
-        redirect_uris: [CALLBACK],
-        software_statement: 'eyJhbGciOiJub25lIn0.e30.',
-      });
-      assert.deepEqual(
-        response,
-        publicErrorOf(
-          400,
-          'unapproved_software_statement',
-          'software_statement: this server does not accept software statements',
-        ),
-      );
+      const jwks = { keys: [await publicJwk()] };
+      const none = undefined;
+      const [method, algorithm] = ['token_endpoint_auth_method', 'token_endpoint_auth_signing_alg'] as const;
+      for (const [sent, registered] of [
+        [
+          { grant_types: ['authorization_code', 'implicit', 'urn:ietf:params:oauth:grant-type:device_code'] },
+          { grant_types: ['authorization_code'] },
+        ],
+        [
+          { grant_types: ['client_credentials', 'refresh_token', 'authorization_code'] },
+          { grant_types: ['refresh_token', 'authorization_code'] },
+        ],
+        [{ response_types: ['code', 'id_token', 'code id_token'] }, { response_types: ['code'] }],
+        [
+          { response_modes: ['query', 'web_message', 'form_post'] },
+          { response_modes: ['query', 'form_post'] },
+        ],
+        [{ scope: 'openid read' }, { scope: 'openid' }],
+        [{ scope: 'read write' }, { scope: BY_DEFAULT.scope }],
+        [{ authorization_details_types: ['payment'] }, { authorization_details_types: [] }],
+        [{ [method]: 'attest_jwt_client_auth' }, { [method]: 'client_secret_basic' }],
+        [{ [algorithm]: 'RS256' }, { [algorithm]: none }],
+        [{ [algorithm]: 'HS1' }, { [algorithm]: none }],
+        [
+          { [method]: 'client_secret_jwt', [algorithm]: 'ES256' },
+          { [method]: 'client_secret_jwt', [algorithm]: none },
+        ],
+        [
+          { [method]: 'private_key_jwt', jwks, [algorithm]: 'HS256' },
+          { [method]: 'private_key_jwt', [algorithm]: none },
+        ],
+        [{ id_token_signed_response_alg: 'none' }, { id_token_signed_response_alg: 'RS256' }],
+        [{ userinfo_signed_response_alg: 'ES512' }, { userinfo_signed_response_alg: none }],
+        [{ authorization_signed_response_alg: 'ES512' }, { authorization_signed_response_alg: none }],
+        [{ introspection_signed_response_alg: 'ES512' }, { introspection_signed_response_alg: none }],
+        [{ request_object_signing_alg: 'none' }, { request_object_signing_alg: none }],
+        [{ application_type: 'desktop' }, { application_type: 'web' }],
+        [{ subject_type: 'pairwise' }, { subject_type: 'public' }],
+        [{ subject_type: 'ephemeral' }, { subject_type: 'public' }],
+        [
+          {
+            jwks,
+            userinfo_encrypted_response_alg: 'ECDH-ES',
+            userinfo_encrypted_response_enc: 'A192CBC-HS384',
+          },
+          { userinfo_encrypted_response_enc: 'A128CBC-HS256' },
+        ],
+        [{ request_object_encryption_alg: 'RSA-OAEP' }, { request_object_encryption_alg: none }],
+        [{ software_statement: 'eyJhbGciOiJub25lIn0.e30.' }, { software_statement: none }],
+      ] as readonly [Members, Members][]) {
+        const { metadata } = await register(world, { redirect_uris: [CALLBACK], ...sent });
+        for (const [name, value] of Object.entries(registered))
+          assert.deepEqual(metadata[name], value, JSON.stringify(sent));
+      }
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.2.1 every member that has a fixed list of values leaves out those that are not in it, or protects',
+    async (world) => {
+      const isChoice = ({ kind }: ReturnType<typeof memberOf>) => (kind.each ?? kind).isChoice === true;
+      const names = MEMBER_NAMES.filter((name) => isChoice(memberOf(name)));
+      assert.ok(names.length > 15);
+      for (const name of names) {
+        const { kind, isProtection, setBy } = memberOf(name);
+        const known = kind.each?.placeholder.split('|')[0];
+        const value = known === undefined ? 'of-tomorrow' : [known, 'of-tomorrow'];
+        const { status, body } = await postRegistration(world, { redirect_uris: [CALLBACK], [name]: value });
+        assert.equal(status, isProtection && setBy === 'client' ? 400 : 201, `${name}: ${body}`);
+        assert.ok(!body.includes('of-tomorrow'));
+      }
     },
     OPEN,
   );
@@ -1036,7 +1071,7 @@ test('RFC 7591 §2 which scopes and grants strangers may have is an option', asy
   });
   assert.deepEqual(
     [metadata.scope, metadata.grant_types, metadata.response_types],
-    ['read', ['client_credentials'], []],
+    [`${BY_DEFAULT.scope} read`, ['client_credentials'], []],
   );
   const response = await world.post('/token', { grant_type: 'client_credentials' }, null, {
     authorization: basic(client_id, client_secret),
@@ -1047,8 +1082,23 @@ test('RFC 7591 §2 which scopes and grants strangers may have is an option', asy
       grant_types: ['client_credentials'],
       token_endpoint_auth_method: 'none',
     }),
-    unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)'),
+    unfit('grant_types', 'none of them is open to this client; expected client_credentials'),
   );
+});
+
+test('RFC 7591 §2 the scopes of OpenID Connect are open with every other scope, unless they are closed by name', async (t) => {
+  const scopeWith = async (scopes: readonly string[], closedScopes: readonly string[]) => {
+    const world = await openWorld(t, openRegistration({ scopes, closedScopes }));
+    const all = await register(world, { redirect_uris: [CALLBACK] });
+    const some = await register(world, { redirect_uris: [CALLBACK], scope: 'read offline_access' });
+    return [all.metadata.scope, some.metadata.scope];
+  };
+  assert.deepEqual(await scopeWith(['read'], []), [`${BY_DEFAULT.scope} read`, 'read offline_access']);
+  assert.deepEqual(await scopeWith(['openid', 'read'], ['offline_access', 'address', 'phone']), [
+    'openid profile email read',
+    'read',
+  ]);
+  assert.deepEqual(await scopeWith(['read'], ['read']), [BY_DEFAULT.scope, 'offline_access']);
 });
 
 test('RFC 7591 §2 without OpenID Connect strangers have no scope unless the option says so', async (t) => {
@@ -1062,8 +1112,6 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
   for (const members of [
     { jwks_uri: 'https://app.example/jwks' },
     { sector_identifier_uri: 'https://app.example/sector' },
-    { request_uris: ['https://app.example/request'] },
-    { backchannel_logout_uri: 'https://app.example/logout' },
   ]) {
     const [name = ''] = Object.keys(members);
     assert.deepEqual(
@@ -1072,6 +1120,12 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
     );
   }
   await register(world, { redirect_uris: [CALLBACK], jwks: { keys: [jwk] } });
+  const { metadata } = await register(world, {
+    redirect_uris: [CALLBACK],
+    request_uris: ['https://app.example/request'],
+    backchannel_logout_uri: 'https://app.example/logout',
+  });
+  assert.deepEqual(metadata, BY_DEFAULT, 'what needs a fetch and has a default is left out');
 });
 
 test('RFC 7591 §2 only algorithms that the server signs with can be registered', async (t) => {
@@ -1079,16 +1133,15 @@ test('RFC 7591 §2 only algorithms that the server signs with can be registered'
   const algorithms = ['RS256', 'ES256'] as const;
   const stub = { sign: Promise.reject, verify: Promise.reject, publicKeys: async () => [] };
   const other = await secondServer(world, { ...OPEN, jwtService: { ...stub, algorithms } });
-  for (const name of [
-    'id_token_signed_response_alg',
-    'userinfo_signed_response_alg',
-    'introspection_signed_response_alg',
-    'authorization_signed_response_alg',
-  ])
-    assert.deepEqual(
-      await postRegistration(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' }),
-      unfit(name, 'expected one of RS256, ES256'),
-    );
+  for (const [name, usual] of [
+    ['id_token_signed_response_alg', 'RS256'],
+    ['userinfo_signed_response_alg', undefined],
+    ['introspection_signed_response_alg', undefined],
+    ['authorization_signed_response_alg', undefined],
+  ] as const) {
+    const { metadata } = await register(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' });
+    assert.equal(metadata[name], usual, name);
+  }
 });
 
 test('the options of registration are checked, and so is that storage can register', () => {
@@ -1226,4 +1279,141 @@ test('names in one script, or in commonly mixed scripts, are accepted', async (t
     const { metadata } = await register(world, { redirect_uris: [CALLBACK], client_name });
     assert.equal(metadata.client_name, client_name);
   }
+});
+
+test('§5 one address cannot use up the registrations of all, and initial access tokens are not counted', async (t) => {
+  const options = openRegistration({ mostClients: 6, mostClientsPerAddress: 2 });
+  const world = await openWorld(t, options);
+  const attempt = async (server: AuthorizationServer, place: string | undefined, headers = {}) => {
+    const { status } = await server
+      .register({
+        method: 'POST',
+        url: '/register',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ redirect_uris: [CALLBACK] }),
+        ...(place !== undefined && { place }),
+      })
+      .catch((error) => error);
+    return status;
+  };
+  const { server } = world;
+  const attempts = await Promise.all(Array.from({ length: 5 }, () => attempt(server, '192.0.2.1')));
+  assert.deepEqual(attempts.sort(), [201, 201, 429, 429, 429]);
+  assert.equal(world.lastReason, 'too_many_registered');
+  assert.equal(await attempt(server, '2001:db8::/64'), 201, 'another address');
+  assert.equal(await attempt(server, undefined), 201, 'an unknown address');
+  const behindToken = await secondServer(world, {
+    registration: { openTo: 'initial_access_token', mostClients: 6, mostClientsPerAddress: 2 },
+  });
+  const token = await behindToken.server.operator.newInitialAccessToken({ lifetime: 60 });
+  assert.equal(await attempt(behindToken.server, '192.0.2.1', bearer(token)), 201);
+  const [first] = (await world.storage.clients.list()).filter(({ registeredAt }) => registeredAt);
+  assert.ok(first);
+  assert.equal(await attempt(server, '192.0.2.9'), 201);
+  assert.equal(await attempt(server, '192.0.2.10'), 429, 'the limit for all');
+  const places = JSON.stringify(await world.storage.clients.list());
+  assert.ok(!places.includes('192.0.2'), 'no record has an address');
+});
+
+test('§5 unused registrations are removed, and those with tokens, requests or settings of the operator stay', async (t) => {
+  const world = await openWorld(t, OPEN);
+  const names = ['unused', 'asks', 'pushes', 'signs in', 'changed', 'disabled'] as const;
+  const clients = new Map<string, { client_id: string; client_secret: string }>();
+  for (const name of names)
+    clients.set(name, (await register(world, { redirect_uris: [CALLBACK], client_name: name })) as never);
+  const idOf = (name: (typeof names)[number]) => clients.get(name)?.client_id ?? '';
+  const kept = async () =>
+    (await world.storage.clients.list())
+      .flatMap(({ name, registeredAt }) => (registeredAt ? [name] : []))
+      .sort();
+  const sweepBefore = async (days: number, isUsed?: (client: ClientRecord) => boolean) => {
+    const unusedSince = world.clock.seconds - days * DAY;
+    const options = { unusedSince, clock: world.clock.read, ...(isUsed && { isUsed }) };
+    while ((await sweepRegistrations(world.storage, options)) > 0);
+  };
+  const query = (name: (typeof names)[number]) => ({
+    client_id: idOf(name),
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid',
+  });
+  const validate = (name: (typeof names)[number]) => {
+    const url = `/authorize?${new URLSearchParams(query(name))}`;
+    return world.server.authorization.validate({ method: 'GET', url, headers: {} });
+  };
+  await world.storage.setDisabled('client', idOf('disabled'), true);
+  await changeClient(world, idOf('changed'), { metadata: { set_by_operator: ['scope'] } });
+  await sweepBefore(30);
+  assert.deepEqual(await kept(), [...names].sort(), 'all are new');
+
+  world.clock.advance(29 * DAY);
+  await validate('asks');
+  const pushed = await world.post('/par', query('pushes'), null, {
+    authorization: basic(idOf('pushes'), clients.get('pushes')?.client_secret),
+  });
+  assert.equal(pushed.status, 201, pushed.body);
+  const { headers } = await world.server.authorization.complete(await validate('signs in'), {
+    subject: 'alice',
+  });
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, redirect_uri: CALLBACK };
+  const authorization = basic(idOf('signs in'), clients.get('signs in')?.client_secret);
+  const { status, body } = await world.post('/token', form, null, { authorization });
+  assert.equal(status, 200, body);
+  world.clock.advance(2 * DAY);
+  await sweepBefore(30, ({ name }) => name === 'unused');
+  assert.deepEqual(await kept(), [...names].sort(), 'one is used for another reason');
+  assert.ok((await world.storage.clients.listUnused(world.clock.seconds - 30 * DAY, 9)).length === 0);
+
+  world.clock.advance(31 * DAY);
+  await sweepBefore(30, () => false);
+  assert.deepEqual(await kept(), ['changed', 'disabled']);
+  await assert.rejects(validate('asks'));
+});
+
+test('§5 a client is not removed while its refresh token lives, and each client writes its use once a day', async (t) => {
+  const world = await openWorld(t, openRegistration());
+  const client = await register(world, {
+    redirect_uris: [CALLBACK],
+    grant_types: ['authorization_code', 'refresh_token'],
+  });
+  let writes = 0;
+  const { clients } = world.storage;
+  const counted = {
+    ...clients,
+    noteUse(id: string, until: number) {
+      writes++;
+      return clients.noteUse(id, until);
+    },
+  };
+  const { server } = await secondServer(world, OPEN, { ...world.storage, clients: counted });
+  const query = new URLSearchParams({
+    client_id: client.client_id,
+    response_type: 'code',
+    redirect_uri: CALLBACK,
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+  });
+  const ask = () => server.authorization.validate({ method: 'GET', url: `/authorize?${query}`, headers: {} });
+  world.clock.advance(1);
+  const [first, ...others] = [await ask(), await ask(), await ask()];
+  for (const other of others)
+    assert.deepEqual(other.client, first.client, 'its use is no part of the client that users see');
+  assert.equal(writes, 1);
+  const { headers } = await server.authorization.complete(await ask(), { subject: 'alice' });
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, redirect_uri: CALLBACK };
+  const response = await server.token({
+    method: 'POST',
+    url: '/token',
+    headers: { authorization: basic(client.client_id, client.client_secret) },
+    body: form,
+  });
+  assert.equal(response.status, 200, response.body);
+  assert.equal(writes, 2);
+  const lifetime = 14 * DAY;
+  const { usedUntil = 0 } = (await clients.get(client.client_id)) ?? {};
+  assert.ok(usedUntil >= world.clock.seconds + lifetime && usedUntil <= world.clock.seconds + lifetime + DAY);
 });

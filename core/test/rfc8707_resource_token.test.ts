@@ -100,7 +100,7 @@ specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE
   spec('§2.2 a resource that was not granted is invalid_target, and spends nothing', async (world) => {
     await addParties(world);
     const code = await approvedCode(world, 'app', { request: { resource: API } });
-    for (const resource of [MAIL, [API, MAIL], UNKNOWN, 'no uri', `${API}/`]) {
+    for (const resource of [MAIL, [API, MAIL], UNKNOWN, 'no uri', `${API}/v1`]) {
       assert.deepEqual(await redeemed(world, 'app', { redemption: { code, resource } }), NOT_GRANTED);
     }
     assert.equal(world.lastReason, 'resource_not_granted');

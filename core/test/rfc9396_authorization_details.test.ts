@@ -663,7 +663,7 @@ specification('Requests with authorization details (RFC 9396)', ON_MEMORY, (spec
     async (world) => {
       await addParties(world, { metadata: { apis: [API] } });
       const wrong = redirected('invalid_authorization_details', WRONG_LOCATION);
-      for (const location of [MAIL, 'https://unknown.example', `${API}/`]) {
+      for (const location of [MAIL, 'https://unknown.example', `${API}/v1`]) {
         const details = json({ ...REPORT, locations: [API, location] });
         const request = { client_id: 'app', authorization_details: details };
         assert.deepEqual(await refusalOf(world, request), wrong, location);
@@ -949,10 +949,15 @@ specification('Requests with authorization details (RFC 9396)', ON_MEMORY, (spec
       assert.deepEqual(types, ['report']);
       const client = await world.storage.clients.get(client_id);
       assert.deepEqual(client?.metadata?.authorization_details_types, ['report']);
-      for (const wrong of [['account_information'], ['tax'], 'report']) {
-        const { status, body: answer } = await world.send(body(wrong));
-        assert.deepEqual([status, JSON.parse(answer).error], [400, 'invalid_client_metadata']);
+      for (const [sent, left] of [
+        [['account_information', 'report'], ['report']],
+        [['tax'], []],
+      ]) {
+        const { authorization_details_types: open } = JSON.parse((await world.send(body(sent))).body);
+        assert.deepEqual(open, left, 'types that are not open are left out');
       }
+      const { status, body: answer } = await world.send(body('report'));
+      assert.deepEqual([status, JSON.parse(answer).error], [400, 'invalid_client_metadata']);
       const silent = await world.send(body(undefined));
       assert.equal(JSON.parse(silent.body).authorization_details_types, undefined, 'none by default');
       const members = { authorization_details_types: ['tax'] };

@@ -195,7 +195,7 @@ test('§2.3 implicit choices of a request are stored explicitly, and stay unchan
   });
   assert.deepEqual(
     await refusalOf(world, { client_id: 'app', scope: 'pay' }),
-    redirected('invalid_scope', 'a scope is for another resource'),
+    redirected('invalid_scope', 'the client has no scope for the resource'),
   );
 });
 

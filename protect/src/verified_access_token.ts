@@ -5,6 +5,7 @@ import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
 import { bindingRefusal, type Claims } from '@grantd/core/internal/protocol/claims';
+import { hasResource } from '@grantd/core/internal/protocol/client_metadata';
 
 /** A verified access token. */
 export interface VerifiedAccessToken {
@@ -63,7 +64,7 @@ export function verifiedAccessToken(claims: Claims): VerifiedAccessToken {
 
 /** Whether one of the token's audiences is one of the API's (RFC 9068 §4). */
 export function isMeantFor(audience: readonly string[], aud: unknown): boolean {
-  return [aud].flat().some((one) => typeof one === 'string' && audience.includes(one));
+  return [aud].flat().some((one) => typeof one === 'string' && hasResource(audience, one));
 }
 
 /** Returns `invalid_token` with a description that the bearer may read. */

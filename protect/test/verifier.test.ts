@@ -398,3 +398,23 @@ test('§4 an extension that must be understood is not, although the signature is
     .sign(privateKey, { crit: { exp: true } });
   assert.deepEqual(await refusal(tokens.verify(token)), invalid('bad_signature'));
 });
+
+test('§4 the audience may be another spelling of the same URI (RFC 3986 §6.2.2, §6.2.3)', async () => {
+  for (const [audience, aud, isAccepted] of [
+    ['https://api.example', 'https://api.example/', true],
+    ['https://API.example:443/', ['https://other.example', 'https://api.example'], true],
+    ['https://api.example/mcp', 'HTTPS://api.example/mcp', true],
+    ['https://api.example/mcp', 'https://api.example/mcp/', false],
+    ['https://api.example', 'http://api.example', false],
+    ['https://api.example', 'https://api.example.evil.example', false],
+  ] as const) {
+    const { tokens, forge } = await openForge({ audience });
+    const verified = tokens.verify(await forge({ aud }));
+    if (isAccepted) assert.equal((await verified).clientId, 'web');
+    else
+      await assert.rejects(
+        verified,
+        (error) => error instanceof OAuthError && error.reason === 'audience_wrong',
+      );
+  }
+});

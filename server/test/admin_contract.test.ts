@@ -152,6 +152,8 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['enableClient', { path: client }],
     ['rotateClientSecret', { path: client }],
     ['removeClient', { path: client }],
+    ['listUnusedClients', { query: '?unused_since=2026-01-01T00:00:00Z' }],
+    ['removeUnusedClients', { body: { client_ids: ['nobody'], unused_since: '2026-01-01T00:00:00Z' } }],
     ['addUser', { body: { username: 'contract', password: 'correct horse', claims: { name: 'C' } } }],
     ['listUsers', { query: '?state=active' }],
     ['getUser', { path: user }],

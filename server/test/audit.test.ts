@@ -263,7 +263,7 @@ for (const database of DATABASES) {
         registrationTokenDigest: 'digest',
         secrets: [{ hash: 'h' }],
       };
-      assert.deepEqual(await of(() => storage.clients.add(registered, 10)), [
+      assert.deepEqual(await of(() => storage.clients.add(registered, { mostRegistered: 10 })), [
         'client_added self registration self - -',
       ]);
       const read = async () => (await storage.clients.get('self')) ?? {};

@@ -45,7 +45,7 @@ test('docs/mcp.md: its API is registered, and its client registers and reaches t
     client_id,
     redirect_uri: redirect_uris[0],
     scope: 'mcp:use',
-    resource: 'https://mcp.example/',
+    resource: 'https://MCP.example/mcp',
   };
   const response = await fetch(authorizationUrl(server.url, newPkce(), asked), { redirect: 'manual' });
   assert.match(response.headers.get('location') ?? '', /\/login\?/);

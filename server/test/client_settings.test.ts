@@ -354,8 +354,8 @@ describe('APIs of a client', () => {
   const run = (...args: string[]) => grantd(folder, args);
 
   test('client add names the APIs and scopes of a client, and no API that is not there', async () => {
-    const { code, stderr } = await run('client', 'add', 'app', '--scope', 'pay', '--api', `${BANK}/`);
-    assert.deepEqual([code, stderr.includes(`no client has the resource URI ${BANK}/`)], [1, true], stderr);
+    const { code, stderr } = await run('client', 'add', 'app', '--scope', 'pay', '--api', `${BANK}/v1`);
+    assert.deepEqual([code, stderr.includes(`no client has the resource URI ${BANK}/v1`)], [1, true], stderr);
     const added = await run('client', 'add', 'app', '--scope', 'pay', '--scope', 'send', '--api', BANK);
     assert.equal(added.code, 0, added.stderr);
     assert.ok(

@@ -312,7 +312,17 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a.example',
     badJson: ['https://a.example#b'],
   },
+  registrationAddressLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
+  clientAssertionLifetime: { text: '3600', json: 3600, value: 3600, badText: '0', badJson: '20' },
+  unusedRegistrationLifetime: { text: '86400', json: 86_400, value: 86_400, badText: '-1', badJson: '20' },
   registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
+  registrationClosedScopes: {
+    text: 'offline_access, phone',
+    json: ['offline_access', 'phone'],
+    value: ['offline_access', 'phone'],
+    badText: 'a b',
+    badJson: [1],
+  },
   registrationScopes: {
     text: 'openid, email',
     json: ['openid', 'email'],
@@ -349,6 +359,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: ',',
     badJson: [''],
   },
+  strictScopes: SWITCH_ON,
   requirePushedAuthorizationRequests: SWITCH_ON,
   requestUriHosts: {
     text: 'app.example, app.example:8443',

@@ -132,6 +132,9 @@ describe('commands with --url', () => {
     await compare(['client', 'enable', 'NAME']);
     await compare(['client', 'list']);
     await compare(['client', 'registration-token', '--lifetime', '60', '--once']);
+    await compare(['client', 'prune', '--unused-for', '1d', '--dry-run']);
+    await compare(['client', 'prune', '--unused-for', '1d', '--yes']);
+    await compare(['client', 'prune', '--unused-for', 'long', '--yes']);
     await compare(['client', 'remove', 'NAME']);
     await compare(['client', 'remove', 'NAME']);
     await compare(['client', 'show', 'NAME']);

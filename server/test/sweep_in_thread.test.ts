@@ -24,7 +24,11 @@ async function linesUntil(
     error: (line: object) => void lines.push(line),
   };
   const ending = new AbortController();
-  const swept = sweepInThread({ path, issuer, intervalSeconds, checksFirst }, log, ending.signal);
+  const swept = sweepInThread(
+    { path, issuer, intervalSeconds, checksFirst, unusedFor: 0 },
+    log,
+    ending.signal,
+  );
   await until(() => isSeen(lines), 'the thread says so').finally(() => ending.abort());
   await swept;
   return lines;

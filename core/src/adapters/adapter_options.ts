@@ -35,6 +35,11 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
    */
   readonly clientCertificate?: (request: Incoming, ...rest: Rest) => ClientCertificate | undefined;
   /**
+   * Returns where a request comes from, for limits per sender: usually `addressUnit` of the address, which only the
+   * host knows if it runs behind a proxy. Default: none, so such limits do not apply.
+   */
+  readonly place?: (request: Incoming, ...rest: Rest) => string | undefined;
+  /**
    * Receives errors that lead to a 500 or 503 and that neither the server nor the framework reports: an unreadable
    * body, a response that cannot be sent, an exception from the host's own operation. Default: the server's `onEvent`
    * for `mount`, the console for `handler`.
@@ -56,6 +61,7 @@ export const ADAPTER_OPTIONS: KindsOf<AdapterOptions<never>> = {
   headers: anyFunction,
   id: anyFunction,
   clientCertificate: anyFunction,
+  place: anyFunction,
   onFault: anyFunction,
 };
 

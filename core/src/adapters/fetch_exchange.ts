@@ -57,7 +57,7 @@ function answering<Host, Rest extends readonly unknown[]>(
   options: FetchOptions<Host, Rest>,
 ): (operation: Operation, host: Host, ...rest: Rest) => Promise<Response> {
   requireKinds(options, FETCH_OPTIONS);
-  const { errors, headers, onFault, id, body, clientCertificate } = options;
+  const { errors, headers, onFault, id, body, clientCertificate, place } = options;
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
     const certificate = clientCertificate?.(host, ...rest);
@@ -65,6 +65,7 @@ function answering<Host, Rest extends readonly unknown[]>(
       ...(read !== undefined && { body: read }),
       ...idOf(id, host, ...rest),
       ...(certificate !== undefined && { clientCertificate: certificate }),
+      ...placeOf(place?.(host, ...rest)),
     };
     return readRequest(requestOf(host), known);
   };
@@ -126,7 +127,11 @@ export interface FetchMountOptions<Host = Request, Rest extends readonly unknown
     FromHost<Host, Rest> {}
 
 /** Overrides what the `Request` itself says. */
-export type Known = Partial<Pick<HttpRequest, 'body' | 'id' | 'clientCertificate'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'id' | 'clientCertificate' | 'place'>>;
+
+function placeOf(place: string | undefined): Known {
+  return place === undefined ? {} : { place };
+}
 
 /** The body could not be read to its end, because of the connection or of the host's own code. */
 interface BrokenBody {

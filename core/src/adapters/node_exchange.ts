@@ -40,6 +40,7 @@ export interface HostedRequest extends LeftByParsers {
   readonly id: unknown;
   /** What the host says about it. */
   readonly clientCertificate?: ClientCertificate | undefined;
+  readonly place?: string | undefined;
 }
 
 /** What the host's body parsers have left. */
@@ -169,7 +170,7 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
     method: request.method ?? 'GET',
     ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
-    ...defined({ body, clientCertificate: hosted.clientCertificate }),
+    ...defined({ body, clientCertificate: hosted.clientCertificate, place: hosted.place }),
   };
 }
 
@@ -182,13 +183,14 @@ export function identityOf({ url = '/', id }: HostedRequest): Pick<HttpRequest, 
 /** Adds what the host's options say about a request. The option `id` wins over the framework's own identifier. */
 export function identified<Incoming>(
   hostedOf: (incoming: Incoming) => HostedRequest,
-  { id, clientCertificate }: Pick<AdapterOptions<Incoming>, 'id' | 'clientCertificate'> = {},
+  { id, clientCertificate, place }: Pick<AdapterOptions<Incoming>, 'id' | 'clientCertificate' | 'place'> = {},
 ): (incoming: Incoming) => HostedRequest {
-  if (id === undefined && clientCertificate === undefined) return hostedOf;
+  if ((id ?? clientCertificate ?? place) === undefined) return hostedOf;
   return (incoming) => ({
     ...hostedOf(incoming),
     ...(id !== undefined && { id: id(incoming) }),
     clientCertificate: clientCertificate?.(incoming),
+    place: place?.(incoming),
   });
 }
 

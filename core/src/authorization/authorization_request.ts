@@ -1,6 +1,7 @@
 // First step of the authorization endpoint: validates a request. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
-import { type AuthorizationClient, requireNamedClient } from '../clients/client.ts';
+import { type AuthorizationClient, noteUse, requireNamedClient } from '../clients/client.ts';
+import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
@@ -120,6 +121,7 @@ async function checkedRequest(
   const target = { ...requireTarget(client, parameters), ...frame };
   return refusingTo(context, target, async () => {
     const request = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+    await noteUse(context, client, secondsOf(context.clock()));
     return { ...request, parameters: Object.fromEntries(keptParameters(parameters, request)) };
   });
 }

@@ -13,7 +13,7 @@ import {
 } from '../protocol/authorization_parameters.ts';
 import { type ClaimsRequest, type Confirmation, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { selectScopes } from '../protocol/records.ts';
+import { formatScope, parseScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { requireSigning } from '../tokens/answer_jwt.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { readIdTokenHint } from '../tokens/id_token_hint.ts';
@@ -39,7 +39,8 @@ export async function readAuthorizationParameters(
   const codeChallenge = requireChallenge(client, form);
   // RFC 9396 §2, §3
   const details = context.authorizationDetails?.read(client, form.get(AUTHORIZATION_DETAILS));
-  const wanted = requestedScopes(context, client, form, details !== undefined);
+  const isStrict = client.metadata?.strict_scopes ?? context.strictScopes;
+  const wanted = requestedScopes(context, client, form, isStrict, details !== undefined);
 
   // RFC 9449 §10
   const confirmation = confirmationOf(context, form);
@@ -59,7 +60,7 @@ export async function readAuthorizationParameters(
   const requested = resourcesIn(form);
   const { scopes, resources, authorizationDetails } = await accessFor(context, client, {
     scopes: wanted,
-    areScopesNamed: form.has('scope'),
+    mustFit: isStrict && form.has('scope'),
     ...(requested !== undefined && { resources: requested }),
     ...(details !== undefined && { authorizationDetails: details }),
   });
@@ -149,17 +150,28 @@ function confirmationOf({ dpopAlgorithms }: AuthorizationContext, form: Form): C
   return { jkt };
 }
 
-/** A request with authorization details states its rights, so it gets no other scopes than those that it names. */
+/**
+ * Returns the scopes of the request that the client may have, and leaves out the others unless the request is strict
+ * (RFC 6749 §3.3). A request with authorization details states its rights, so it gets no other scopes than those that it
+ * names.
+ * @throws {OAuthError} `invalid_scope`: malformed, or none is left, or not all are allowed and the request is strict
+ */
 function requestedScopes(
   { oidc }: TokenContext,
   client: ClientRecord,
   form: Form,
+  isStrict: boolean,
   hasDetails: boolean,
 ): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
   const parameter = form.get('scope');
   if (parameter === '') return []; // stored requests may have an empty scope
-  return selectScopes(parameter, allowed, hasDetails ? [] : allowed);
+  if (parameter === undefined || isStrict) return selectScopes(parameter, allowed, hasDetails ? [] : allowed);
+  const requested = parseScope(parameter);
+  const possible = requested.filter((scope) => allowed.includes(scope));
+  if (possible.length === 0 && !hasDetails)
+    throw refusedScope('a scope is not allowed', formatScope(requested));
+  return possible;
 }
 
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {

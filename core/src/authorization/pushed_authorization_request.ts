@@ -1,8 +1,10 @@
 // Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
-import { proofOfRequest } from '../confirmation/dpop.ts';
+import { noteUse } from '../clients/client.ts';
+import { checkPushedProof, proofOfRequest } from '../confirmation/dpop.ts';
 import { refusedProof } from '../confirmation/dpop_proof.ts';
+import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireShortParameters } from '../http/form.ts';
@@ -20,7 +22,7 @@ export async function pushedAuthorizationRequest(
 ): Promise<HttpResponse> {
   // §2.1 authenticate the client, which may name neither another client nor another request
   const form = readForm(request);
-  const client = await authenticateClient(context, request, form, call);
+  const client = await authenticateClient(context, request, form, call, checkPushedProof);
   reportAudience(context, form, call);
   if ((form.get('client_id') ?? client.id) !== client.id)
     throw refused('the client_id is not the authenticated client');
@@ -34,6 +36,8 @@ export async function pushedAuthorizationRequest(
   requireShortParameters(parameters);
   const target = requireTarget(client, parameters);
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+
+  await noteUse(context, client, secondsOf(context.clock()));
 
   // §2.2
   return jsonResponse(await keepPushedRequest(context, client, keptParameters(parameters, decided)), 201);

@@ -19,6 +19,7 @@ export type AuthorizationContext = ClientContext &
     | 'strictRequestObjects'
     | 'requirePushedAuthorizationRequests'
     | 'acrValues'
+    | 'strictScopes'
   >;
 
 /** The destination of an authorization response. */
@@ -113,11 +114,12 @@ const REDIRECT_URI_OMITTED = 'redirect_uri_omitted';
 export function keptParameters(parameters: Form, decided: Decided): Form {
   const { redirectUri, redirectUriGiven, scopes, maxAge, acrValues, resources } = decided;
   const kept = new Map([
-    ['scope', formatScope(scopes)],
     ...(maxAge === undefined ? [] : [['max_age', String(maxAge)] as const]),
     ...(resources === undefined ? [] : [['resource', resources.join(' ')] as const]),
     ...(acrValues.length === 0 ? [] : [['acr_values', acrValues.join(' ')] as const]),
     ...parameters,
+    // Also without those that were left out: an operator may allow them meanwhile.
+    ['scope', formatScope(scopes)],
   ]);
   if (!redirectUriGiven) kept.set('redirect_uri', redirectUri).set(REDIRECT_URI_OMITTED, '');
   requireShortParameters(kept);

@@ -1,4 +1,5 @@
 // Decides which scopes and APIs a client gets. § refers to RFC 6749.
+
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
@@ -9,7 +10,13 @@ import {
   locationsOf,
   refusedDetails,
 } from '../protocol/authorization_details.ts';
-import { isPersonalScope, isResourceUri } from '../protocol/client_metadata.ts';
+import {
+  hasResource,
+  isPersonalScope,
+  isResourceUri,
+  isSameResource,
+  normalResource,
+} from '../protocol/client_metadata.ts';
 import {
   type ApiRecord,
   type ClientRecord,
@@ -36,10 +43,8 @@ export interface Access {
 
 /** Requested scopes and APIs. */
 export interface WantedAccess extends Access {
-  /**
-   * Whether the request named the scopes. If not, they are all of the client's, and those that do not fit are omitted.
-   */
-  readonly areScopesNamed: boolean;
+  /** Whether every scope must fit the resources. Otherwise those that do not are omitted. */
+  readonly mustFit: boolean;
 }
 
 /**
@@ -75,7 +80,7 @@ export function reportAudience({ onEvent }: ClientContext, form: Form, call: Cal
 export async function accessFor(
   context: ClientContext,
   client: ClientRecord,
-  { scopes, areScopesNamed, resources, authorizationDetails }: WantedAccess,
+  { scopes, mustFit, resources, authorizationDetails }: WantedAccess,
 ): Promise<Access> {
   if (resources !== undefined) requireWellFormed(resources);
   const locations = locationsOf(authorizationDetails);
@@ -83,9 +88,13 @@ export async function accessFor(
   if (resources !== undefined) audiences.requireAllowed(client, resources);
   audiences.requireAllowedLocations(client, locations);
   const isForLocations = locations.length > 0 && audiences.areOwn(scopes);
-  const named = resources ?? (isForLocations ? [] : audiences.choose(client, scopes, areScopesNamed));
-  const chosen = withLocations(context, named, authorizationDetails);
-  const fitting = areScopesNamed
+  const named = resources
+    ? audiences.registered(resources)
+    : isForLocations
+      ? []
+      : audiences.choose(client, scopes, mustFit);
+  const chosen = withLocations(context, named, audiences.registered(locations));
+  const fitting = mustFit
     ? audiences.requireUnderstood(scopes, chosen)
     : audiences.understood(scopes, chosen);
   if (scopes.length > 0 && fitting.length === 0)
@@ -108,7 +117,7 @@ export async function resourcesWithDetails(
   resources: readonly string[] | undefined,
   details: AuthorizationDetails | undefined,
 ): Promise<readonly string[] | undefined> {
-  const added = locationsOf(details).filter((location) => !resources?.includes(location));
+  const added = locationsOf(details).filter((location) => !hasResource(resources ?? [], location));
   if (added.length > 0) {
     const audiences = await findAudiences(context, { scopes: [], resources: added });
     const refused = added.filter((location) => !audiences.isAllowed(client, location));
@@ -118,17 +127,17 @@ export async function resourcesWithDetails(
         value: refused.join(' '),
         cause: new TypeError('approved authorization details must be for APIs that the client may use'),
       });
+    return withLocations(context, resources, audiences.registered(added));
   }
-  return withLocations(context, resources, details);
+  return resources;
 }
 
 /** Adds the locations of details to the resources of a grant. The default audience stays part of it. */
 function withLocations(
   { defaultAudience }: Pick<ClientContext, 'defaultAudience'>,
   resources: readonly string[] | undefined,
-  details: AuthorizationDetails | undefined,
+  locations: readonly string[],
 ): readonly string[] | undefined {
-  const locations = locationsOf(details);
   if (locations.length === 0) return resources;
   return [...new Set([...(resources ?? [defaultAudience].flat()), ...locations])];
 }
@@ -164,7 +173,8 @@ export async function remainingAccess(
 ): Promise<RemainingAccess> {
   const registered = granted.scopes.filter((scope) => client.scopes.includes(scope));
   const audiences = await findAudiences(context, { ...granted, scopes: registered });
-  const resources = granted.resources?.filter((resource) => audiences.isAllowed(client, resource));
+  const allowed = granted.resources?.filter((resource) => audiences.isAllowed(client, resource));
+  const resources = allowed && audiences.registered(allowed);
   if (granted.resources !== undefined && resources?.length === 0)
     throw refusedTarget('no resource of the grant is left', 'resource_withdrawn', granted.resources);
   const scopes = audiences.understood(registered, resources);
@@ -179,19 +189,20 @@ export async function remainingAccess(
     ...{ scopes, ...(resources && { resources }), ...(details && { authorizationDetails: details }) },
     select(asked, wanted, scope) {
       const available = resources ?? [context.defaultAudience].flat();
-      const foreign = asked?.filter((resource) => !available.includes(resource)) ?? [];
+      const foreign = asked?.filter((resource) => !hasResource(available, resource)) ?? [];
       if (foreign.length > 0)
         throw refusedTarget('a resource is not part of the grant', 'resource_not_granted', foreign);
       const selected =
         details || wanted ? selectDetails(context, details, wanted, asked ?? available) : undefined;
-      const chosen = asked ?? (wanted && selected ? audienceOfDetails(selected) : undefined) ?? resources;
-      const named = selectScopes(scope, scopes);
+      const named = asked ?? (wanted && selected ? audienceOfDetails(selected) : undefined);
+      const chosen = named ? audiences.registered(named) : resources;
+      const requested = selectScopes(scope, scopes);
       const fitting =
         scope === undefined
-          ? audiences.understood(named, chosen)
-          : audiences.requireUnderstood(named, chosen);
-      if (named.length > 0 && fitting.length === 0 && !selected)
-        throw refusedScope('the grant has no scope for the resource', formatScope(named));
+          ? audiences.understood(requested, chosen)
+          : audiences.requireUnderstood(requested, chosen);
+      if (requested.length > 0 && fitting.length === 0 && !selected)
+        throw refusedScope('the grant has no scope for the resource', formatScope(requested));
       return { audience: audienceOf(context, chosen), scopes: fitting, authorizationDetails: selected };
     },
   };
@@ -248,7 +259,7 @@ async function findAudiences(context: ClientContext, { scopes, resources = [] }:
   const ownScopes = Object.keys(context.oidc?.claimsByScope ?? {});
   const isOwn = (scope: string) => isPersonalScope(scope) || ownScopes.includes(scope);
   const named = { resources, scopes: scopes.filter((scope) => !isOwn(scope)) };
-  const isNeeded = named.scopes.length > 0 || resources.some((resource) => !defaults.includes(resource));
+  const isNeeded = named.scopes.length > 0 || resources.some((resource) => !hasResource(defaults, resource));
   const apis = isNeeded ? await context.storage.clients.findApis?.(named) : [];
   return new Audiences(apis ?? [], defaults, isOwn);
 }
@@ -259,26 +270,49 @@ async function findAudiences(context: ClientContext, { scopes, resources = [] }:
  * server's own scopes.
  */
 class Audiences {
-  readonly #declared = new Map<string, readonly string[]>();
+  /** Spellings and scopes of each API, by its normal form. */
+  readonly #declared = new Map<
+    string,
+    { readonly spellings: readonly string[]; readonly scopes: readonly string[] }
+  >();
   readonly #defaults: readonly string[];
   readonly #isOwn: (scope: string) => boolean;
 
   constructor(apis: readonly ApiRecord[], defaults: readonly string[], isOwn: (scope: string) => boolean) {
-    for (const { resource, scopes } of apis)
-      this.#declared.set(resource, [...(this.#declared.get(resource) ?? []), ...scopes]);
+    for (const { resource, scopes: added } of apis) {
+      const { spellings = [], scopes = [] } = this.#declared.get(normalResource(resource)) ?? {};
+      const api = { spellings: [...spellings, resource].toSorted(), scopes: [...scopes, ...added] };
+      this.#declared.set(normalResource(resource), api);
+    }
     this.#defaults = defaults;
     this.#isOwn = isOwn;
   }
 
   isAllowed(client: ClientRecord, resource: string): boolean {
-    if (this.#defaults.includes(resource)) return true;
-    return this.#declared.has(resource) && (client.metadata?.apis?.includes(resource) ?? false);
+    if (hasResource(this.#defaults, resource)) return true;
+    return this.#isDeclared(resource) && hasResource(client.metadata?.apis ?? [], resource);
+  }
+
+  #isDeclared(resource: string): boolean {
+    return this.#declared.has(normalResource(resource));
+  }
+
+  /** Returns resources as they are registered, each once. Clients may send them in other spellings. */
+  registered(resources: readonly string[]): readonly string[] {
+    return [...new Set(resources.map((resource) => this.#registered(resource)))];
+  }
+
+  /** Several clients can be the same API in several spellings; then the spelling of the request counts. */
+  #registered(resource: string): string {
+    const spellings = this.#declared.get(normalResource(resource))?.spellings ?? [];
+    if (spellings.includes(resource)) return resource;
+    return spellings[0] ?? this.#defaults.find((one) => isSameResource(one, resource)) ?? resource;
   }
 
   requireAllowed(client: ClientRecord, resources: readonly string[]): void {
     const refused = resources.filter((resource) => !this.isAllowed(client, resource));
     if (refused.length === 0) return;
-    const unknown = refused.filter((resource) => !this.#declared.has(resource));
+    const unknown = refused.filter((resource) => !this.#isDeclared(resource));
     const [reason, value] =
       unknown.length > 0
         ? (['resource_unknown', unknown] as const)
@@ -318,16 +352,12 @@ class Audiences {
    * @returns `undefined` for the default audience
    * @throws {OAuthError} the scopes belong to several APIs, or to none that the client may use
    */
-  choose(
-    client: ClientRecord,
-    scopes: readonly string[],
-    areScopesNamed: boolean,
-  ): readonly string[] | undefined {
+  choose(client: ClientRecord, scopes: readonly string[], mustFit: boolean): readonly string[] | undefined {
     const understood = this.understood(scopes, undefined);
     const others = scopes.filter((scope) => !understood.includes(scope));
     const apisByScope = others.map((scope) => this.#apisFor(client, scope));
     const unclaimed = others.filter((_, index) => apisByScope[index]?.length === 0);
-    if (areScopesNamed && unclaimed.length > 0) throw notOfAudience(unclaimed);
+    if (mustFit && unclaimed.length > 0) throw notOfAudience(unclaimed);
     const candidates = apisByScope.filter((ofOne) => ofOne.length > 0);
     if (candidates.length === 0) return undefined;
     const [first = [], ...rest] = candidates;
@@ -338,19 +368,20 @@ class Audiences {
 
   /** Returns the APIs that declare the scope and that the client may use. */
   #apisFor(client: ClientRecord, scope: string): readonly string[] {
-    return [...this.#declared.keys()].filter(
-      (resource) => this.isAllowed(client, resource) && this.#declares(resource, scope),
-    );
+    return [...this.#declared.values()]
+      .flatMap(({ spellings }) => spellings.slice(0, 1))
+      .filter((resource) => this.isAllowed(client, resource) && this.#scopesOf(resource).includes(scope));
   }
 
   #understands(audience: string, scope: string): boolean {
-    if (this.#isOwn(scope) || this.#declares(audience, scope)) return true;
-    const isOfOthers = [...this.#declared.values()].some((scopes) => scopes.includes(scope));
-    return !isOfOthers && (this.#defaults.includes(audience) || !this.#declared.get(audience)?.length);
+    if (this.#isOwn(scope) || this.#scopesOf(audience).includes(scope)) return true;
+    const isOfOthers = [...this.#declared.values()].some(({ scopes }) => scopes.includes(scope));
+    return !isOfOthers && (hasResource(this.#defaults, audience) || this.#scopesOf(audience).length === 0);
   }
 
-  #declares(resource: string, scope: string): boolean {
-    return this.#declared.get(resource)?.includes(scope) ?? false;
+  /** The scopes that an API declares. */
+  #scopesOf(resource: string): readonly string[] {
+    return this.#declared.get(normalResource(resource))?.scopes ?? [];
   }
 }
 

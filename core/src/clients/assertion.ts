@@ -145,7 +145,8 @@ async function verifyAssertion<Algorithm extends AssertionAlgorithm>(
   const judged = judgeClaims(context, client, parseClaims(verified.payload), call);
   if ('reason' in judged) return judged;
   return {
-    async accept(accepted) {
+    async accept(accepted, beforeUse) {
+      await beforeUse();
       await useUp(context, accepted, judged);
       verified.accept?.(accepted);
     },
@@ -169,9 +170,6 @@ async function useUp(
   if (!(await takeOnce(context, id, keepUntil))) throw refusedClient('assertion_replayed', client);
 }
 
-/** Maximum lifetime of an assertion in seconds. */
-const MAX_LIFETIME = 5 * 60;
-
 /** What has to be stored about an accepted assertion. */
 interface AcceptedAssertion {
   readonly identifier: string;
@@ -194,10 +192,17 @@ function judgeClaims(
   if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return { reason: 'assertion_malformed' };
   const now = context.clock() / 1000;
   if (exp <= now) return { reason: 'assertion_expired' };
-  if (exp > now + MAX_LIFETIME + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
+  if (exp > now + lifetimeOf(context, client) + CLIENT_CLOCK_AHEAD)
+    return { reason: 'assertion_lives_too_long' };
   if (Math.max(iat, nbf) > now + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
   if (typeof jti !== 'string' || jti === '') return { reason: 'assertion_identifier_missing' };
   return { identifier: jti, expiresAt: exp };
+}
+
+/** The most seconds that an assertion of the client may live. A profile may allow less. */
+function lifetimeOf({ clientAssertionLifetime }: ClientContext, client: ClientRecord): number {
+  const allowed = client.metadata?.assertion_lifetime ?? clientAssertionLifetime;
+  return Math.min(allowed, profileOf(client)?.assertionLifetime ?? Infinity);
 }
 
 /** Endpoints with client authentication, other than the token endpoint. */

@@ -286,6 +286,8 @@ export function mayOmitPkce(client: ClientRecord): boolean {
 
 /**
  * Authenticates the client that sent a request, by the method that it is registered for (RFC 6749 §2.3).
+ * @param beforeUse checks that the client answers by repeating the request, such as for a nonce. So it can repeat it with
+ *   the same assertion.
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)
  * @throws {DocumentError} the client's keys cannot be fetched at the moment
  */
@@ -294,6 +296,7 @@ export async function authenticateClient(
   request: HttpRequest,
   form: Form,
   call: Call,
+  beforeUse?: (context: ClientContext, request: HttpRequest, client: ClientRecord) => Promise<unknown>,
 ): Promise<ClientRecord> {
   const claims = claimedCredentials(request, form);
   const found = await findNamedClient(context, claims[0].clientId);
@@ -313,7 +316,7 @@ export async function authenticateClient(
   if (!isRegistered) throw refusedClient(wrongMethod(client, claim.method), client);
   if (verdict.reason !== undefined) throw refusedClient(verdict.reason, client, { cause: verdict.cause });
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
-  await verdict.accept?.(client);
+  await verdict.accept?.(client, () => beforeUse?.(context, request, client));
   call.clientId = client.id;
   return client;
 }

@@ -47,6 +47,8 @@ export interface ClientContext extends TokenContext {
   readonly paths: EndpointPaths;
   /** Algorithms with which clients may sign assertions. */
   readonly clientAssertionAlgorithms: readonly AssertionAlgorithm[];
+  /** Maximum lifetime of assertions, in seconds. */
+  readonly clientAssertionLifetime: number;
   /** Algorithms of DPoP proofs. Empty if DPoP is off. */
   readonly dpopAlgorithms: readonly SigningAlgorithm[];
   readonly dpopNonces: DpopNonces;
@@ -63,8 +65,8 @@ export interface ClientContext extends TokenContext {
   readonly onEvent: (event: ServerEvent) => void;
 }
 
-/** A client's record without its credentials. */
-export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest'>;
+/** A client's record without its credentials, and without its use, which is no part of its registration. */
+export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest' | 'usedUntil'>;
 
 /** VSCHAR (RFC 6749 Appendix A.1). Identifiers with other characters do not exist and are not looked up. */
 const CLIENT_ID = /^[\x20-\x7E]+$/;
@@ -89,8 +91,23 @@ export async function requireNamedClient(context: TokenContext, clientId: string
   return underProfile(context, client);
 }
 
+/** The most that `usedUntil` is ahead of the use, so that each client costs at most one write a day. */
+const USE_AHEAD = 24 * 60 * 60;
+
+/**
+ * Notes that a client is in use, so that its registration is not removed as unused. Only of clients that registered
+ * themselves.
+ * @param until seconds since 1970
+ * @throws {StorageFault} storage is unavailable
+ */
+export async function noteUse({ storage }: TokenContext, client: ClientRecord, until: number): Promise<void> {
+  const { id, registeredAt, usedUntil = registeredAt } = client;
+  if (usedUntil === undefined || registeredAt === undefined || usedUntil >= until) return;
+  await storage.clients.noteUse?.(id, until + USE_AHEAD);
+}
+
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {
-  const { secrets: _, registrationTokenDigest: __, ...known } = client;
+  const { secrets: _, registrationTokenDigest: __, usedUntil: ___, ...known } = client;
   return known;
 }
 

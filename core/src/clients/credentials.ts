@@ -69,9 +69,10 @@ export type Verdict =
       readonly cause?: undefined;
       /**
        * Runs last, if the client is enabled. For example, it marks an assertion as used.
+       * @param beforeUse what can still refuse the request. Credentials that work once run it before they are used up.
        * @throws {OAuthError} `invalid_client`
        */
-      accept?(client: ClientRecord): Awaitable<void>;
+      accept?(client: ClientRecord, beforeUse: () => Awaitable<unknown>): Awaitable<void>;
     };
 
 /** All failures have the same description, so that it does not reveal which clients exist. */

@@ -99,6 +99,16 @@ export async function proofOfRequest(
   return undefined;
 }
 
+/** Checks the proof of a token request, and uses up nothing. @throws {OAuthError} as `proofOfRequest` */
+export function checkProof(context: ProofContext, request: HttpRequest, client: ClientRecord) {
+  return proofOfRequest(context, request, client, 'token');
+}
+
+/** Checks the proof of a pushed authorization request, and uses up nothing. @throws {OAuthError} as `proofOfRequest` */
+export function checkPushedProof(context: ProofContext, request: HttpRequest, client: ClientRecord) {
+  return proofOfRequest(context, request, client, 'pushedAuthorizationRequest');
+}
+
 /**
  * Requires a proof for an access token with the scheme DPoP (§7.1), and uses it up.
  * @param client the token's client, whose profile may limit the algorithms

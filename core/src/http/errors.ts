@@ -46,7 +46,6 @@ export const ERROR_STATUS = {
   // RFC 7591 §3.2.2
   invalid_redirect_uri: 400,
   invalid_client_metadata: 400,
-  unapproved_software_statement: 400,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;
@@ -286,7 +285,7 @@ export const REFUSAL_REASONS = {
   assertion_audience_wrong: 'The aud of the client assertion is not this server.',
   assertion_expired: 'The client assertion has expired.',
   assertion_lives_too_long:
-    'The client assertion expires (exp) more than five minutes from now. Clients must choose a shorter lifetime.',
+    'The client assertion expires (exp) later than clientAssertionLifetime, or assertion_lifetime of the client, allows.',
   assertion_not_yet_valid:
     'The iat or nbf of the client assertion is in the future. The client’s clock may be at most one minute ahead of the server’s.',
   assertion_identifier_missing:
@@ -300,6 +299,8 @@ export const REFUSAL_REASONS = {
     'The redirect URI is http and not on loopback, so an authorization code would be readable on the network. The FAPI 2.0 profile of the server or the client does not allow this.',
   response_mode_not_allowed:
     'The client may not use the requested response_mode. The member response_modes of its metadata, or its FAPI 2.0 profile, excludes it.',
+  redirect_uri_missing:
+    'The authorization request had redirect_uri, so the client must send it again. It may omit it only with PKCE, and if it has registered exactly this one.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client. Or, in a token request, it differs from the one in the authorization request.',
   pkce_missing:
@@ -440,7 +441,7 @@ export const REFUSAL_REASONS = {
   registration_token_wrong:
     'The registration access token in the request does not belong to a client with the identifier in the URL.',
   too_many_registered:
-    'The number of self-registered clients has reached registrationLimit. Remove some clients, or raise the limit.',
+    'Self-registered clients have reached registrationLimit, or those of one address registrationAddressLimit. Run grantd client prune, or raise the limit.',
   client_changed_meanwhile:
     'The client tried to replace its registration, but other requests changed it at the same time. The server gave up after several attempts. The client must send the request again.',
   redirect_uri_unfit:

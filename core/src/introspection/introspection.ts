@@ -1,4 +1,5 @@
 // Token introspection. § refers to RFC 7662.
+
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
@@ -9,6 +10,7 @@ import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
+import { hasResource } from '../protocol/client_metadata.ts';
 import { type ClientRecord, formatScope, isUnchecked } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -295,9 +297,5 @@ export const defaultPolicy: IntrospectionPolicy = (caller, { record }) =>
 export const audiencePolicy: IntrospectionPolicy = (caller, { record, claims }) => {
   if (caller === undefined) return false;
   if (caller.id === record.clientId) return true;
-  const { aud } = claims;
-  return (
-    caller.resource !== undefined &&
-    (Array.isArray(aud) ? aud.includes(caller.resource) : aud === caller.resource)
-  );
+  return caller.resource !== undefined && hasResource([claims.aud].flat(), caller.resource);
 };

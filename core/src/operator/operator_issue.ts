@@ -82,7 +82,7 @@ export async function issueByOperator(
 
   const { scopes, resources } = await possibleAccess(context, client, {
     scopes: wanted,
-    areScopesNamed: order.scopes !== undefined,
+    mustFit: order.scopes !== undefined,
     ...(order.resources !== undefined && { resources: order.resources }),
   });
 

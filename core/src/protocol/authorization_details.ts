@@ -1,7 +1,8 @@
 // Authorization details: rights as JSON objects. § refers to RFC 9396.
+
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import { isJsonObject, jsonCopy, parseJson } from '../http/http.ts';
-import { isResourceUri } from './client_metadata.ts';
+import { hasResource, isResourceUri } from './client_metadata.ts';
 
 /** The parameter, claim and response member (§2, §7, §9). */
 export const AUTHORIZATION_DETAILS = 'authorization_details';
@@ -84,7 +85,7 @@ export function detailsFor(
 ): AuthorizationDetails | undefined {
   const kept = details.flatMap((detail) => {
     if (detail.locations === undefined) return [detail];
-    const locations = detail.locations.filter((one) => audience.includes(one));
+    const locations = detail.locations.filter((one) => hasResource(audience, one));
     return locations.length === 0 ? [] : [{ ...detail, locations }];
   });
   return kept.length === 0 ? undefined : kept;

@@ -1,4 +1,5 @@
 // The table of all client metadata members. Types, checks, flags and documentation follow from it.
+
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
@@ -51,6 +52,8 @@ interface MemberFacts {
   readonly registeredInWords?: string;
   /** The server requests the URLs in it. */
   readonly isFetched?: true;
+  /** Protects what the client receives. An unknown value is refused, because the default is no protection. */
+  readonly isProtection?: true;
   /** Has an effect only if the client has keys (`jwks` or `jwks_uri`). */
   readonly needsKeys?: true;
   /** The program's flag, if not the member's name. Repeatable flags are always in the singular. */
@@ -260,6 +263,11 @@ const METADATA_MEMBERS = {
     registeredInWords: 'every scope that self-registered clients may get',
     isUsual: true,
   }),
+  strict_scopes: member(
+    trueOrFalse,
+    'whether authorization requests with scopes that the client may not have are refused, instead of leaving them out',
+    { defaultInWords: "the server's option strictScopes" },
+  ),
   contacts: member(
     listOf(visible(200)),
     'ways to reach the people who run the client, such as email addresses',
@@ -300,7 +308,7 @@ const METADATA_MEMBERS = {
   id_token_encrypted_response_alg: member(
     keyManagement,
     "key management algorithm (JWE alg) that encrypts the client's ID tokens and logout tokens",
-    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true },
+    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true, isProtection: true },
   ),
   id_token_encrypted_response_enc: member(
     contentEncryption,
@@ -317,7 +325,7 @@ const METADATA_MEMBERS = {
   userinfo_encrypted_response_alg: member(
     keyManagement,
     'key management algorithm (JWE alg) that encrypts UserInfo responses for the client',
-    { defaultInWords: 'none, so they are not encrypted', needsKeys: true },
+    { defaultInWords: 'none, so they are not encrypted', needsKeys: true, isProtection: true },
   ),
   userinfo_encrypted_response_enc: member(
     contentEncryption,
@@ -423,7 +431,7 @@ const METADATA_MEMBERS = {
   authorization_encrypted_response_alg: member(
     keyManagement,
     'key management algorithm (JWE alg) that encrypts authorization responses for the client, in the response modes that end with jwt',
-    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true },
+    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true, isProtection: true },
   ),
   authorization_encrypted_response_enc: member(
     contentEncryption,
@@ -445,7 +453,7 @@ const METADATA_MEMBERS = {
   introspection_encrypted_response_alg: member(
     keyManagement,
     'key management algorithm (JWE alg) that encrypts introspection responses for the client. With this member, they are always JWTs',
-    { defaultInWords: 'none, so they are not encrypted', needsKeys: true },
+    { defaultInWords: 'none, so they are not encrypted', needsKeys: true, isProtection: true },
   ),
   introspection_encrypted_response_enc: member(
     contentEncryption,
@@ -488,6 +496,11 @@ const METADATA_MEMBERS = {
     oneOf(...ASSERTION_AUDIENCES),
     'audience (aud) that the server accepts in the assertions with which the client authenticates. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion',
     { defaultInWords: 'issuer' },
+  ),
+  assertion_lifetime: operators(
+    seconds(1, 24 * 60 * 60),
+    'longest lifetime in seconds of assertions that authenticate the client',
+    { defaultInWords: "the server's option clientAssertionLifetime" },
   ),
   insecure_allow_missing_pkce: operators(
     trueOrFalse,
@@ -591,6 +604,19 @@ export function isServerAlgorithm(name: MemberName): boolean {
 export function isWebUrl(name: MemberName): boolean {
   const { kind } = memberOf(name);
   return [webUri, webUriWithoutFragment].includes((kind.each ?? kind) as Kind<string>);
+}
+
+/**
+ * Removes what is not offered from a value that a client sent: values of a list, or the whole value (RFC 7591 §3.2.1).
+ * @returns `undefined` if nothing is left. A value of a wrong type comes back as it is.
+ */
+export function offeredValue({ kind, isProtection }: MetadataMember<unknown>, value: unknown): unknown {
+  if (kind.isChoice && typeof value === 'string' && !isProtection)
+    return kind.read(value) === undefined ? undefined : value;
+  const { each } = kind;
+  if (!each?.isChoice || !Array.isArray(value) || value.length === 0) return value;
+  const offered = value.filter((one) => typeof one !== 'string' || each.read(one) !== undefined);
+  return offered.length > 0 ? offered : undefined;
 }
 
 /** Whether the server requests the URLs in it. */

@@ -1,4 +1,5 @@
-// Values of client metadata, and what each grant type requires. The members are in client_members.ts.
+// Values of client metadata, how URIs of APIs are compared, and what each grant type requires. The members are in
+// client_members.ts.
 
 /** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2, RFC 8705 §2). */
 export const AUTHENTICATION_METHODS = [
@@ -106,10 +107,64 @@ export function isPersonalScope(scope: string): boolean {
   return PERSONAL_SCOPES.has(scope);
 }
 
+// ── URIs of APIs ──────────────────────────────────────────────────────────────────────────────────────────
+
 /** Whether a text can identify an API: an absolute ASCII URI without fragment (RFC 8707 §2). */
 export function isResourceUri(text: string): boolean {
   return /^[\x21-\x7E]+$/.test(text) && !text.includes('#') && URL.canParse(text);
 }
+
+const SCHEME = /^[a-z][a-z\d+.-]*:/i;
+/** After the authority comes a path, a query or nothing (RFC 3986 §3). */
+const UP_TO_PATH =
+  /^(?<scheme>[a-z\d+.-]+):\/\/(?<userinfo>[^/?#]*@)?(?<host>[^/?#@]*?)(?::(?<port>\d*))?(?:\/|(?=[?#]|$))/;
+
+/** Default ports (RFC 3986 §6.2.3). */
+const PORTS: Readonly<Record<string, string>> = { http: '80', https: '443', ws: '80', wss: '443' };
+
+/**
+ * Returns the same text for all spellings of a URI that differ only in the case of scheme and host (RFC 3986 §6.2.2.1),
+ * in a default port, or in the slash of an empty path (RFC 3986 §6.2.3), because URL libraries add and remove them. Everything
+ * else is exact. A text that is no URI comes back as it is.
+ */
+export function normalResource(uri: string): string {
+  const lower = uri.replace(SCHEME, (scheme) => scheme.toLowerCase());
+  return lower.replace(UP_TO_PATH, (_, scheme: string, userinfo = '', host: string, port = '') => {
+    return `${scheme}://${userinfo}${host.toLowerCase()}${['', PORTS[scheme]].includes(port) ? '' : `:${port}`}/`;
+  });
+}
+
+/** Whether two URIs are the same resource. Use it wherever resources and audiences are compared. */
+export function isSameResource(one: unknown, other: string): boolean {
+  return one === other || (typeof one === 'string' && normalResource(one) === normalResource(other));
+}
+
+/** Whether a list has a resource, in whatever spelling. */
+export function hasResource(list: readonly unknown[], resource: string): boolean {
+  return list.includes(resource) || list.some((one) => isSameResource(one, resource));
+}
+
+/** Whether clients can send the URI: URL libraries do not turn it into another one, as they do with dot segments. */
+export function isSendableResource(uri: string): boolean {
+  return isSameResource(URL.parse(uri)?.href, uri);
+}
+
+/**
+ * Returns all spellings of a URI, in lower case, for stores that look them up in an index. Paths may differ in case, so
+ * the store must compare what it finds by `isSameResource`.
+ */
+export function lowerCaseSpellings(uri: string): readonly string[] {
+  const normal = normalResource(uri);
+  const [start = '', scheme = '', , , port] = UP_TO_PATH.exec(normal) ?? [];
+  if (start === '') return [normal.toLowerCase()];
+  const rest = normal.slice(start.length);
+  const ports = port === undefined ? ['', ':', `:${PORTS[scheme] ?? ''}`] : [''];
+  const slashes = rest === '' || rest.startsWith('?') ? ['/', ''] : ['/'];
+  const spellings = ports.flatMap((one) => slashes.map((slash) => start.slice(0, -1) + one + slash + rest));
+  return [...new Set(spellings.map((spelling) => spelling.toLowerCase()))];
+}
+
+// ── Grant types ───────────────────────────────────────────────────────────────────────────────────────────
 
 /** What a client must have to use a grant type (RFC 7591 §2.1). Registration and the token endpoint check it. */
 interface GrantRequirements {

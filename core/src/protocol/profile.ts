@@ -28,6 +28,8 @@ export interface Profile {
   readonly algorithms: readonly SigningAlgorithm[];
   /** Whether client assertions name the issuer as a text, not in a list. */
   readonly assertionAudienceIsText: boolean;
+  /** Maximum lifetime of client assertions in seconds. */
+  readonly assertionLifetime: number;
   /** Whether authorization requests name a `redirect_uri`, which no network can read. */
   readonly requiresSafeRedirectUri: boolean;
   /** Whether request objects need `aud`, `nbf` and `exp`. */
@@ -134,6 +136,7 @@ const SECURITY: Profile = {
   lifetimes: LIFETIMES,
   algorithms: ALGORITHMS,
   assertionAudienceIsText: true, // §5.3.2.1 (8)
+  assertionLifetime: 5 * 60,
   requiresSafeRedirectUri: true, // §5.3.2.2 (6, 8)
   strictRequestObjects: false,
 };

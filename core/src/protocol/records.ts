@@ -56,6 +56,11 @@ export interface ClientRecord {
    * client.
    */
   readonly registeredAt?: number;
+  /**
+   * Seconds since 1970 until which a client that registered itself is in use: its tokens live, or it asked for some.
+   * Absent before the first use. Set by `noteUse`.
+   */
+  readonly usedUntil?: number;
   /** Raised by every mass revocation and disabling. Tokens that copied a lower number are inactive. */
   readonly generation?: number;
   /** Raised by every change of the record, including its secrets. */

@@ -10,6 +10,7 @@ import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
 import { ClientMetadataError, documentOf, readDocument } from './client_document.ts';
 import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';
+import { offeredValues } from './offered_values.ts';
 
 /** What the check needs from the server: its abilities decide what clients may register. */
 type CheckContext = Pick<
@@ -41,6 +42,7 @@ export async function documentByOperator(
     ...capabilities,
     refusalOf: (url) => (kept.has(url) ? undefined : capabilities.refusalOf(url)),
     registrant: 'operator',
+    registeredResource: registered?.resource,
     scopes: undefined,
     authorizationDetailsTypes: undefined,
     grantTypes: GRANT_TYPES,
@@ -52,10 +54,10 @@ export async function documentByOperator(
 }
 
 /**
- * Checks and completes metadata that a client sent about itself. Members that the operator has set stay as they are.
+ * Checks and completes metadata that a client sent about itself, without what this server does not offer. Members that
+ * the operator has set stay as they are.
  * @param registered the client, if it exists already
- * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
- *   (RFC 7591 §3.2.2)
+ * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri` (RFC 7591 §3.2.2)
  */
 export async function documentByClient(
   context: CheckContext,
@@ -74,6 +76,7 @@ export async function documentByClient(
   const policy: RegistrationPolicy = {
     ...capabilitiesOf(context),
     registrant: 'client',
+    registeredResource: registered?.resource,
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
     authorizationDetailsTypes: [
       ...authorizationDetailsTypes,
@@ -118,7 +121,8 @@ async function completed(
 ): Promise<ClientDocument> {
   // Otherwise defaults would restore members that the operator has removed.
   const isLeftOut = (name: string) => setByOperator.includes(name) && !Object.hasOwn(document, name);
-  const members = Object.entries(withDefaults(document, policy)).filter(([name]) => !isLeftOut(name));
+  const offered = policy.registrant === 'client' ? offeredValues(document, policy) : document;
+  const members = Object.entries(withDefaults(offered, policy)).filter(([name]) => !isLeftOut(name));
   const whole = readDocument(Object.fromEntries(members), 'operator');
   requireRules(whole, policy);
   await requireSectorMembership(whole, fetchDocument);

@@ -9,6 +9,7 @@ import {
   MEMBER_NAMES,
   type MetadataMember,
   memberOf,
+  offeredValue,
   withoutTag,
 } from '../protocol/client_members.ts';
 import { type GrantType, MOST_KEYS, requirementsOf } from '../protocol/client_metadata.ts';
@@ -61,10 +62,7 @@ export function responseTypesOf(grantTypes: readonly GrantType[]): readonly 'cod
 }
 
 /** Error codes of RFC 7591 §3.2.2. */
-export type ClientMetadataErrorCode =
-  | 'invalid_redirect_uri'
-  | 'invalid_client_metadata'
-  | 'unapproved_software_statement';
+export type ClientMetadataErrorCode = 'invalid_redirect_uri' | 'invalid_client_metadata';
 
 /** Client metadata is wrong. The message contains only member names and literals, never values. */
 export class ClientMetadataError extends Error {
@@ -88,14 +86,6 @@ export class ClientMetadataError extends Error {
   }
 }
 
-/**
- * Known members that this server does not support. It rejects them, because ignoring them would leave tokens readable.
- */
-const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
-  'request_object_encryption_alg',
-  'request_object_encryption_enc',
-]);
-
 /** Who wrote the metadata. */
 export type Registrant = 'client' | 'operator';
 
@@ -107,16 +97,15 @@ const MAX_DOCUMENT_CHARACTERS = 32 * 1024;
 
 /**
  * Reads the members that the registrant may set, each by its type. `null` and `''` count as absent (RFC 7592 §2.2).
- * Unknown members are ignored (RFC 7591 §2).
- * @throws {ClientMetadataError} a member has a wrong type or value
+ * Unknown members are ignored (RFC 7591 §2), and so are software statements (RFC 7591 §3.1.1). Of what a client names,
+ * values that this server does not offer are left out (RFC 7591 §3.2.1).
+ * @throws {ClientMetadataError} a member has a wrong type or value, or nothing is left of a list
  */
 export function readDocument(written: JsonObject, registrant: Registrant): ClientDocument {
   const document: { [name: string]: unknown } = {};
   let localized = 0;
   for (const [name, value] of Object.entries(written)) {
     if (value === null || value === undefined || value === '') continue;
-    if (name === 'software_statement') throw softwareStatement();
-    if (UNSUPPORTED_MEMBERS.has(name)) throw new ClientMetadataError(name, 'is not supported by this server');
     const [base, tag] = withoutTag(name);
     const member = settableMember(base, registrant);
     if (member === undefined) continue;
@@ -129,7 +118,9 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
           `expected at most ${MAX_LOCALIZED_MEMBERS} members with a language tag`,
         );
     }
-    const read = base === 'jwks' ? readKeySet(value) : member.kind.read(value);
+    const offered = registrant === 'client' ? offeredValue(member, value) : value;
+    if (offered === undefined && !Array.isArray(value)) continue;
+    const read = base === 'jwks' ? readKeySet(value) : member.kind.read(offered);
     if (read === undefined) throw unfit(base, member);
     document[name] = read;
   }
@@ -160,10 +151,4 @@ function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefin
 function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataError {
   const code = name === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
   return new ClientMetadataError(name, `expected ${kind.expected}`, code);
-}
-
-/** This server trusts no issuer of software statements (RFC 7591 §2.3). */
-function softwareStatement(): ClientMetadataError {
-  const problem = 'this server does not accept software statements';
-  return new ClientMetadataError('software_statement', problem, 'unapproved_software_statement');
 }

@@ -22,6 +22,7 @@ import {
   ENCRYPTED_RESPONSES,
   type EncryptedResponse,
   type GrantType,
+  isSendableResource,
   MOST_KEYS,
   type ProfileName,
   REGISTERED_GRANTS,
@@ -30,7 +31,7 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import { bindsTokensToKey, memberRulesOf, stricterProfile } from '../protocol/profile.ts';
-import { type ClientRecord, formatScope, hasPairwiseSubjects, parseScope } from '../protocol/records.ts';
+import { type ClientRecord, formatScope, hasPairwiseSubjects } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { fitsAlgorithm, readPublicKeys } from '../tokens/public_keys.ts';
 import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
@@ -60,6 +61,8 @@ export interface RegistrationPolicy {
   /** Returns why the server would refuse to fetch a URL, as a literal. */
   readonly refusalOf: (url: string) => string | undefined;
   readonly hasPairwiseSubjects: boolean;
+  /** The resource of a client that exists already. It is not checked again. */
+  readonly registeredResource: string | undefined;
   /** Allows `http:` and localhost. For development only. */
   readonly allowInsecureUris: boolean;
   /** Default for clients that sign assertions. */
@@ -98,25 +101,13 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
     );
 };
 
-const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
-  if (scope === undefined || allowed === undefined) return;
-  if (!parseScope(scope).every((one) => allowed.includes(one)))
-    throw unfit('scope', `open to clients that register themselves: ${allowed.join(', ') || 'none'}`);
-};
-
-const requireAllowedDetails: Rule = (
-  { authorization_details_types: types = [] },
-  { authorizationDetailsTypes: allowed },
-) => {
-  if (allowed === undefined || types.every((type) => allowed.includes(type))) return;
-  throw unfit(
-    'authorization_details_types',
-    `open to clients that register themselves: ${allowed.join(', ') || 'none'}`,
-  );
-};
-
-const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
+const requireApi: Rule = ({ resource, api_scopes: scopes }, { registeredResource }) => {
   if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
+  if (resource === undefined || resource === registeredResource || isSendableResource(resource)) return;
+  throw unfit(
+    'resource',
+    'expected a URI that URL libraries do not change, for example without dot segments',
+  );
 };
 
 /** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
@@ -155,7 +146,7 @@ function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument)
   return method !== undefined && ASSERTION_METHODS.includes(method);
 }
 
-function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
+export function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
   return method !== undefined && provesNothing(method);
 }
 
@@ -303,8 +294,6 @@ const RULES: readonly Rule[] = [
   requireReadableName,
   requireReturnUris,
   requireWorkableGrants,
-  requireAllowedScopes,
-  requireAllowedDetails,
   requireCertificates,
   requireApi,
   requireAuthentication,

@@ -1,7 +1,7 @@
 // Endpoints where clients register themselves and manage their registration. § refers to RFC 7591.
-import { sha256 } from '#crypto';
+import { hmacSha256, sha256 } from '#crypto';
 import { type ClientContext, findNamedClient } from '../clients/client.ts';
-import type { Context } from '../context.ts';
+import type { Context, ResolvedRegistration } from '../context.ts';
 import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
@@ -10,6 +10,7 @@ import { readJsonObject } from '../http/form.ts';
 import type { JsonObject } from '../http/http.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../http/http.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import type { RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
@@ -46,12 +47,26 @@ export async function registration(
     },
     document,
   );
-  if (!(await settings.clients.add(client, settings.mostClients))) throw tooMany();
+  if (!(await settings.clients.add(client, await limitsFor(context, settings, request)))) throw tooMany();
   call.clientId = client.id;
   return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
 }
 
-/** Two clients never get the same identifier, which has 128 random bits, so a full registry is the only reason. */
+/**
+ * The limits of a registration. Senders with an initial access token are known to the operator, so only the limit for
+ * all applies to them. The store gets a keyed digest, from which nobody can guess the address.
+ */
+async function limitsFor(
+  { secret, issuer }: RegistrationContext,
+  { mostClients, mostClientsPerAddress: most, openTo }: ResolvedRegistration,
+  { place }: HttpRequest,
+): Promise<RegistrationLimits> {
+  if (place === undefined || openTo !== 'anyone') return { mostRegistered: mostClients };
+  const digest = await hmacSha256(await secret.key('registration_place'), `${issuer} ${place}`);
+  return { mostRegistered: mostClients, from: { place: digest, most } };
+}
+
+/** Two clients never get the same identifier, which has 128 random bits, so a limit is the only reason. */
 function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
     status: 429,
@@ -60,7 +75,7 @@ function tooMany(): OAuthError {
   });
 }
 
-/** An hour, because only an operator can make room. */
+/** An hour, because unused registrations are removed only now and then. */
 const RETRY_AFTER_SECONDS = 60 * 60;
 
 /** A client and the registration access token that the request carries. */

@@ -1,4 +1,5 @@
 // Checks client records that hosts hand to a store.
+
 import { ConfigurationError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
@@ -66,6 +67,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   metadata: hostValue('ClientMetadata', 'an object', isJsonObject),
   registrationTokenDigest: notEmpty,
   registeredAt: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  usedUntil: anyValue,
   generation: anyValue,
   revision: anyValue,
   registrationRevision: anyValue,

@@ -104,8 +104,8 @@ export interface ClientRepository {
    */
   hasRedirectOrigin?(origin: string): Awaitable<boolean>;
   /**
-   * The enabled APIs that have one of these URIs or declare one of these scopes (RFC 8707 §2), in any order, each once.
-   * Indexed reads. A store without it has no APIs: access tokens are for the default audience alone.
+   * The enabled APIs that have one of these URIs, in any spelling (`isSameResource`), or declare one of these scopes
+   * (RFC 8707 §2), in any order, each once. Indexed reads; `lowerCaseSpellings` helps. A store without it has no APIs: access tokens are for the default audience alone.
    */
   findApis?(named: ApiNames): Awaitable<readonly ApiRecord[]>;
   /**
@@ -118,6 +118,20 @@ export interface ClientRepository {
     secrets: readonly ClientSecretRecord[],
     basis: ClientBasis,
   ): Awaitable<boolean>;
+  /**
+   * Records that a client that registered itself is in use until then: raises `usedUntil`, and never lowers it. The
+   * client's revision stays. Needed to remove unused registrations.
+   * @param until seconds since 1970
+   */
+  noteUse?(clientId: string, until: number): Awaitable<void>;
+}
+
+/** How many clients may register themselves. */
+export interface RegistrationLimits {
+  /** Clients that have registered themselves, that is, have a `registrationTokenDigest`. */
+  readonly mostRegistered: number;
+  /** Where the new client comes from, and how many may come from there. Stores keep the place, but not in the record. */
+  readonly from?: { readonly place: string; readonly most: number };
 }
 
 /** The clients of a server that issues tokens. Their records say what they may have. */
@@ -410,7 +424,7 @@ export type MigrationAssumption = 'clients_allowed_every_api';
 /** A client to be registered. */
 export type NewClient = Omit<
   ClientRecord,
-  'generation' | 'revision' | 'registrationRevision' | 'disabledAtMs'
+  'generation' | 'revision' | 'registrationRevision' | 'disabledAtMs' | 'usedUntil'
 >;
 
 /** A client as the caller read it; a number that is absent is 0. */
@@ -418,12 +432,19 @@ export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
 export interface ClientRegistry extends IssuingClientRepository {
   /**
-   * @param mostRegistered adds the client only while fewer clients than this have registered themselves, that is,
-   *   have a `registrationTokenDigest`. Compare-and-set: parallel calls add no more.
-   * @returns `false` if the identifier is taken or the limit is reached
+   * @param limits adds the client only while fewer clients than these have registered themselves. Compare-and-set:
+   *   parallel calls add no more.
+   * @returns `false` if the identifier is taken or a limit is reached
    */
-  add(client: NewClient, mostRegistered?: number): Awaitable<boolean>;
+  add(client: NewClient, limits?: RegistrationLimits): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
+  /**
+   * Clients that registered themselves and have not been in use since then, those unused for longest first. Without
+   * disabled ones, and those that an operator has changed (`set_by_operator`) or made an API. Indexed read.
+   * @param since seconds since 1970. A client is in use until `usedUntil`, at first until `registeredAt`.
+   */
+  listUnused(since: number, limit: number): Awaitable<readonly ClientRecord[]>;
+  noteUse(clientId: string, until: number): Awaitable<void>;
   replaceSecrets(
     clientId: string,
     secrets: readonly ClientSecretRecord[],
@@ -438,9 +459,10 @@ export interface ClientRegistry extends IssuingClientRepository {
   replace(client: NewClient, basis: ClientBasis): Awaitable<boolean>;
   /**
    * Removes a client. Its tokens and codes are dead from then on, even if its identifier is registered again. Atomic.
+   * @param unusedSince only if `listUnused` would still return the client for this time
    * @returns `false` if there is no such client
    */
-  remove(clientId: string): Awaitable<boolean>;
+  remove(clientId: string, unusedSince?: number): Awaitable<boolean>;
 }
 
 /** What a store records in addition to revocations. */

@@ -111,7 +111,7 @@ function plain<T>(lookUp: (id: string) => Found<unknown>): (id: string) => Await
 
 function hostClients(clients: ClientRepository, isPlain: boolean): ReadableClients {
   const own = new OwnObjects<ClientRecord, HostClient>();
-  const { get, verifySecret, hasRedirectOrigin, findApis, replaceSecrets } = clients;
+  const { get, verifySecret, hasRedirectOrigin, findApis, replaceSecrets, noteUse } = clients;
   return {
     get: isPlain
       ? plain(get)
@@ -126,6 +126,7 @@ function hostClients(clients: ClientRepository, isPlain: boolean): ReadableClien
         : guardedCall(async (named) => ((await findApis(named)) ?? []).map((api) => apiRecord(api))),
     }),
     ...(replaceSecrets && { replaceSecrets: (id, secrets, basis) => replaceSecrets(id, secrets, basis) }),
+    ...(noteUse && { noteUse: (id, until) => noteUse(id, until) }),
   };
 }
 

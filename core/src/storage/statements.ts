@@ -225,6 +225,14 @@ export const CLIENT_DESCRIPTION = insertedNames(CLIENTS).filter((name) => name !
 
 export const toClientRecord: (row: RowObject) => ClientRecord = rowReader(CLIENTS);
 
+/**
+ * The row of a client that registered itself and has not been in use since a time, as `ClientRegistry.listUnused` says.
+ * @param setByOperator SQL for the member of the metadata
+ */
+export const isUnused = (since: string, setByOperator: string) => `registration_token_digest IS NOT NULL
+    AND coalesce(used_until, registered_at) < ${since} AND disabled_at_ms IS NULL AND resource IS NULL
+    AND ${setByOperator} IS NULL`;
+
 export const CLIENT_STATEMENTS = {
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = :issuerId ORDER BY id`,
 
@@ -237,6 +245,11 @@ export const CLIENT_STATEMENTS = {
     UPDATE grantd.clients SET secrets = :secrets, revision = revision + 1
     WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
       AND generation = :generation AND revision = :revision`,
+
+  noteUse: `
+    UPDATE grantd.clients SET used_until = :until
+    WHERE issuer_id = :issuerId AND id = :id AND registration_token_digest IS NOT NULL
+      AND coalesce(used_until, 0) < :until`,
 };
 
 export type ApiRow = { readonly id: string; readonly resource: string; readonly metadata: string | null };

@@ -94,8 +94,9 @@ async function requireMatch(
     throw invalidGrant('the authorization code is not valid', 'code_foreign');
 
   const redirectUri = form.get('redirect_uri');
-  const isOmitted = redirectUri === undefined && !record.redirectUriGiven;
-  if (!isOmitted && redirectUri !== record.redirectUri)
+  if (redirectUri === undefined && !mayOmitRedirectUri(record, client))
+    throw invalidGrant('the redirect_uri is missing', 'redirect_uri_missing', record.redirectUri);
+  if (redirectUri !== undefined && redirectUri !== record.redirectUri)
     throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch', redirectUri);
 
   const verifier = form.get('code_verifier');
@@ -108,6 +109,19 @@ async function requireMatch(
   if (verifier === undefined) throw invalidGrant('the code_verifier is missing', 'pkce_missing');
   if (!(await verifierFits(verifier, codeChallenge)))
     throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
+}
+
+/**
+ * Whether a request may lack `redirect_uri`: the authorization request lacked it too (RFC 6749 §4.1.3), or PKCE protects
+ * the code and it could go to no other registered URI, as in OAuth 2.1, which drops the parameter.
+ */
+function mayOmitRedirectUri(
+  { redirectUriGiven, redirectUri, codeChallenge }: AuthorizationCodeRecord,
+  { redirectUris }: ClientRecord,
+): boolean {
+  const [only, ...others] = redirectUris;
+  const isOnly = only === redirectUri && others.length === 0;
+  return !redirectUriGiven || (codeChallenge !== undefined && isOnly);
 }
 
 /** RFC 7636 §4.1. */

@@ -20,7 +20,7 @@ export const clientCredentials: Grant = async (context, client, form, _call, { p
   const asked = resourcesIn(form);
   const { scopes, resources } = await accessFor(context, client, {
     scopes: wanted,
-    areScopesNamed: form.has('scope'),
+    mustFit: form.has('scope'),
     ...(asked !== undefined && { resources: asked }),
     ...(details !== undefined && { authorizationDetails: details }),
   });

@@ -1,8 +1,9 @@
 // The token endpoint. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
-import type { ClientContext } from '../clients/client.ts';
+import { type ClientContext, noteUse } from '../clients/client.ts';
 import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
+import { checkProof } from '../confirmation/dpop.ts';
 import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -29,7 +30,7 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const form = readForm(request);
   const presented = lookUpPresented(context, form);
   presented.catch(() => undefined); // awaited below, unless the client is refused
-  const client = await authenticateClient(context, request, form, call);
+  const client = await authenticateClient(context, request, form, call, checkProof);
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 
@@ -62,6 +63,7 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
   const issuance = GRANT_FUNCTIONS[grantType](context, client, form, call, proofs, await presented);
   const issued = await (proofs.dpop?.during(issuance) ?? issuance);
   const hasRefreshToken = ![undefined, form.get('refresh_token')].includes(issued.refreshToken);
+  if (client.registeredAt !== undefined) await noteUse(context, client, endOf(context, issued));
   call.issued = { grantType, hasRefreshToken, hasIdToken: issued.idToken !== undefined };
   return tokenResponse(context, issued);
 }
@@ -76,6 +78,12 @@ async function lookUpPresented(context: ClientContext, form: Form): Promise<Pres
 
 function isGrantType(value: string): value is GrantType {
   return Object.hasOwn(GRANT_FUNCTIONS, value);
+}
+
+/** Until when the tokens can be used at most, in seconds. */
+function endOf({ clock, lifetimes }: ClientContext, { access, refreshToken }: IssuedTokens): number {
+  const refreshEnd = refreshToken === undefined ? 0 : secondsOf(clock()) + lifetimes.refreshToken;
+  return Math.max(access.record.expiresAt, refreshEnd);
 }
 
 /** RFC 6749 §5.1. */

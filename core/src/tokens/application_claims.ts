@@ -1,8 +1,10 @@
 // The option `applicationClaims`: claims that the host adds to tokens and responses.
+
 import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
+import { hasResource } from '../protocol/client_metadata.ts';
 import { RECORD_ONLY, recordOnlyClaims, type TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';
@@ -179,7 +181,8 @@ type TokenAtIssuance = Omit<ClaimsOccasion, 'names' | 'at'>;
 function isFor({ scopes, clients, apis }: ApplicationClaim, token: TokenAtIssuance): boolean {
   const isOneOf = (allowed: readonly string[] | undefined, values: readonly string[]) =>
     allowed === undefined || values.some((value) => allowed.includes(value));
-  return isOneOf(scopes, token.scopes) && isOneOf(clients, [token.clientId]) && isOneOf(apis, token.audience);
+  const isForApi = apis === undefined || token.audience.some((one) => hasResource(apis, one));
+  return isOneOf(scopes, token.scopes) && isOneOf(clients, [token.clientId]) && isForApi;
 }
 
 function whyUndeclared(name: string): string {

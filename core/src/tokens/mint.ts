@@ -1,5 +1,6 @@
 // Makes the tokens that the server issues: access and refresh tokens with their records, ID tokens and logout tokens
 // without. It stores nothing.
+
 import * as base64url from 'jose/base64url';
 import { hmacSha256, sha256 } from '#crypto';
 import { defined, secondsOf } from '../environment.ts';
@@ -13,7 +14,7 @@ import {
   permittedRequests,
   requestedClaims,
 } from '../protocol/claims.ts';
-import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
+import { isSameResource, type SigningAlgorithm, type TokenFormat } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
   formatScope,
@@ -140,7 +141,8 @@ export interface TokenPurpose {
 /** Only a token for a single API that needs it gets the plain type. All others are `at+jwt` (RFC 9068). */
 function typeFor({ apisWithPlainJwts }: TokenContext, audience: string | readonly string[]): string {
   const [only, ...others] = [audience].flat();
-  const isPlain = only !== undefined && others.length === 0 && apisWithPlainJwts.includes(only);
+  const isPlain =
+    only !== undefined && others.length === 0 && apisWithPlainJwts.some((one) => isSameResource(one, only));
   return isPlain ? PLAIN_JWT_TYPE : JWT_TYPES.access_token;
 }
 

@@ -16,7 +16,8 @@ export type SecretUse =
   | 'pairwise_subject'
   | 'pairwise_session'
   | 'initial_access_token'
-  | 'dpop_nonce';
+  | 'dpop_nonce'
+  | 'registration_place';
 
 /**
  * The server's secret, or a list of secrets: the first is used, all are accepted. Each use has its own key, derived by

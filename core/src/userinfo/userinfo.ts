@@ -1,4 +1,5 @@
 // UserInfo. § refers to OpenID Connect Core.
+
 import { sha256 } from '#crypto';
 import { requireProofOfToken } from '../confirmation/dpop.ts';
 import type { Context } from '../context.ts';
@@ -15,6 +16,7 @@ import {
   permittedRequests,
   requestedClaims,
 } from '../protocol/claims.ts';
+import { hasResource } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
@@ -102,7 +104,7 @@ async function requireHolder(
 /** Requires that the token has an accepted audience and the scope `openid`. */
 function requirePermission({ userInfoAudiences }: UserInfoContext, { record, claims }: FoundToken): void {
   const audiences = [claims.aud].flat().map(String);
-  if (userInfoAudiences !== undefined && !audiences.some((one) => userInfoAudiences.includes(one)))
+  if (userInfoAudiences !== undefined && !audiences.some((one) => hasResource(userInfoAudiences, one)))
     throw new OAuthError('invalid_token', 'the access token is for another audience', {
       reason: 'audience_wrong',
       value: audiences.join(' '),

@@ -24,7 +24,7 @@ interface TableColumns {
 export const COLUMNS_OF_TABLES: Readonly<Record<string, TableColumns>> = {
   tokens: { columns: TOKENS, others: GENERATIONS },
   authorization_codes: { columns: AUTHORIZATION_CODES, others: GENERATIONS },
-  clients: { columns: CLIENTS, others: ['raised_at_ms'] },
+  clients: { columns: CLIENTS, others: ['raised_at_ms', 'registered_from'] },
   grants: { columns: GRANTS, others: GENERATIONS },
   signing_keys: { columns: SIGNING_KEYS, others: ['needed_until'] },
   pushed_requests: { columns: PUSHED_REQUESTS, others: [] },

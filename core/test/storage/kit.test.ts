@@ -263,7 +263,7 @@ const FAULTY_ADMINISTRATION: readonly {
     spoil: ({ clients }) => ({
       clients: {
         ...clients,
-        async add(client, mostRegistered = Infinity) {
+        async add(client, { mostRegistered = Infinity } = { mostRegistered: Infinity }) {
           const all = await clients.list();
           const registered = all.filter((other) => other.registrationTokenDigest !== undefined);
           return registered.length < mostRegistered && clients.add(client);

@@ -143,8 +143,10 @@ describe('the PostgreSQL store needs no guard', { skip: POSTGRES_ABSENCE, timeou
     'clients.findApis': () =>
       storage.clients.findApis?.({ resources: ['https://api.example'], scopes: ['openid'] }),
     'clients.replaceSecrets': () => storage.clients.replaceSecrets('client', [{ hash: 'hash' }], {}),
-    'clients.add': () => storage.clients.add(newClient('another'), 10),
+    'clients.add': () => storage.clients.add(newClient('another'), { mostRegistered: 10 }),
     'clients.list': () => storage.clients.list(),
+    'clients.listUnused': () => storage.clients.listUnused(1, 10),
+    'clients.noteUse': () => storage.clients.noteUse('client', 1),
     'clients.replace': () => storage.clients.replace(newClient('client'), {}),
     'clients.remove': () => storage.clients.remove('client'),
     'keys.get': () => storage.keys.get('kid'),

@@ -47,20 +47,27 @@ export function rowsBeforeApis(schema: '' | 'grantd.'): string {
       (1, 'mail', '[]', '[]', '[]', 'https://mail.example', NULL, NULL),
       (1, 'app', '["client_credentials"]', '["read"]', '[]', NULL, '{"contacts":["a@app.example"]}', NULL),
       (1, 'job', '["client_credentials"]', '["read"]', '[]', NULL, NULL, NULL),
-      (1, 'stranger', '["authorization_code"]', '["openid"]', '[]', NULL, NULL, 'digest');`;
+      (1, 'stranger', '["authorization_code"]', '["openid"]', '[]', NULL, NULL, 'digest'),
+      (1, 'signer', '[]', '[]', '[]', NULL, '{"token_endpoint_auth_method":"private_key_jwt"}', NULL),
+      (1, 'confidential', '[]', '[]', '[]', NULL, NULL, NULL);
+    UPDATE ${schema}clients SET secret_hash = 'hash' WHERE id = 'confidential';`;
 }
 
 /** Checks that the operator's clients may ask for every existing API, and others for none. */
 export async function goesOnWithRowsBeforeApis({ clients }: AdministrableStorage): Promise<void> {
   const apis = ['https://bank.example', 'https://mail.example'];
   const metadata = (await clients.list()).map((client) => [client.id, client.metadata] as const);
+  // A client without a secret was public by that alone. Now its record says so.
+  const none = { token_endpoint_auth_method: 'none' };
   assert.deepEqual(Object.fromEntries(metadata), {
-    bank: undefined,
-    'same-bank': undefined,
-    mail: undefined,
-    app: { contacts: ['a@app.example'], apis },
-    job: { apis },
-    stranger: undefined,
+    bank: none,
+    'same-bank': none,
+    mail: none,
+    app: { contacts: ['a@app.example'], apis, ...none },
+    job: { apis, ...none },
+    stranger: none,
+    signer: { token_endpoint_auth_method: 'private_key_jwt', apis },
+    confidential: { apis },
   });
   assert.equal((await clients.findApis?.({ resources: apis, scopes: ['read'] }))?.length, 3);
 }

@@ -481,3 +481,37 @@ test('a file that is no database is refused and left as it is', () => {
   assert.throws(() => openSqliteStorage({ path, issuer }), /not a database/);
   assert.equal(readFileSync(path, 'utf8'), before);
 });
+
+test('registrations of earlier versions count as used at the migration, and as long as they have tokens', async () => {
+  const path = join(folder, 'version-11.db');
+  const before = openSqliteStorage({ path, issuer: ISSUER });
+  const registered = { registrationTokenDigest: 'digest', registeredAt: 1 };
+  const expiresAt = Math.floor(Date.now() / 1000) + 90 * DAY;
+  await before.clients.add({ ...newClient('idle'), ...registered });
+  await before.clients.add({ ...newClient('busy'), ...registered, resource: 'https://Api.example' });
+  await before.clients.add(newClient('operators'));
+  for (const clientId of ['busy', 'operators'])
+    await before.tokens.issue([newToken(clientId, { expiresAt, keepUntil: expiresAt })], {});
+  await before.close();
+
+  const old = new DatabaseSync(path);
+  const [version12] = SQLITE_STORE_TABLES.migrations.slice(11);
+  assert.ok(typeof version12 === 'object' && 'down' in version12);
+  old.exec(version12.down);
+  old.exec('PRAGMA user_version = 11');
+  old.close();
+
+  const from = Math.floor(Date.now() / 1000);
+  const storage = openSqliteStorage({ path, issuer: ISSUER });
+  const used = async (id: string) => (await storage.clients.get(id))?.usedUntil;
+  const idle = (await used('idle')) ?? 0;
+  assert.ok(idle >= from && idle <= Date.now() / 1000, String(idle));
+  assert.equal(await used('busy'), expiresAt);
+  assert.equal(await used('operators'), undefined);
+  const found = await storage.clients.findApis?.({ resources: ['https://api.example/'], scopes: [] });
+  assert.deepEqual(
+    found?.map(({ clientId }) => clientId),
+    ['busy'],
+  );
+  await storage.close();
+});

@@ -5,6 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Validator } from '@cfworker/json-schema';
 import {
   type AuthorizationServer,
+  hasResource,
   MAX_BODY_BYTES,
   OAuthError,
   pathOf,
@@ -234,9 +235,10 @@ class AdminApi {
     const { clients } = askedStorage(this.#instance.storage);
     const client = await clients.get(clientId);
     const isRegistered =
-      client?.registrationTokenDigest === undefined &&
-      admitting.some((one) => client?.scopes.includes(one)) &&
-      client?.metadata?.apis?.includes(this.#audience) === true;
+      client &&
+      client.registrationTokenDigest === undefined &&
+      admitting.some((one) => client.scopes.includes(one)) &&
+      hasResource(client.metadata?.apis ?? [], this.#audience);
     if (!isRegistered)
       throw new Problem('insufficient_scope', {
         detail: `the client is not registered for ${admitting.join(' or ')}`,

@@ -63,6 +63,7 @@ interface Query {
   readonly request_id?: string;
   readonly since?: string;
   readonly until?: string;
+  readonly unused_since?: string;
   readonly api?: string;
   readonly failed?: 'true' | 'false';
   readonly dry_run?: 'true' | 'false';

@@ -9,6 +9,7 @@ export const COMMAND_OPERATIONS: Readonly<Record<string, readonly string[]>> = {
   'client show': ['getClient'],
   'client update': ['updateClient'],
   'client remove': ['removeClient'],
+  'client prune': ['listUnusedClients', 'removeUnusedClients'],
   'client disable': ['disableClient'],
   'client enable': ['enableClient'],
   'client rotate-secret': ['rotateClientSecret'],

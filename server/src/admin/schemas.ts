@@ -75,7 +75,7 @@ function count(description: string): Schema {
   return { type: 'integer', minimum: 0, description };
 }
 
-const TIME = { type: 'string', format: 'date-time' };
+export const TIME = { type: 'string', format: 'date-time' };
 
 function time(description: string): Schema {
   return { ...TIME, description };
@@ -464,6 +464,38 @@ export const REGISTRATION_TOKEN = named(
     once: flag('Whether only one client can register with the token.'),
     warnings: WARNINGS,
   }),
+);
+
+export const UNUSED_CLIENTS = named(
+  'UnusedClients',
+  object({
+    items: {
+      type: 'array',
+      description: 'The unused clients, those unused for longest first.',
+      items: object({
+        client_id: text('Identifier of the client.'),
+        'client_name?': text('Name of the client.'),
+        unused_since: time('When the client was last in use.'),
+      }),
+    },
+  }),
+);
+export const UNUSED_CLIENTS_ORDER = named(
+  'UnusedClientsOrder',
+  object({
+    client_ids: {
+      type: 'array',
+      description: 'Identifiers of the clients to remove.',
+      items: { type: 'string', minLength: 1, maxLength: 200 },
+      minItems: 1,
+      maxItems: 500,
+    },
+    unused_since: time('Clients that were in use after this time stay.'),
+  }),
+);
+export const REMOVED_CLIENTS = named(
+  'RemovedClients',
+  object({ removed: list({ type: 'string' }, 'Identifiers of the clients that were removed.') }),
 );
 
 export const MAILS = named(

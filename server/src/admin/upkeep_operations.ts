@@ -1,5 +1,10 @@
 // Operations of the admin API on factors, links, emails, secrets of the server and tokens for registration.
-import { DEFAULT_REGISTRATION_TOKEN_LIFETIME, newRegistrationToken } from '../operations/clients.ts';
+import {
+  DEFAULT_REGISTRATION_TOKEN_LIFETIME,
+  listUnusedClients,
+  newRegistrationToken,
+  removeUnusedClients,
+} from '../operations/clients.ts';
 import { listFactors, listLinks } from '../operations/factors.ts';
 import { locksOf, unlockPerson } from '../operations/locks.ts';
 import { listMails, retryMail } from '../operations/mails.ts';
@@ -236,6 +241,47 @@ export const UPKEEP_OPERATIONS: readonly ApiOperation[] = [
   ...MAIL_OPERATIONS,
   ...SECRET_OPERATIONS,
   {
+    id: 'listUnusedClients',
+    method: 'GET',
+    path: '/unused-clients',
+    scope: 'grantd:clients:read',
+    summary: 'List clients that registered themselves and that nobody has used since a time',
+    query: {
+      unused_since: {
+        schema: schemas.TIME,
+        about: 'Only clients that were not in use after this time. Default: the time of the request.',
+      },
+    },
+    status: 200,
+    response: schemas.UNUSED_CLIENTS,
+    async perform({ parts, query }) {
+      const unused = await listUnusedClients(parts, secondsAt(query.unused_since));
+      const items = unused.map(({ id, name, usedUntil }) => ({
+        client_id: id,
+        ...(name !== undefined && { client_name: name }),
+        unused_since: new Date(usedUntil * 1000).toISOString(),
+      }));
+      return { body: { items } };
+    },
+  },
+  {
+    id: 'removeUnusedClients',
+    method: 'POST',
+    path: '/unused-clients/remove',
+    scope: 'grantd:clients:write',
+    summary: 'Remove those of these clients that registered themselves and that nobody has used since a time',
+    body: schemas.UNUSED_CLIENTS_ORDER,
+    status: 200,
+    response: schemas.REMOVED_CLIENTS,
+    async perform({ parts, body }) {
+      const { client_ids: ids, unused_since: time } = body as {
+        readonly client_ids: readonly string[];
+        readonly unused_since: string;
+      };
+      return { body: { removed: await removeUnusedClients(parts, ids, secondsAt(time)) } };
+    },
+  },
+  {
     id: 'newRegistrationToken',
     method: 'POST',
     path: '/registration-tokens',
@@ -255,3 +301,7 @@ export const UPKEEP_OPERATIONS: readonly ApiOperation[] = [
     },
   },
 ];
+
+function secondsAt(time: string | undefined): number {
+  return Math.floor((time === undefined ? Date.now() : Date.parse(time)) / 1000);
+}

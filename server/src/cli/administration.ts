@@ -88,6 +88,8 @@ export interface Administration {
     onUsers: (users: number) => void,
   ): Promise<ChangedClient>;
   removeClient(id: string): Promise<void>;
+  listUnusedClients(unusedSince: number): Promise<readonly clients.UnusedClient[]>;
+  removeUnusedClients(ids: readonly string[], unusedSince: number): Promise<readonly string[]>;
   listClients(): Promise<readonly ClientRecord[]>;
   requireClient(id: string): Promise<ClientRecord>;
   setClientDisabled(id: string, disabled: boolean): Promise<unknown>;
@@ -220,6 +222,8 @@ export function localAdministration(
     },
     updateClient: (id, change, onUsers) => clients.updateClient(parts, id, change, { onUsers }),
     removeClient: on(clients.removeClient),
+    listUnusedClients: on(clients.listUnusedClients),
+    removeUnusedClients: on(clients.removeUnusedClients),
     listClients: async () => parts.storage.clients.list(),
     requireClient: on(clients.requireClient),
     setClientDisabled: on(clients.setClientDisabled),

@@ -5,6 +5,7 @@ import type { GivenFlags } from '../config/configuration.ts';
 import type { WantedSecret } from '../operations/clients.ts';
 import * as clients from '../operations/clients.ts';
 import { addClientFlags, namingFlags, withoutMembers } from './client_flags.ts';
+import { addPruneCommand } from './client_prune.ts';
 import {
   type ClientAddFlags,
   type ClientUpdateFlags,
@@ -96,6 +97,7 @@ with a secret after the change, and has none, the command generates one and prin
   ).action((id: string, flags: GivenFlags) =>
     withAdministration(flags, 'needs_database', (parts) => removeClient(parts, id)),
   );
+  addPruneCommand(group);
   databaseFlags(
     group
       .command('registration-token')
@@ -228,6 +230,7 @@ export function described(client: ClientRecord) {
     revision: ____,
     registrationRevision: _____,
     disabledAtMs: ______,
+    usedUntil: _______,
     ...rest
   } = client;
   const { type, isSelfRegistered, disabledAtMs, secrets } = clients.stateOf(client);

@@ -18,12 +18,13 @@ export function gcCommand(): Command {
 }
 
 async function sweepNow(parts: CommandParts): Promise<void> {
+  const { unusedRegistrationLifetime: unusedFor } = parts.configuration.settings;
   let soFar = 0;
   const onBatch = (swept: number) => {
     soFar += swept;
     showProgress(`${soFar} rows deleted`);
   };
-  const rows = await sweep(sweepable(parts.storage, parts.sweepProgram), { onBatch });
+  const rows = await sweep(sweepable(parts.storage, parts.sweepProgram, unusedFor), { onBatch });
   endProgress();
   printOne(parts, { swept: rows }, [`${rows} rows deleted`]);
 }

@@ -55,6 +55,18 @@ export function remoteAdministration(api: AdminClient): Administration {
       return { secret: answer.client_secret, warnings: answer.warnings };
     },
     removeClient: (id) => api.call('removeClient', { path: { client_id: id } }),
+    async listUnusedClients(unusedSince) {
+      const { items } = await api.call('listUnusedClients', { query: { unused_since: timeAt(unusedSince) } });
+      return items.map((client: Shown) => ({
+        id: client.client_id,
+        name: client.client_name,
+        usedUntil: Date.parse(client.unused_since) / 1000,
+      }));
+    },
+    async removeUnusedClients(ids, unusedSince) {
+      const body = { client_ids: ids, unused_since: timeAt(unusedSince) };
+      return (await api.call('removeUnusedClients', { body })).removed;
+    },
     listClients: async () => (await api.all('listClients')).map(clientFrom),
     requireClient: async (id) => clientFrom(await api.call('getClient', { path: { client_id: id } })),
     setClientDisabled: (id, disabled) =>
@@ -432,6 +444,10 @@ function clientFrom(shown: Shown): ClientRecord {
     ...(disabled_at !== undefined && { disabledAtMs: Date.parse(disabled_at) }),
     ...(secrets !== undefined && { secrets: secrets.map(secretFrom) }),
   };
+}
+
+function timeAt(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
 }
 
 /** Without the hash, which the API never shows. */

@@ -719,9 +719,17 @@ export const OPTIONS = {
     'off',
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
+  registrationClosedScopes: REGISTRATION_OPTIONS.closedScopes,
   registrationApis: REGISTRATION_OPTIONS.apis,
   registrationAuthorizationDetailsTypes: REGISTRATION_OPTIONS.authorizationDetailsTypes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
+  registrationAddressLimit: REGISTRATION_OPTIONS.mostClientsPerAddress,
+  unusedRegistrationLifetime: option(
+    'Lifetimes',
+    seconds(0),
+    'Seconds after which the server removes a self-registered client that nobody uses: it has no active token, no consent, and sends no authorization request. Clients that an operator has changed stay. 0 keeps all. The shortest time is a day.',
+    30 * 24 * 60 * 60,
+  ),
   registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
   registrationInsecureAllowMissingPkce: REGISTRATION_OPTIONS.insecureAllowMissingPkce,
   insecureDevelopment: option(

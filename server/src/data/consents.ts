@@ -1,4 +1,4 @@
-import type { IssuingClientRepository } from '@grantd/core';
+import { hasResource, type IssuingClientRepository } from '@grantd/core';
 import {
   type ActOfChange,
   askStorage,
@@ -65,6 +65,8 @@ export interface Consents {
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: deletes the consent, unless the user has given it again. */
   finishWithdrawal(parties: Parties): Promise<void>;
+  /** Whether a user has agreed to anything with a client. One indexed read. */
+  isGivenTo(clientId: string): Promise<boolean>;
   /** The next client by identifier that has consents, with its lowest generation. */
   clientAfter(clientId: string): Promise<KnownClient | undefined>;
   /** Deletes the consents with a client of this generation. @returns the number of deleted consents, at most `limit` */
@@ -90,7 +92,8 @@ export function withEntry(entries: readonly ConsentEntry[], added: ConsentEntry)
 }
 
 function contains(agreed: Agreed, asked: Agreed): boolean {
-  return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
+  const hasAll = MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
+  return hasAll && asked.resources.every((one) => hasResource(agreed.resources, one));
 }
 
 /** Compares consents by the client’s age: negative if the first one is for an older client, 0 for the same client. */
@@ -98,7 +101,7 @@ export function compareClients(one: ClientAgreedWith, other: ClientAgreedWith): 
   return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
 }
 
-const MEMBERS = ['scopes', 'resources', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
+const MEMBERS = ['scopes', 'claims', 'details'] as const satisfies readonly (keyof Agreed)[];
 
 const COLUMNS =
   'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';
@@ -130,6 +133,9 @@ const CONSENTS_SQL = {
     WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL RETURNING client_id`,
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NOT NULL`,
+
+  isGivenTo: `
+    SELECT client_id FROM grantd.consents WHERE issuer = $1 AND client_id = $2 AND withdrawn_at_ms IS NULL LIMIT 1`,
 
   clientAfter: `
     SELECT client_id, client_generation FROM grantd.consents WHERE issuer = $1 AND client_id > $2
@@ -222,6 +228,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     async finishWithdrawal({ subject, clientId }) {
       await tables.write([CONSENTS_SQL.finishWithdrawal, issuer, subject, clientId]);
     },
+    isGivenTo: async (clientId) => (await tables.read(CONSENTS_SQL.isGivenTo, issuer, clientId)).length > 0,
     async clientAfter(clientId) {
       const [row] = await tables.read(CONSENTS_SQL.clientAfter, issuer, clientId);
       return row && knownClientOf(row);

@@ -1,4 +1,4 @@
-import type { AdministrableStorage } from '@grantd/core';
+import { type AdministrableStorage, type ClientRecord, sweepRegistrations } from '@grantd/core';
 import { type ApiRequests, apiRequestsTable } from './api_requests.ts';
 import { AuditTrail } from './audit.ts';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
@@ -9,7 +9,7 @@ import { type MailedLinks, type Mails, mailedLinksTable, mailsTable } from './ma
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
 import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
-import { type ProgramTables, writeCheck } from './tables.ts';
+import { askStorage, type ProgramTables, writeCheck } from './tables.ts';
 import { type UpstreamIdentities, upstreamIdentitiesTable } from './upstream_identities.ts';
 
 /** The program’s own data of one issuer, in addition to the library’s store. */
@@ -34,12 +34,16 @@ export interface ProgramData {
   /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
   /**
-   * Deletes expired rows.
+   * Deletes expired rows, and unused registrations of clients.
    * @param limit maximum rows of each kind
+   * @param unusedFor seconds after which a registration is unused. Default: 0, which keeps all.
    * @returns the number of deleted rows; zero if none are left
    */
-  sweepProgram(limit: number): Promise<number>;
+  sweepProgram(limit: number, unusedFor?: number): Promise<number>;
 }
+
+/** Seconds: a day, because a client may be in the middle of an authorization. */
+const SHORTEST_UNUSED_TIME = 24 * 60 * 60;
 
 /** @param storage the library’s store in the same database */
 export function programData(
@@ -49,6 +53,12 @@ export function programData(
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
+  const sweepUnused = (limit: number, unusedFor: number): Promise<number> | number => {
+    if (unusedFor === 0) return 0;
+    const unusedSince = Date.now() / 1000 - Math.max(unusedFor, SHORTEST_UNUSED_TIME);
+    const isUsed = ({ id }: ClientRecord) => consents.isGivenTo(id);
+    return askStorage(() => sweepRegistrations(storage, { unusedSince, limit, isUsed }));
+  };
   return {
     people: peopleTable(tables, issuer),
     importedPeople: importedPeopleTable(tables, issuer),
@@ -67,8 +77,10 @@ export function programData(
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, issuer),
-    sweepProgram: async (limit) =>
-      (await sweepProgram(tables, issuer, Date.now(), limit)) + (await consentSweep.sweep(limit)),
+    async sweepProgram(limit, unusedFor = 0) {
+      const rows = await sweepProgram(tables, issuer, Date.now(), limit);
+      return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor));
+    },
   };
 }
 

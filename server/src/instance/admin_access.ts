@@ -1,5 +1,12 @@
 // The scopes of the admin API, and the clients that may have them.
-import { type ApiRecord, type ClientRegistry, type NewClient, unguarded } from '@grantd/core';
+import {
+  type ApiRecord,
+  type ClientRegistry,
+  hasResource,
+  isSameResource,
+  type NewClient,
+  unguarded,
+} from '@grantd/core';
 
 /** The scopes of the admin API, with what they allow. */
 export const ADMIN_SCOPES = {
@@ -48,7 +55,7 @@ export function withAdminApi(clients: ClientRegistry, issuer: string): ClientReg
       ...clients,
       async findApis(named) {
         const isNamed =
-          named.resources.includes(api.resource) || named.scopes.some((scope) => isAdminScope(scope));
+          hasResource(named.resources, api.resource) || named.scopes.some((scope) => isAdminScope(scope));
         const found = (await findApis?.(named)) ?? [];
         return isNamed ? [...found, api] : found;
       },
@@ -67,12 +74,12 @@ export function adminProblem(
   { resource, scopes, grantTypes, metadata = {}, registrationTokenDigest }: NewClient,
 ): { readonly member: string; readonly problem: string } | undefined {
   const audience = adminAudience(issuer);
-  if (resource === audience)
+  if (isSameResource(resource, audience))
     return { member: 'resource', problem: `${audience} is the admin API of this server` };
   const declared = metadata.api_scopes?.find(isAdminScope);
   if (declared !== undefined)
     return { member: 'api_scopes', problem: `${declared} is a scope of this server’s admin API` };
-  const isForAdmin = metadata.apis?.includes(audience) === true;
+  const isForAdmin = hasResource(metadata.apis ?? [], audience);
   if (!isForAdmin && !scopes.some(isAdminScope)) return undefined;
   const member = isForAdmin ? 'apis' : 'scope';
   if (registrationTokenDigest !== undefined)

@@ -350,9 +350,11 @@ const OWN_NAMES: Readonly<Record<string, OptionName>> = {
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationClosedScopes,
   registrationApis,
   registrationAuthorizationDetailsTypes,
   registrationLimit,
+  registrationAddressLimit,
   registrationAssertionAudience,
   registrationInsecureAllowMissingPkce,
   insecureDevelopment,
@@ -364,10 +366,12 @@ function registrationOptions({
       allowInsecureUris: insecureDevelopment,
       assertionAudience: registrationAssertionAudience,
       insecureAllowMissingPkce: registrationInsecureAllowMissingPkce,
+      scopes: registrationScopes,
+      closedScopes: registrationClosedScopes,
       apis: registrationApis,
       authorizationDetailsTypes: registrationAuthorizationDetailsTypes,
       mostClients: registrationLimit,
-      ...(registrationScopes !== undefined && { scopes: registrationScopes }),
+      mostClientsPerAddress: registrationAddressLimit,
     },
   };
 }

@@ -6,10 +6,12 @@ import {
   type ClientSecretRecord,
   DocumentError,
   documentOf,
+  hasResource,
   hasSecret,
   isConfidential,
   isFetched,
   isMemberName,
+  isSameResource,
   memberOf,
   type NewClient,
   rotatedSecrets,
@@ -258,7 +260,7 @@ async function changed(
   );
   await requireKnownApis(
     parts,
-    apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
+    apis.filter((uri) => !hasResource(client.metadata?.apis ?? [], uri)),
   );
 
   const wantsSecret = hasSecret(updated.metadata) && !isPublicByDefault(client, updated);
@@ -382,6 +384,47 @@ export async function removeClient(parts: OperationParts, id: string): Promise<v
     throw new OperationRefused('changed', `another command has just removed ${id}`);
 }
 
+/** A client that registered itself and that nobody uses. */
+export interface UnusedClient {
+  readonly id: string;
+  readonly name: string | undefined;
+  /** Seconds since 1970 of its last use. */
+  readonly usedUntil: number;
+}
+
+/** More than may register themselves by default. */
+const MAX_LISTED = 20_000;
+
+/** @param unusedSince seconds since 1970 */
+export async function listUnusedClients(
+  { storage, consents }: Pick<OperationParts, 'storage' | 'consents'>,
+  unusedSince: number,
+): Promise<readonly UnusedClient[]> {
+  const unused: UnusedClient[] = [];
+  for (const { id, name, usedUntil, registeredAt = 0 } of await storage.clients.listUnused(
+    unusedSince,
+    MAX_LISTED,
+  ))
+    if (!(await consents.isGivenTo(id))) unused.push({ id, name, usedUntil: usedUntil ?? registeredAt });
+  return unused;
+}
+
+/**
+ * Removes those of the clients that are still unused.
+ * @param unusedSince seconds since 1970
+ * @returns those that were removed
+ */
+export async function removeUnusedClients(
+  { storage, consents }: Pick<OperationParts, 'storage' | 'consents'>,
+  ids: readonly string[],
+  unusedSince: number,
+): Promise<readonly string[]> {
+  const removed: string[] = [];
+  for (const id of ids)
+    if (!(await consents.isGivenTo(id)) && (await storage.clients.remove(id, unusedSince))) removed.push(id);
+  return removed;
+}
+
 /** Disabling also revokes all tokens of the client. @throws {OperationRefused} there is no such client */
 export async function setClientDisabled(
   parts: OperationParts,
@@ -452,7 +495,7 @@ async function requireKnownApis(
   resources: readonly string[] = [],
 ): Promise<void> {
   const apis = (await storage.clients.findApis?.({ resources, scopes: [] })) ?? [];
-  const unknown = resources.find((resource) => !apis.some((api) => api.resource === resource));
+  const unknown = resources.find((resource) => !apis.some((api) => isSameResource(api.resource, resource)));
   if (unknown !== undefined)
     throw new OperationRefused(
       'conflict',
@@ -521,7 +564,7 @@ async function foreignScopes(
   const apis = (await storage.clients.findApis?.({ resources: [], scopes })) ?? [];
   return scopes.flatMap((scope) => {
     const owners = apis.filter((api) => api.scopes.includes(scope)).map(({ resource }) => resource);
-    if (owners.length === 0 || owners.some((owner) => allowed.includes(owner))) return [];
+    if (owners.length === 0 || owners.some((owner) => hasResource(allowed, owner))) return [];
     return [
       `${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
         `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`,

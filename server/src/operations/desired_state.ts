@@ -5,6 +5,7 @@ import {
   type ClientRecord,
   type ClientSecretRecord,
   documentOf,
+  hasResource,
   hasSecret,
   MEMBER_NAMES,
   memberOf,
@@ -414,14 +415,14 @@ export async function planFor(
     registrationTokenDigest === undefined &&
     id !== permission.sender &&
     !desired.some((one) => one.id === id);
-  const resources = new Set([
+  const resources = [
     adminAudience(parts.issuer),
     ...desired.filter(({ isDisabled }) => !isDisabled).map(({ members }) => members.resource),
     ...[...registered.values()]
       .filter((client) => client.disabledAtMs === undefined && !isPruned(client))
       .filter(({ id }) => !desired.some((one) => one.id === id))
       .map(({ resource }) => resource),
-  ]);
+  ];
 
   const storedGroups = await parts.groups.list();
   const isPrunedGroup = ({ name }: Group) =>
@@ -618,7 +619,7 @@ interface ClientPlanning extends Planning {
   /** Names of the groups that exist once the file is applied. */
   readonly groupNames: ReadonlySet<string>;
   /** Resource URIs of the APIs that exist once the file is applied. */
-  readonly resources: ReadonlySet<unknown>;
+  readonly resources: readonly unknown[];
 }
 
 type PlannedClient = { readonly changes: readonly (Change | undefined)[] };
@@ -648,7 +649,7 @@ async function planClient(
   }
   const unfit = adminProblem(parts.issuer, after);
   if (unfit !== undefined) return [{ path: [...path, unfit.member], problem: unfit.problem }];
-  const unknownApi = after.metadata?.apis?.find((uri) => !resources.has(uri));
+  const unknownApi = after.metadata?.apis?.find((uri) => !hasResource(resources, uri));
   if (unknownApi !== undefined)
     return [{ path: [...path, 'apis'], problem: `no enabled client has the resource URI ${unknownApi}` }];
 

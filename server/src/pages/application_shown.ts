@@ -1,4 +1,9 @@
-import { type AuthorizationClient, type IssuingClientRepository, isUnchecked } from '@grantd/core';
+import {
+  type AuthorizationClient,
+  hasResource,
+  type IssuingClientRepository,
+  isUnchecked,
+} from '@grantd/core';
 import { html } from 'hono/html';
 import type { Agreed, ScopeText } from '../data/consents.ts';
 import type { Person } from '../data/people.ts';
@@ -101,14 +106,14 @@ export class ScopeGlossary {
       .filter((group) => group.scopes.length > 0);
     // If the request names no API and only one API has the scope, that API is meant.
     const isMeant = ({ api }: { readonly api: KnownApi }) =>
-      resources.length > 0 ? resources.includes(api.resource) : others.length === 1;
+      resources.length > 0 ? hasResource(resources, api.resource) : others.length === 1;
     groups.push(...others.filter(isMeant));
     const explained = new Set(groups.flatMap((group) => group.scopes.map(({ scope }) => scope)));
-    const named = new Set(groups.map(({ api }) => api?.resource));
+    const named = groups.map(({ api }) => api?.resource);
     return {
       groups,
       scopes: scopes.filter((scope) => !explained.has(scope)),
-      resources: resources.filter((resource) => !named.has(resource)),
+      resources: resources.filter((resource) => !hasResource(named, resource)),
       claims,
     };
   }

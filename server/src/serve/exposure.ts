@@ -1,3 +1,4 @@
+import { isSameResource } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { isLoopback, type OptionName } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
@@ -128,7 +129,7 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
   const refuse = (option: OptionName, expected: string): never => {
     throw new ConfigurationRefused(`${sourceOf(option)}: expected ${expected}`);
   };
-  const { adminApi, adminGroup, registrationScopes = [], registrationApis, defaultAudience = [] } = settings;
+  const { adminApi, adminGroup, registrationScopes, registrationApis, defaultAudience = [] } = settings;
   if (settings.console && adminGroup === undefined)
     refuse('console', `${sourceOf('adminGroup')} with it, the group of its users`);
   const scope = registrationScopes.find(isAdminScope);
@@ -150,7 +151,7 @@ export function refuseOpenAdministration({ settings, sourceOf }: Configuration):
 }
 
 function isOwnUri(uri: string, issuer: string | undefined): boolean {
-  if (issuer !== undefined) return uri === adminAudience(issuer);
+  if (issuer !== undefined) return isSameResource(uri, adminAudience(issuer));
   const url = URL.parse(uri);
   return url !== null && isLoopback(url.hostname);
 }

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type AuthorizationServer, pathOf } from '@grantd/core';
-import { type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
+import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
+import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -351,10 +351,13 @@ export function requestListener({
   trustedProxies = [],
 }: Routes): RequestListener {
   const addressOf = trustedProxies.length === 0 ? addressOfConnection : clientAddress(trustedProxies);
-  const protocol = mount(server, {
+  const options: MountOptions<NodeRequest> = {
     headers: ({ id }) => ({ 'x-request-id': String(id) }),
     ...(clientCertificate !== undefined && { clientCertificate }),
-  });
+  };
+  const protocol = mount(server, options);
+  // Only registration has a limit per address, so no other request pays for it.
+  const registration = mount(server, { ...options, place: (request) => addressUnit(addressOf(request)) });
   const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // The default. Pages may set their own value; answers to malformed requests set none.
@@ -367,7 +370,7 @@ export function requestListener({
 
   return (request, response) => {
     const id = requestLog.begin(request, response);
-    const identified = Object.assign(request, { id });
+    const named = Object.assign(request, { id });
     const fail = (error: unknown) => {
       requestLog.failure(id, 'unexpected', error);
       if (response.headersSent) response.destroy();
@@ -375,10 +378,10 @@ export function requestListener({
     };
     const next = (error?: unknown) => {
       if (error !== undefined) fail(error);
-      else answerOther(identified, response, id).catch(fail);
+      else answerOther(named, response, id).catch(fail);
     };
-    const cause = { requestId: id, address: addressOf(request) };
-    within(cause, () => protocol(identified, response, next)).catch(fail);
+    const mounted = request.url?.includes(DEFAULT_PATHS.registration) ? registration : protocol;
+    within({ requestId: id, address: addressOf(request) }, () => mounted(named, response, next)).catch(fail);
   };
 }
 

@@ -530,7 +530,7 @@ function databaseReplaced(name: string): Refused {
 
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
-  { sweepInterval: intervalSeconds }: Settings,
+  { sweepInterval: intervalSeconds, unusedRegistrationLifetime: unusedFor }: Settings,
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
@@ -538,8 +538,8 @@ async function sweep(
   await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const { file: path } = database;
   if (path === undefined)
-    return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
-  return sweepInThread({ path, issuer, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
+    return sweepPeriodically(sweepable(storage, sweepProgram, unusedFor), intervalSeconds, log, signal);
+  return sweepInThread({ path, issuer, unusedFor, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
 }
 
 /** Loads the module of scheduled backups only if the server makes any. */

@@ -1,12 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, type SweepOptions, sweep } from '@grantd/core';
+import type { ProgramData } from '../data/program_data.ts';
 import { causeOf } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 
 /** Combines the library’s rows and the program’s rows into one sweep. */
-export function sweepable(storage: Sweepable, sweepProgram: (limit: number) => Promise<number>): Sweepable {
-  return { sweep: async (limit) => (await storage.sweep(limit)) + (await sweepProgram(limit)) };
+export function sweepable(
+  storage: Sweepable,
+  sweepProgram: ProgramData['sweepProgram'],
+  unusedFor: number,
+): Sweepable {
+  return { sweep: async (limit) => (await storage.sweep(limit)) + (await sweepProgram(limit, unusedFor)) };
 }
 
 /** The part of the log that sweeping needs. A thread implements it with messages. */

@@ -9,6 +9,8 @@ export interface SweepingOrder {
   readonly issuer: string;
   /** Whether to check the file first, because the previous process crashed. */
   readonly checksFirst: boolean;
+  /** Seconds after which a registration is unused; 0 keeps all. */
+  readonly unusedFor: number;
 }
 
 /** A message for the program’s log. */
@@ -30,7 +32,7 @@ const CHECKPOINT_PAGES = 100;
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, checksFirst }: SweepingOrder = workerData;
+const { path, issuer, checksFirst, unusedFor }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -44,7 +46,7 @@ const database = sqliteDatabase(path, { checkpointPages: CHECKPOINT_PAGES });
 try {
   if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);
-  await sweepOnce(sweepable(storage, sweepProgram), log, ending.signal, STEPS);
+  await sweepOnce(sweepable(storage, sweepProgram, unusedFor), log, ending.signal, STEPS);
 } finally {
   await database.close();
   port.close();

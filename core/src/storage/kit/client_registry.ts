@@ -305,12 +305,13 @@ export const clientRegistry: readonly KitCase[] = [
     await stage.client();
     const { id } = await stage.client(OLD);
     const ids = Array.from({ length: PARALLEL }, (_, index) => `${id}-${index}`);
-    const add = (ofId: string, most?: number) => clients.add({ ...OLD, id: ofId }, most);
+    const add = (ofId: string, most?: number) =>
+      clients.add({ ...OLD, id: ofId }, most === undefined ? undefined : { mostRegistered: most });
     const outcomes = await stage.parallel(
       ids.map(
         (ofId): Attempt<boolean> =>
           (storage) =>
-            administrationOf(storage).clients.add({ ...OLD, id: ofId }, 8),
+            administrationOf(storage).clients.add({ ...OLD, id: ofId }, { mostRegistered: 8 }),
       ),
     );
     expectEqual(outcomes.filter((isAdded) => isAdded).length, 7, 'additions beside the one before');
@@ -445,16 +446,30 @@ export const clientRegistry: readonly KitCase[] = [
     for (const other of [
       'https://api.example',
       'https://api.example/v1/',
-      'HTTPS://API.EXAMPLE/v1',
+      'https://api.example/V1',
       '',
       '\0',
     ]) {
       expectEqual(await apisNamed(stage, { resources: [other] }), [], `"${other}"`);
     }
+    for (const same of ['HTTPS://API.EXAMPLE/v1', 'https://api.example:443/v1'])
+      expectEqual(await apisNamed(stage, { resources: [same] }), [api], `"${same}"`);
     await setDisabled('client', id, true);
     expectEqual(await apisNamed(stage, { resources: [resource] }), [], 'while disabled');
     await setDisabled('client', id, false);
     expectEqual(await apisNamed(stage, { resources: [resource] }), [api], 'while enabled');
+  }),
+
+  kitCase('administration', 'an API is found by every spelling of its resource', async (stage) => {
+    const spellings = ['https://Api.example', 'https://api.example/', 'https://API.example:443'];
+    for (const resource of spellings) {
+      const { id } = await stage.client({ resource });
+      const api = { clientId: id, resource, scopes: [] };
+      for (const other of [...spellings, 'HTTPS://api.example:443/'])
+        expectEqual(await apisNamed(stage, { resources: [other] }), [api], `${resource} by ${other}`);
+      expectEqual(await apisNamed(stage, { resources: ['http://api.example'] }), [], 'another scheme');
+      await stage.administration.clients.remove(id);
+    }
   }),
 
   kitCase('administration', 'an API is found by each scope that it declares, and once', async (stage) => {

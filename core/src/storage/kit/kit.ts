@@ -11,6 +11,7 @@ import { faults } from './faults.ts';
 import { grants } from './grants.ts';
 import { keys } from './keys.ts';
 import { records } from './records.ts';
+import { registrations } from './registrations.ts';
 import type { KitCase } from './stage.ts';
 import { sweeping } from './sweeping.ts';
 
@@ -46,6 +47,7 @@ export function storageKit(
     ...faults,
     ...administration,
     ...clientRegistry,
+    ...registrations,
     ...grants,
     ...keys,
     ...sweeping,

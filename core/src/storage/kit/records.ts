@@ -101,11 +101,13 @@ const METADATA: Required<ClientMetadata> = {
   profile: 'fapi2-security',
   response_modes: ['jwt', 'fragment.jwt'],
   assertion_audience: 'endpoint',
+  assertion_lifetime: 3600,
   ignore_unknown_token_type_hint: true,
   insecure_redirect_uris: true,
   insecure_allow_missing_pkce: false,
   id_token_user_claims: true,
   consent_required: false,
+  strict_scopes: true,
   brand_color: '#12aB0f',
 };
 

@@ -8,7 +8,7 @@ import {
   trueOrFalse,
   wholeNumber,
 } from '../../option_kinds.ts';
-import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
+import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
@@ -210,16 +210,21 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
     },
     findApis({ resources, scopes }) {
       const isNamed = (api: ApiRecord) =>
-        resources.includes(api.resource) || api.scopes.some((scope) => scopes.includes(scope));
+        hasResource(resources, api.resource) || api.scopes.some((scope) => scopes.includes(scope));
       return enabled().flatMap(apiOf).filter(isNamed);
     },
-    add(client, mostRegistered = Infinity) {
+    add(client, limits) {
       requireClientRecord(client);
-      const { clients, principals: generations, firstClientGeneration: generation } = tables();
+      const { clients, registeredFrom, principals: generations, firstClientGeneration } = tables();
       if (clients.has(client.id)) return false;
+      const { mostRegistered = Infinity, from } = limits ?? {};
       const registered = [...clients.values()].filter((other) => other.registrationTokenDigest !== undefined);
       if (registered.length >= mostRegistered) return false;
+      const places = [...registeredFrom.values()];
+      if (from && places.filter((place) => place === from.place).length >= from.most) return false;
+      if (from) registeredFrom.set(client.id, from.place);
       clients.set(client.id, snapshot({ ...client, revision: 0, registrationRevision: 0 }));
+      const generation = firstClientGeneration;
       generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
       return true;
     },
@@ -240,11 +245,26 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
       if (stored === undefined || !isAsRead(stored, basis)) return false;
       const revision = after(stored.revision);
       const registrationRevision = after(stored.registrationRevision);
-      clients.set(client.id, snapshot({ ...client, revision, registrationRevision }));
+      const used = stored.usedUntil === undefined ? {} : { usedUntil: stored.usedUntil };
+      clients.set(client.id, snapshot({ ...client, ...used, revision, registrationRevision }));
       return true;
     },
-    remove(id) {
+    listUnused: (since, limit) =>
+      enabled()
+        .filter((client) => isUnused(client, since))
+        .sort((one, other) => lastUseOf(one) - lastUseOf(other))
+        .slice(0, limit)
+        .map(withGeneration),
+    noteUse(id, until) {
+      const client = tables().clients.get(id);
+      if (client?.registrationTokenDigest === undefined || (client.usedUntil ?? 0) >= until) return;
+      tables().clients.set(id, snapshot({ ...client, usedUntil: until }));
+    },
+    remove(id, unusedSince) {
       const held = tables();
+      const isKept = (since: number) => !enabled().some((one) => one.id === id && isUnused(one, since));
+      if (unusedSince !== undefined && isKept(unusedSince)) return false;
+      held.registeredFrom.delete(id);
       const generation = principals.find('client', id)?.generation ?? 0;
       if (!held.clients.delete(id)) return false;
       held.principals.delete(principalKey('client', id));
@@ -253,6 +273,17 @@ function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegi
       return true;
     },
   };
+}
+
+/** Whether a client is unused, as `ClientRegistry.listUnused` says. Only of enabled clients. */
+function isUnused(client: ClientRecord, since: number): boolean {
+  const { registrationTokenDigest, resource, metadata } = client;
+  const isOwn = registrationTokenDigest !== undefined && resource === undefined;
+  return isOwn && metadata?.set_by_operator === undefined && lastUseOf(client) < since;
+}
+
+function lastUseOf({ usedUntil, registeredAt = Infinity }: ClientRecord): number {
+  return usedUntil ?? registeredAt;
 }
 
 function apiOf({ id: clientId, resource, metadata }: ClientRecord): readonly ApiRecord[] {

@@ -67,6 +67,8 @@ interface KeyRow {
 /** Everything that a memory store holds. */
 interface Tables {
   readonly clients: Map<string, ClientRecord>;
+  /** Places of clients that registered themselves. */
+  readonly registeredFrom: Map<string, string>;
   /** Principals of all four kinds, under `principalKey`. */
   readonly principals: Map<string, PrincipalRow>;
   readonly grants: Map<string, GrantRow>;
@@ -94,6 +96,7 @@ export interface MemoryHandle {
 export function emptyTables(): Tables {
   return {
     clients: new Map(),
+    registeredFrom: new Map(),
     principals: new Map(),
     grants: new Map(),
     tokens: new Map(),

@@ -1,4 +1,6 @@
 // Clients in PostgreSQL.
+
+import { hasResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObject } from '../columns.ts';
@@ -6,9 +8,11 @@ import type { ClientRegistry, NewClient } from '../contract.ts';
 import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
+  CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
   CLIENT_STATEMENTS,
   forPostgres,
+  isUnused,
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
@@ -22,6 +26,8 @@ const COLUMNS = CLIENT_DESCRIPTION.join(', ');
 /** The client to be stored, `$2`. */
 const GIVEN = `json_to_record($2) AS n (${postgresDefinitions(CLIENTS)})`;
 
+const SET_BY_OPERATOR = "metadata::json -> 'set_by_operator'";
+
 export const CLIENTS_SQL = {
   list: forPostgres(CLIENT_STATEMENTS.list, 'issuerId'),
 
@@ -32,7 +38,8 @@ export const CLIENTS_SQL = {
     SELECT coalesce(json_agg(a), '[]')::text AS apis FROM (
       SELECT id, resource, metadata FROM grantd.clients
       WHERE issuer_id = $1 AND disabled_at_ms IS NULL
-        AND resource = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
+        AND resource IS NOT NULL
+        AND lower(resource COLLATE "C") = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
       UNION
       SELECT c.id, c.resource, c.metadata FROM grantd.api_scopes s
       JOIN grantd.clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
@@ -43,10 +50,12 @@ export const CLIENTS_SQL = {
   add: `
     WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
     added AS (
-      INSERT INTO grantd.clients (issuer_id, ${insertedNames(CLIENTS).join(', ')}, generation)
-      SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
-      WHERE $5::bigint IS NULL OR $5 > (
-        SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL)
+      INSERT INTO grantd.clients (issuer_id, ${insertedNames(CLIENTS).join(', ')}, generation, registered_from)
+      SELECT $1, n.*, first.first_client_generation, $7::text FROM ${GIVEN}, first
+      WHERE ($5::bigint IS NULL OR $5 > (
+          SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL))
+        AND ($7::text IS NULL OR $8::bigint > (
+          SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registered_from = $7))
       ON CONFLICT (issuer_id, id) DO NOTHING
       RETURNING id),
     origins AS (
@@ -93,13 +102,23 @@ export const CLIENTS_SQL = {
     recorded AS (${insertEvent('$8', { each: 'replaced' })})
     SELECT 1 FROM replaced`,
 
+  noteUse: forPostgres(CLIENT_STATEMENTS.noteUse, 'issuerId', 'id', 'until'),
+
+  listUnused: `
+    SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND ${isUnused('$2', SET_BY_OPERATOR)}
+    ORDER BY coalesce(used_until, registered_at) LIMIT $3`,
+
   lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
 
   // Its tokens stay behind. Clients that are added from now on begin at a generation ahead of their copies.
   remove: `
-    WITH origins AS (DELETE FROM grantd.redirect_origins WHERE issuer_id = $1 AND client_id = $2),
-    api_scopes AS (DELETE FROM grantd.api_scopes WHERE issuer_id = $1 AND client_id = $2),
-    removed AS (DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2 RETURNING generation),
+    WITH removed AS (
+      DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2
+        AND ($5::bigint IS NULL OR (${isUnused('$5', SET_BY_OPERATOR)}))
+      RETURNING id, generation),
+    origins AS (
+      DELETE FROM grantd.redirect_origins o USING removed r WHERE o.issuer_id = $1 AND o.client_id = r.id),
+    api_scopes AS (DELETE FROM grantd.api_scopes s USING removed r WHERE s.issuer_id = $1 AND s.client_id = r.id),
     raised AS (
       UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
       FROM removed r WHERE i.id = $1),
@@ -131,12 +150,16 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
       return primary.read([sql.hasRedirectOrigin, issuerId, origin], (found) => changesOf(found) > 0);
     },
     async findApis({ resources, scopes }) {
-      const named = [resources, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
+      const spellings = resources.flatMap(lowerCaseSpellings);
+      const named = [spellings, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
       return primary.readUnderLease([sql.findApis, issuerId, ...named], ({ apis }: Found<ApisRow, 'apis'>) =>
-        apis === null ? [] : (JSON.parse(apis) as ApiRow[]).map(toApiRecord),
+        (apis === null ? [] : (JSON.parse(apis) as ApiRow[]).map(toApiRecord)).filter(
+          // Paths may differ in the case that the index ignores.
+          (api) => hasResource(resources, api.resource) || api.scopes.some((scope) => scopes.includes(scope)),
+        ),
       );
     },
-    async add(client, mostRegistered) {
+    async add(client, limits) {
       requireClientRecord(client);
       const origin = originOf();
       const added = auditedEventOf(
@@ -146,9 +169,11 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
         origin && ofNewClient(origin, client),
       );
       // Registrations that are counted run one after another, so that each counts those before it.
-      const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
+      const alone = limits === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
+      const { mostRegistered = null, from } = limits ?? {};
+      const place = [from?.place ?? null, from?.most ?? null] as const;
       return primary.write(
-        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null, added]],
+        [...alone, [sql.add, issuerId, ...asParameters(client), mostRegistered, added, ...place]],
         (results) => rowsOf(results.at(-1)).length === 1,
       );
     },
@@ -184,7 +209,15 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
         ([, replaced]) => rowsOf(replaced).length === 1,
       );
     },
-    async remove(id) {
+    async noteUse(id, until) {
+      if (isStorable(id)) await primary.write([[sql.noteUse, issuerId, id, until]], () => undefined);
+    },
+    async listUnused(since, limit) {
+      return primary.read([sql.listUnused, issuerId, since, limit], (found) =>
+        rowsOf<RowObject>(found).map(toClientRecord),
+      );
+    },
+    async remove(id, unusedSince) {
       if (!isStorable(id)) return false;
       const origin = originOf();
       const about = aboutClient(id);
@@ -194,7 +227,7 @@ export async function postgresClients(handle: PostgresHandle): Promise<ClientReg
         [
           [sql.lockIssuer, issuerId],
           [sql.lock, issuerId, id],
-          [sql.remove, issuerId, id, revoked, recorded],
+          [sql.remove, issuerId, id, revoked, recorded, unusedSince ?? null],
         ],
         ([, , removed]) => rowsOf(removed).length === 1,
       );

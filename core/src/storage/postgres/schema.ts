@@ -495,6 +495,40 @@ const VERSION_9 = {
 `,
 };
 
+/**
+ * Version 10. APIs are found by every spelling of their URI. Clients that registered themselves tell until when they are
+ * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
+ * The records of clients that were public only by having no secret say it. Earlier versions read both alike.
+ */
+const VERSION_10 = {
+  expand: `
+  DROP INDEX grantd.clients_by_resource;
+  CREATE INDEX clients_by_lower_resource ON grantd.clients (issuer_id, lower(resource COLLATE "C"))
+    WHERE resource IS NOT NULL;
+  ALTER TABLE grantd.clients ADD COLUMN used_until bigint, ADD COLUMN registered_from text;
+  UPDATE grantd.clients SET used_until = extract(epoch FROM now())::bigint WHERE registration_token_digest IS NOT NULL;
+  UPDATE grantd.clients c SET used_until = greatest(c.used_until, t.latest)
+  FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM grantd.tokens GROUP BY issuer_id, client_id) t
+  WHERE t.issuer_id = c.issuer_id AND t.client_id = c.id AND c.used_until IS NOT NULL;
+  CREATE INDEX clients_by_last_use ON grantd.clients (issuer_id, coalesce(used_until, registered_at))
+    WHERE registration_token_digest IS NOT NULL;
+  CREATE INDEX clients_by_place ON grantd.clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
+  UPDATE grantd.clients
+     SET metadata = CASE
+           WHEN metadata IS NULL OR metadata = '{}' THEN '{"token_endpoint_auth_method":"none"}'
+           ELSE substr(metadata, 1, length(metadata) - 1) || ',"token_endpoint_auth_method":"none"}'
+         END
+   WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
+`,
+  down: `
+  DROP INDEX grantd.clients_by_place;
+  DROP INDEX grantd.clients_by_last_use;
+  ALTER TABLE grantd.clients DROP COLUMN registered_from, DROP COLUMN used_until;
+  DROP INDEX grantd.clients_by_lower_resource;
+  CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
+`,
+};
+
 /** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
@@ -510,6 +544,7 @@ export const STORE_TABLES: PostgresTables = {
     VERSION_7,
     VERSION_8,
     VERSION_9,
+    VERSION_10,
   ],
 };
 

@@ -1,10 +1,11 @@
 // Clients in SQLite.
 import type { CachedRows } from '../../cache.ts';
+import { isSameResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import { CLIENTS, insertedRow, type RowObject } from '../columns.ts';
-import type { ClientRegistry, NewClient } from '../contract.ts';
+import type { ClientRegistry, NewClient, RegistrationLimits } from '../contract.ts';
 import { aboutClient, ofClientChange, ofNewClient } from '../issuing.ts';
 import {
   type ApiRow,
@@ -12,6 +13,7 @@ import {
   CLIENT_DESCRIPTION,
   CLIENT_STATEMENTS,
   forSqlite,
+  isUnused,
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
@@ -22,6 +24,8 @@ import { prepareAll } from './queues.ts';
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
 const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
 
+const SET_BY_OPERATOR = "json_extract(metadata, '$.set_by_operator')";
+
 export const CLIENTS_SQL = {
   get: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND id = :id`,
 
@@ -29,7 +33,8 @@ export const CLIENTS_SQL = {
 
   apisOfResource: `
     SELECT id, resource, metadata FROM clients
-    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL`,
+    WHERE issuer_id = :issuerId AND resource IS NOT NULL AND disabled_at_ms IS NULL
+      AND lower(resource) IN (SELECT value FROM json_each(:spellings))`,
 
   apisOfScope: `
     SELECT c.id, c.resource, c.metadata FROM api_scopes s
@@ -37,11 +42,13 @@ export const CLIENTS_SQL = {
     WHERE s.issuer_id = :issuerId AND s.scope = :scope AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL`,
 
   add: `
-    INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, generation)
-    SELECT :issuerId, :id, ${PARAMETERS},
+    INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, registered_from, generation)
+    SELECT :issuerId, :id, ${PARAMETERS}, :place,
       (SELECT first_client_generation FROM issuers WHERE id = :issuerId)
-    WHERE :mostRegistered IS NULL OR :mostRegistered > (
-      SELECT count(*) FROM clients WHERE issuer_id = :issuerId AND registration_token_digest IS NOT NULL)
+    WHERE (:mostRegistered IS NULL OR :mostRegistered > (
+        SELECT count(*) FROM clients WHERE issuer_id = :issuerId AND registration_token_digest IS NOT NULL))
+      AND (:place IS NULL OR :mostFromPlace > (
+        SELECT count(*) FROM clients WHERE issuer_id = :issuerId AND registered_from = :place))
     ON CONFLICT (issuer_id, id) DO NOTHING`,
 
   addRedirectOrigin: `
@@ -60,6 +67,13 @@ export const CLIENTS_SQL = {
 
   removeApiScopes: 'DELETE FROM api_scopes WHERE issuer_id = :issuerId AND client_id = :id',
 
+  listUnused: `
+    SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND ${isUnused(':since', SET_BY_OPERATOR)}
+    ORDER BY coalesce(used_until, registered_at) LIMIT :limit`,
+
+  findUnused: `
+    SELECT 1 FROM clients WHERE issuer_id = :issuerId AND id = :id AND ${isUnused(':since', SET_BY_OPERATOR)}`,
+
   // Its tokens stay behind. Clients that are added from now on begin at a generation ahead of their copies.
   raiseFirstGeneration: `
     UPDATE issuers SET first_client_generation = max(first_client_generation, c.generation + 1)
@@ -67,6 +81,11 @@ export const CLIENTS_SQL = {
 
   remove: 'DELETE FROM clients WHERE issuer_id = :issuerId AND id = :id',
 };
+
+function limitParameters(limits: RegistrationLimits | undefined) {
+  const { place = null, most: mostFromPlace = null } = limits?.from ?? {};
+  return { mostRegistered: limits?.mostRegistered ?? null, place, mostFromPlace };
+}
 
 export function sqliteClients(
   { database, issuerId, transaction, reads }: SqliteHandle,
@@ -90,6 +109,14 @@ export function sqliteClients(
     return row && cache.add(id, toClientRecord(row));
   };
 
+  const apisOfResource = (resource: string): readonly ApiRow[] => {
+    const found = sql.apisOfResource.all({
+      issuerId,
+      spellings: JSON.stringify(lowerCaseSpellings(resource)),
+    });
+    return (found as ApiRow[]).filter((api) => isSameResource(api.resource, resource));
+  };
+
   return {
     get: (id) => reads.read(() => cache.get(id) ?? find(id)),
     hasRedirectOrigin: (origin) =>
@@ -97,15 +124,15 @@ export function sqliteClients(
     findApis: ({ resources, scopes }) =>
       reads.read(() => {
         const rows = [
-          ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
+          ...resources.flatMap(apisOfResource),
           ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
         ] as ApiRow[];
         return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
       }),
-    add(client, mostRegistered) {
+    add(client, limits) {
       requireClientRecord(client);
       return transaction((origin) => {
-        const columns = { issuerId, ...insertedRow(CLIENTS, client), mostRegistered: mostRegistered ?? null };
+        const columns = { issuerId, ...insertedRow(CLIENTS, client), ...limitParameters(limits) };
         if (sql.add.run(columns).changes === 0) return false;
         addIndexRows(client);
         if (origin !== undefined)
@@ -135,8 +162,13 @@ export function sqliteClients(
         return true;
       });
     },
-    remove(id) {
+    listUnused: (since, limit) =>
+      reads.read(() => (sql.listUnused.all({ issuerId, since, limit }) as RowObject[]).map(toClientRecord)),
+    noteUse: (id, until) => transaction(() => void sql.noteUse.run({ issuerId, id, until })),
+    remove(id, unusedSince) {
       return transaction((origin) => {
+        if (unusedSince !== undefined && !sql.findUnused.get({ issuerId, id, since: unusedSince }))
+          return false;
         if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
         removeIndexRows(id);
         sql.remove.run({ issuerId, id });

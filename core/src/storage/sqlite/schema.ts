@@ -377,6 +377,41 @@ function rebuiltIdentifiers(options: string): string {
 `;
 }
 
+/**
+ * Version 12. APIs are found by every spelling of their URI. Clients that registered themselves tell until when they are
+ * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
+ * The records of clients that were public only by having no secret say it. Earlier versions read both alike.
+ */
+const VERSION_12 = {
+  expand: `
+  DROP INDEX clients_by_resource;
+  CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
+  ALTER TABLE clients ADD COLUMN used_until INTEGER;
+  ALTER TABLE clients ADD COLUMN registered_from TEXT;
+  UPDATE clients SET used_until = unixepoch() WHERE registration_token_digest IS NOT NULL;
+  UPDATE clients SET used_until = max(used_until, t.latest)
+  FROM (SELECT issuer_id, client_id, max(expires_at) AS latest FROM tokens GROUP BY issuer_id, client_id) t
+  WHERE t.issuer_id = clients.issuer_id AND t.client_id = clients.id AND used_until IS NOT NULL;
+  CREATE INDEX clients_by_last_use ON clients (issuer_id, coalesce(used_until, registered_at))
+    WHERE registration_token_digest IS NOT NULL;
+  CREATE INDEX clients_by_place ON clients (issuer_id, registered_from) WHERE registered_from IS NOT NULL;
+  UPDATE clients
+     SET metadata = CASE
+           WHEN metadata IS NULL OR metadata = '{}' THEN '{"token_endpoint_auth_method":"none"}'
+           ELSE substr(metadata, 1, length(metadata) - 1) || ',"token_endpoint_auth_method":"none"}'
+         END
+   WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
+`,
+  down: `
+  DROP INDEX clients_by_place;
+  DROP INDEX clients_by_last_use;
+  ALTER TABLE clients DROP COLUMN registered_from;
+  ALTER TABLE clients DROP COLUMN used_until;
+  DROP INDEX clients_by_lower_resource;
+  CREATE INDEX clients_by_resource ON clients (issuer_id, resource) WHERE resource IS NOT NULL;
+`,
+};
+
 const FLOOR_SINCE = 9;
 
 /** Migrating a database from a version before this one makes an assumption. */
@@ -418,6 +453,7 @@ export const SQLITE_STORE_TABLES: SqliteTables = {
     VERSION_9,
     VERSION_10,
     VERSION_11,
+    VERSION_12,
   ],
 };
 

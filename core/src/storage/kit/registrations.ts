@@ -1,0 +1,119 @@
+// Cases about clients that registered themselves: limits, use, and the end of unused ones.
+import type { NewClient } from '../contract.ts';
+import { administrationOf, expectEqual, type KitCase, kitCase, PARALLEL, type Stage } from './stage.ts';
+
+const REGISTERED_AT = 1_700_000_000;
+
+/** A client that registered itself. */
+const REGISTERED = {
+  grantTypes: ['authorization_code'],
+  scopes: [],
+  redirectUris: ['https://self.example/callback'],
+  registrationTokenDigest: 'digest',
+  registeredAt: REGISTERED_AT,
+} as const satisfies Partial<NewClient>;
+
+/** The clients that are unused since a time. */
+async function unused(stage: Stage, since: number, limit = 100): Promise<readonly string[]> {
+  return (await stage.administration.clients.listUnused(since, limit)).map(({ id }) => id);
+}
+
+export const registrations: readonly KitCase[] = [
+  kitCase(
+    'administration',
+    'no more clients of a place are let in than may come from there',
+    async (stage) => {
+      const { clients } = stage.administration;
+      const { id } = await stage.client();
+      const add = (name: string, place: string, most: number) =>
+        clients.add({ ...REGISTERED, id: `${id}-${name}` }, { mostRegistered: 100, from: { place, most } });
+      const outcomes = await stage.parallel(
+        Array.from({ length: PARALLEL }, (_, index) => (storage) => {
+          const limits = { mostRegistered: 100, from: { place: 'here', most: 3 } };
+          return administrationOf(storage).clients.add({ ...REGISTERED, id: `${id}-${index}` }, limits);
+        }),
+      );
+      expectEqual(outcomes.filter((isAdded) => isAdded).length, 3, 'additions');
+      expectEqual(await add('full', 'here', 3), false, 'from a full place');
+      expectEqual(await add('there', 'there', 3), true, 'from another place');
+      expectEqual(await add('more', 'here', 4), true, 'where one more may');
+      const of = { ...REGISTERED, id: `${id}-all` };
+      const limits = { mostRegistered: 5, from: { place: 'nowhere', most: 3 } };
+      expectEqual(await clients.add(of, limits), false, 'where the limit for all is reached');
+      const all = await clients.list();
+      const first = all.find((client) => client.registrationTokenDigest && client.id !== `${id}-there`);
+      const { generation: _, revision: __, registrationRevision: ___, ...described } = first ?? { ...of };
+      expectEqual(await clients.replace({ ...described, name: 'Shop' }, first ?? {}), true, 'replacing');
+      expectEqual(await add('after', 'here', 4), false, 'after a replacement');
+      expectEqual(await clients.remove(described.id), true, 'removing');
+      expectEqual(await add('again', 'here', 4), true, 'in the place of one that was removed');
+    },
+  ),
+
+  kitCase('administration', 'a registration is unused once its last use is over', async (stage) => {
+    const { clients } = stage.administration;
+    const { id } = await stage.client(REGISTERED);
+    await stage.client();
+    expectEqual(await unused(stage, REGISTERED_AT), [], 'when it registered');
+    expectEqual(await unused(stage, REGISTERED_AT + 1), [id], 'a second later');
+    const before = await clients.get(id);
+    await clients.noteUse(id, REGISTERED_AT + 100);
+    await clients.noteUse(id, REGISTERED_AT + 50);
+    await clients.noteUse('unknown', REGISTERED_AT + 100);
+    const after = await clients.get(id);
+    expectEqual(after?.usedUntil, REGISTERED_AT + 100, 'the end of its use');
+    expectEqual(after?.revision, before?.revision, 'its revision');
+    expectEqual(await unused(stage, REGISTERED_AT + 100), [], 'while it is in use');
+    expectEqual(await unused(stage, REGISTERED_AT + 101), [id], 'after its use');
+    const {
+      generation: _,
+      revision: __,
+      registrationRevision: ___,
+      usedUntil: ____,
+      ...described
+    } = after ?? { ...REGISTERED, id };
+    expectEqual(await clients.replace({ ...described, name: 'Shop' }, after ?? {}), true, 'replacing');
+    expectEqual((await clients.get(id))?.usedUntil, REGISTERED_AT + 100, 'after a replacement');
+  }),
+
+  kitCase(
+    'administration',
+    'unused registrations are listed, those unused for longest first',
+    async (stage) => {
+      const { clients, setDisabled } = stage.administration;
+      const ids: string[] = [];
+      for (const age of [3, 1, 2])
+        ids.push((await stage.client({ ...REGISTERED, registeredAt: REGISTERED_AT - age })).id);
+      const [oldest = '', newest = '', middle = ''] = ids;
+      expectEqual(await unused(stage, REGISTERED_AT), [oldest, middle, newest], 'all');
+      expectEqual(await unused(stage, REGISTERED_AT, 2), [oldest, middle], 'as many as asked for');
+      await stage.client({ ...REGISTERED, metadata: { set_by_operator: ['scope'] } });
+      await stage.client({ ...REGISTERED, resource: 'https://api.example' });
+      const named = await stage.client({ ...REGISTERED, metadata: { software_id: 'set_by_operator' } });
+      await setDisabled('client', middle, true);
+      expectEqual(
+        await unused(stage, REGISTERED_AT + 1),
+        [oldest, newest, named.id],
+        'that are left to themselves',
+      );
+      await clients.noteUse(oldest, REGISTERED_AT + 10);
+      expectEqual(await unused(stage, REGISTERED_AT + 1), [newest, named.id], 'without those in use');
+    },
+  ),
+
+  kitCase('administration', 'a client is removed as unused only while it is', async (stage) => {
+    const { clients } = stage.administration;
+    const { id } = await stage.client(REGISTERED);
+    const { id: operators } = await stage.client();
+    expectEqual(await clients.remove(operators, REGISTERED_AT + 1), false, "an operator's client");
+    expectEqual(await clients.remove(id, REGISTERED_AT), false, 'one in use');
+    await clients.noteUse(id, REGISTERED_AT + 10);
+    expectEqual(await clients.remove(id, REGISTERED_AT + 10), false, 'one that was used meanwhile');
+    expectEqual((await clients.get(id))?.id, id, 'the client');
+    expectEqual(await clients.hasRedirectOrigin('https://self.example'), true, 'its origin');
+    expectEqual(await clients.remove(id, REGISTERED_AT + 11), true, 'one that is unused');
+    expectEqual((await clients.get(id)) ?? undefined, undefined, 'the client');
+    expectEqual(await clients.hasRedirectOrigin('https://self.example'), false, 'its origin');
+    expectEqual(await clients.remove(id, REGISTERED_AT + 11), false, 'once it is gone');
+  }),
+];

@@ -1,0 +1,204 @@
+// Clients of the Model Context Protocol: what they register and ask for, and the flow of their official SDK.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { mount } from '@grantd/core/fetch';
+import { auth, type OAuthClientProvider } from '@modelcontextprotocol/sdk/client/auth.js';
+import { decodeJwt } from 'jose';
+import { asked } from './harness/authorization_endpoint.ts';
+import { type Members, openRegistration, postRegistration } from './harness/registration.ts';
+import { addClient } from './harness/token_endpoint.ts';
+import { ISSUER, openWorld, type World } from './harness/world.ts';
+
+const MCP = 'https://mcp.example';
+/** As docs/mcp.md says. */
+const OPEN = openRegistration({ scopes: ['mcp:use'], apis: [MCP] });
+const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
+const CODE = ['authorization_code', 'refresh_token'];
+
+async function addServer(world: World): Promise<void> {
+  const members = { grantTypes: [], scopes: [], redirectUris: [], resource: MCP };
+  await addClient(world, { ...members, id: 'mcp', metadata: { api_scopes: ['mcp:use', 'mcp:admin'] } });
+}
+
+/** What well-known clients register, and what the server registers of it. */
+const REGISTRATIONS: Readonly<Record<string, { readonly sent: Members; readonly left: Members }>> = {
+  'an editor that lists every grant that it can do': {
+    sent: {
+      client_name: 'Editor',
+      client_uri: 'https://editor.example',
+      grant_types: [...CODE, DEVICE],
+      response_types: ['code'],
+      redirect_uris: ['https://editor.example/redirect', 'http://127.0.0.1/', 'http://127.0.0.1:33418/'],
+      token_endpoint_auth_method: 'none',
+      application_type: 'native',
+    },
+    left: { grant_types: CODE, application_type: 'native', token_endpoint_auth_method: 'none' },
+  },
+  'a web assistant with a secret': {
+    sent: {
+      client_name: 'Assistant',
+      grant_types: CODE,
+      response_types: ['code'],
+      redirect_uris: ['https://assistant.example/api/mcp/auth_callback'],
+      token_endpoint_auth_method: 'client_secret_post',
+      scope: 'assistant',
+    },
+    left: { token_endpoint_auth_method: 'client_secret_post', application_type: 'web' },
+  },
+  'a command line that names no scope': {
+    sent: {
+      client_name: 'Command line (mcp)',
+      grant_types: CODE,
+      response_types: ['code'],
+      redirect_uris: ['http://localhost:54545/callback'],
+      token_endpoint_auth_method: 'none',
+    },
+    left: {
+      application_type: 'native',
+      scope: 'openid profile email address phone offline_access mcp:use',
+    },
+  },
+  'a client that adds offline_access, because the metadata list it': {
+    sent: {
+      client_name: 'Bridge',
+      grant_types: CODE,
+      response_types: ['code'],
+      redirect_uris: ['http://localhost:3334/oauth/callback'],
+      token_endpoint_auth_method: 'none',
+      scope: 'mcp:use mcp:admin offline_access',
+      software_id: '2e6dc280-f3c3-4e01-99a7-8181dbd1d23d',
+      software_version: '0.15.1',
+    },
+    left: { scope: 'mcp:use offline_access' },
+  },
+  'a client that also offers hybrid responses and an authentication method of its own': {
+    sent: {
+      client_name: 'Everything',
+      grant_types: ['authorization_code', 'implicit', 'urn:ietf:params:oauth:grant-type:jwt-bearer'],
+      response_types: ['code', 'code id_token', 'token'],
+      redirect_uris: ['http://127.0.0.1:7777/oauth/callback'],
+      token_endpoint_auth_method: 'attest_jwt_client_auth',
+    },
+    left: {
+      grant_types: ['authorization_code'],
+      response_types: ['code'],
+      token_endpoint_auth_method: 'client_secret_basic',
+    },
+  },
+};
+
+describe('RFC 7591 §3.2.1 what well-known clients send is registered as far as it is offered', () => {
+  for (const [client, { sent, left }] of Object.entries(REGISTRATIONS))
+    test(client, async (t) => {
+      const world = await openWorld(t, OPEN);
+      const headers = { 'mcp-protocol-version': '2026-07-28' };
+      const { status, body } = await postRegistration(world, sent, headers);
+      assert.equal(status, 201, body);
+      const registered = JSON.parse(body);
+      for (const [name, value] of Object.entries(left)) assert.deepEqual(registered[name], value, name);
+      assert.deepEqual(registered.redirect_uris, sent.redirect_uris);
+    });
+});
+
+/** A client of the SDK, with its browser and its memory. */
+class SdkClient {
+  readonly #world: World;
+  readonly #resource: string;
+  #code: string | undefined;
+  readonly memory: { client?: unknown; tokens?: Tokens; verifier?: string } = {};
+
+  /** @param resource as the MCP server's own metadata name it */
+  constructor(world: World, resource: string) {
+    this.#world = world;
+    this.#resource = resource;
+  }
+
+  get provider(): OAuthClientProvider {
+    const { memory } = this;
+    const provider = {
+      redirectUrl: 'http://localhost:8090/callback',
+      clientMetadata: {
+        client_name: 'SDK',
+        redirect_uris: ['http://localhost:8090/callback'],
+        grant_types: [...CODE, DEVICE],
+        response_types: ['code'],
+        token_endpoint_auth_method: 'none',
+      },
+      clientInformation: () => memory.client,
+      saveClientInformation: (client: unknown) => {
+        memory.client = client;
+      },
+      tokens: () => memory.tokens,
+      saveTokens: (tokens: Tokens) => {
+        memory.tokens = tokens;
+      },
+      saveCodeVerifier: (verifier: string) => {
+        memory.verifier = verifier;
+      },
+      codeVerifier: () => memory.verifier,
+      redirectToAuthorization: (url: URL) => this.#visit(url),
+    };
+    return provider as unknown as OAuthClientProvider;
+  }
+
+  /** Registers, signs in and gets tokens, or refreshes those that it has. */
+  async connect(): Promise<Tokens> {
+    const options = {
+      serverUrl: `${MCP}/`,
+      fetchFn: (url: string | URL, init?: RequestInit) => this.#fetch(url, init),
+    };
+    if ((await auth(this.provider, options)) === 'REDIRECT') {
+      assert.ok(this.#code !== undefined);
+      await auth(this.provider, { ...options, authorizationCode: this.#code });
+    }
+    assert.ok(this.memory.tokens);
+    return this.memory.tokens;
+  }
+
+  async #visit(url: URL): Promise<void> {
+    const { authorization } = this.#world.server;
+    const request = await authorization.validate({ method: 'GET', url: url.href, headers: {} });
+    assert.deepEqual(asked(request).resources, [MCP]);
+    const { headers, leaving } = await authorization.complete(request, { subject: 'alice' });
+    const target = leaving?.redirectTo ?? String(headers.location);
+    this.#code = new URL(target).searchParams.get('code') ?? undefined;
+  }
+
+  async #fetch(url: string | URL, init?: RequestInit): Promise<Response> {
+    const { origin, pathname } = new URL(url);
+    if (origin === ISSUER) return mount(this.#world.server)(new Request(url, init));
+    if (origin !== MCP || !pathname.startsWith('/.well-known/oauth-protected-resource'))
+      return new Response(null, { status: 404 });
+    return Response.json({
+      resource: this.#resource,
+      authorization_servers: [ISSUER],
+      scopes_supported: ['mcp:use', 'mcp:admin'],
+    });
+  }
+}
+
+interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+  readonly scope?: string;
+}
+
+for (const resource of [MCP, `${MCP}/`, `${MCP}:443`])
+  test(`the official SDK registers, authorizes, and refreshes, for the resource ${resource}`, async (t) => {
+    const world = await openWorld(t, OPEN);
+    await addServer(world);
+    const client = new SdkClient(world, resource);
+    const first = await client.connect();
+    const { aud, scope } = decodeJwt(first.access_token);
+    assert.equal(aud, MCP, 'the registered text');
+    assert.ok(String(scope).split(' ').includes('mcp:use'));
+    assert.ok(!String(scope).includes('mcp:admin'));
+    assert.equal(first.scope, scope, 'the response names what was granted');
+    assert.ok(first.refresh_token);
+
+    const second = await client.connect();
+    assert.notEqual(second.access_token, first.access_token);
+    assert.notEqual(second.refresh_token, first.refresh_token);
+    assert.equal(decodeJwt(second.access_token).aud, MCP);
+    assert.deepEqual(await world.alive(second.access_token), [true]);
+  });
