@@ -1,5 +1,4 @@
-// The three endpoints on exactly the required storage methods, by cases that another server's tests check too. § refers
-// to grantd’s specification.
+// The three endpoints on exactly the required storage methods, by cases that another server's tests check too.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { AuthorizationServer, jwtVerifier, OAuthError } from '@grantd/core';
