@@ -190,16 +190,20 @@ class Server<S extends Storage> {
   /**
    * Introspects a token for a client, or without `caller` for the host, which may see every token.
    * @throws {StorageFault} storage is not available
+   * @throws {TypeError} `caller` is there, but `undefined`, such as a client that was not found
    */
-  introspectToken(token: string, query: IntrospectionOptions = {}): Promise<IntrospectionResult> {
+  async introspectToken(token: string, query: IntrospectionOptions = {}): Promise<IntrospectionResult> {
+    requireNamed(query, 'caller');
     return introspectToken(this.#context, token, query);
   }
 
   /**
    * Revokes a token and those that depend on it. With `owner`, only if it belongs to that client.
    * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
+   * @throws {TypeError} `owner` is there, but `undefined`, such as a client that was not found
    */
-  revokeToken(token: string, order: RevocationOptions = {}): Promise<RevocationResult> {
+  async revokeToken(token: string, order: RevocationOptions = {}): Promise<RevocationResult> {
+    requireNamed(order, 'owner');
     return revokeToken(this.#context, token, order);
   }
 
@@ -280,6 +284,12 @@ export type MountedServer = Pick<
 >;
 
 /** Reports faults and mistakes of the host even if it sets no `onEvent`. A stranger can repeat a mistake at will. */
+/** Without a client, the host itself asks. A client that a host did not find must not get the same rights. */
+function requireNamed(options: object, name: 'caller' | 'owner'): void {
+  if (name in options && !Reflect.get(options, name))
+    throw new TypeError(`${name}: expected a client; leave it out to ask as the host`);
+}
+
 function faultPrinter(): (event: ServerEvent) => void {
   let hasPrinted = false;
   return (event) => {
@@ -342,7 +352,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     accessTokens:
       options.accessTokenVerifier === undefined
         ? new StoredAccessTokenVerifier(tokenContext)
-        : hostAccessTokens(options.accessTokenVerifier),
+        : hostAccessTokens(options.accessTokenVerifier, tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
     clientSecrets,

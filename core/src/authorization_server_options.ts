@@ -45,8 +45,8 @@ export interface AuthorizationServerOptions<S extends Storage = AuthorizingStora
    */
   readonly jwtService?: JwtVerifier | JwtService;
   /**
-   * Verifies access tokens for UserInfo: signature, typ, issuer, record and state. If it resolves, UserInfo accepts the
-   * token. Default: the verifier of the library.
+   * Verifies access tokens for UserInfo: signature, typ, issuer and record. The server then checks that the token is
+   * alive. Default: the verifier of the library.
    */
   readonly accessTokenVerifier?: AccessTokenVerifier;
   /**

@@ -355,7 +355,7 @@ const HOST_OPTIONS = {
       'an object with verify',
       (value) => isObject(value) && 'verify' in value && typeof value.verify === 'function',
     ),
-    'Verifies access tokens for UserInfo: signature, typ, issuer, record and state. If it resolves, UserInfo accepts the token.',
+    'Verifies access tokens for UserInfo: signature, typ, issuer and record. The server then checks that the token is alive.',
     'the verifier of the library',
   ),
   insecureAllowGenericJwts: option(

@@ -185,13 +185,19 @@ function requireParts(values: Values): void {
   const lacking = [
     ...(use === undefined ? [] : [`secret: expected a text of at least 32 characters, because ${use}`]),
     // A row that is found by the jti of a JWT would also be found by this text as a token.
-    ...(jwtService !== undefined && storage.tokens?.keyedBy === 'token' ? [AMBIGUOUS_KEYS] : []),
+    ...(hasAmbiguousKeys(values) ? [AMBIGUOUS_KEYS] : []),
   ];
   requireStorage(storage, needs, lacking);
 }
 
+function hasAmbiguousKeys({ jwtService, storage: { keys, tokens } }: Values): boolean {
+  const verifiesJwts = jwtService !== undefined || keys !== undefined;
+  // Of a storage that issues tokens, `requireStorage` demands digests.
+  return verifiesJwts && tokens?.keyedBy === 'token' && !isIssuing(tokens);
+}
+
 const AMBIGUOUS_KEYS =
-  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because jwtService verifies JWTs, and a jti must not be found as a token';
+  'storage.tokens.keyedBy: expected the kinds with opaque tokens, such as { refresh_token: "token" }, because the server verifies JWTs, and a jti must not be found as a token';
 
 /** A storage that says how it finds opaque tokens, without keys for JWTs. */
 function hasOpaqueTokensAlone({ keys, tokens }: Partial<Storage>): boolean {

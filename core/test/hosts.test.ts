@@ -556,7 +556,8 @@ test('grantd §9.1 a host that listens to no events finds faults on console.erro
 test('grantd §1.2 a host that asks for itself is held to no policy, a client that it names is', async (t) => {
   const world = await openWorld(t, { introspectionPolicy: 'audience' });
   const token = await world.machineToken();
-  const caller = (await world.storage.clients.get('web')) ?? undefined;
+  const caller = await world.storage.clients.get('web');
+  assert.ok(caller);
   assert.equal((await world.server.introspectToken(token)).active, true);
   assert.deepEqual(await world.server.introspectToken(token, { caller }), { active: false });
 });

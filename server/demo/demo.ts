@@ -147,7 +147,8 @@ async function demoCommands(
   const token = issued[0]?.accessToken;
   if (token === undefined) throw new Error('no token was issued');
 
-  const caller = (await storage.clients.get(api.id)) ?? undefined;
+  const caller = await storage.clients.get(api.id);
+  if (!caller) throw new Error('the API was removed');
   const introspection = JSON.stringify(await server.introspectToken(token, { caller }));
   const {
     introspection_endpoint: introspectionUrl,

@@ -62,9 +62,11 @@ export function assertionMethod<Algorithm extends AssertionAlgorithm>(
   const { method, isFor } = facts;
   return {
     ...facts,
-    // An assertion can be used once, so storage must remember it.
+    // An assertion can be used once, so storage must remember it. A host that compares secrets itself has none to read.
     unsupported: ({ storage }) =>
-      storage.oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
+      storage.oneTimeIdentifiers === undefined || (facts.readsSecret && storage.clients.verifySecret)
+        ? 'assertion_not_supported'
+        : undefined,
     parameters: ['client_assertion', 'client_assertion_type'],
     find(_request, form) {
       if (!isFor(readJwtHeader(form.get('client_assertion') ?? '')?.algorithm)) return undefined;

@@ -308,7 +308,10 @@ export async function authenticateClient(
   // A host compares its own object with the secret, which has no profile.
   const named =
     METHODS[claim.method].proof === 'secret' && !METHODS[claim.method].readsSecret ? found : client;
-  const verdict = await claim.verify(context, isRegistered && !unsupported ? named : undefined, call);
+  const verdict: Verdict =
+    unsupported === undefined
+      ? await claim.verify(context, isRegistered ? named : undefined, call)
+      : { reason: unsupported };
 
   if (!client)
     throw refusedClient('client_unknown', undefined, { value: claim.clientId, cause: verdict.cause });

@@ -119,7 +119,7 @@ async function authenticateCaller(
 /** Options of introspection without HTTP. */
 export interface IntrospectionOptions {
   /** The client that asks. Default: the host, which may see every token. */
-  readonly caller?: ClientRecord | undefined;
+  readonly caller?: ClientRecord;
   readonly hint?: TokenTypeHint | undefined;
 }
 
@@ -157,7 +157,7 @@ async function describe(
   if ('reason' in found) return inactive(context, call, found.reason, undefined, found.cause);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
-  if (reader !== 'host' && !(await context.introspectionPolicy(reader, found)))
+  if (reader !== 'host' && (await context.introspectionPolicy(reader, found)) !== true)
     return inactive(context, call, 'policy', found.record.id);
   const { applicationClaims } = context;
   if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found, reader);

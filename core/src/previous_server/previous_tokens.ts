@@ -44,7 +44,7 @@ const UNTOUCHED: Standing = { copied: 0, current: 0 };
 type Joined = Omit<ReadableStorage['tokens'], 'getByAccessToken' | 'getByRefreshToken' | 'issue' | Passed>;
 
 /** Members that hold for both servers' tokens. */
-type Passed = 'keyedBy' | 'identify' | 'requireReadable';
+type Passed = 'keyedBy' | 'identify' | 'read' | 'requireReadable';
 
 /**
  * Combines a previous server's tokens with this server's own. They stay in their tables. When a refresh token is used,
@@ -176,6 +176,9 @@ export function withPreviousTokens(
   const same: Omit<ReadableStorage['tokens'], keyof Joined> = {
     ...(tokens.keyedBy && { keyedBy: tokens.keyedBy }),
     ...(tokens.identify && { identify: (claims: Claims, token: string) => tokens.identify?.(claims, token) }),
+    ...(tokens.read && {
+      read: (found: HostToken, kind: TokenKind, id: string) => tokens.read?.(found, kind, id),
+    }),
     ...(tokens.requireReadable && {
       requireReadable: (record: TokenRecord) => tokens.requireReadable?.(record),
     }),

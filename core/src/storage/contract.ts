@@ -198,7 +198,8 @@ export interface TokenRepository {
    * With `'token'`, whoever reads the table can use the tokens. JWTs and tokens with a prefix of this server are never
    * looked up by themselves. Default: `'digest'`.
    *
-   * If some tokens are JWTs, name each kind that can be opaque. Otherwise the `jti` of a JWT could be used as a token.
+   * If some tokens are JWTs, name each kind that can be opaque. Otherwise the `jti` of a JWT could be used as a token. JWTs
+   * of a kind with `'token'` are also looked up by themselves.
    * @example
    * keyedBy: { refresh_token: 'token' } // access tokens are JWTs
    */
@@ -211,12 +212,14 @@ export interface TokenRepository {
    * @param token the JWT itself, for tables that hold it
    * @returns `undefined` if the JWT is no token, for example an ID token
    */
-  identify?(claims: Claims, token: string): TokenName | undefined;
+  identify?(claims: Claims, token: string): Found<TokenName>;
 
   /**
    * The record of an access token, with the standing of its principals.
    * One indexed read.
-   * @param key `jti` of a JWT whose signature has verified, or what `identify` returns, or `keyedBy`
+   * @param key `jti` of a JWT whose signature has verified, or what `identify` returns, or `keyedBy`. It can be any text
+   *   of up to 4,096 characters, also from strangers. A text that the column cannot hold is absence, not an error
+   *   (`WHERE id::text = $1`). The column compares exactly, with case.
    */
   getByAccessToken(key: string): Found<HostToken>;
 

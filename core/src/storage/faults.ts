@@ -1,5 +1,5 @@
 // Turns errors of a host's storage into `StorageFault`s.
-import { StorageFault } from '../http/errors.ts';
+import { ConfigurationError, StorageFault } from '../http/errors.ts';
 
 /** The methods that each repository was declared with. */
 const known = new WeakMap<object, ReadonlyMap<string, unknown>>();
@@ -81,7 +81,40 @@ export function asFault(error: unknown): StorageFault {
   return error instanceof StorageFault ? error : new StorageFault(error);
 }
 
-/** Query builders can be awaited without being promises. */
+/**
+ * Runs a host's function that gets a secret or a token. Errors of database drivers often show the parameters of a query,
+ * and errors end up in logs.
+ * @param texts what no error may show
+ * @throws {StorageFault} the function fails. The cause has only name, code, message and stack of each error, without these texts
+ */
+export async function guardedWith<R>(texts: readonly string[], call: () => R | Promise<R>): Promise<R> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof ContractBreach || error instanceof ConfigurationError) throw error;
+    throw new StorageFault(withoutTexts(error instanceof StorageFault ? error.cause : error, texts));
+  }
+}
+
+/** A copy of an error that does not show these texts. Values that are no errors are not shown at all. */
+export function withoutTexts(error: unknown, texts: readonly string[], depth = 0): Error {
+  if (!(error instanceof Error)) return new Error(`a ${typeof error} was thrown, which is not shown`);
+  const without = (text: string) =>
+    texts.reduce((found, one) => (one === '' ? found : found.replaceAll(one, '…')), text);
+  const { name, message, stack, cause } = error;
+  const copy: Error & { code?: unknown } = new Error(without(message));
+  const code: unknown = Reflect.get(error, 'code');
+  if (typeof code === 'string' || typeof code === 'number') copy.code = code;
+  Object.defineProperties(copy, {
+    name: { value: name },
+    stack: { value: without(stack ?? '') },
+    ...(cause !== undefined && depth < 5 && { cause: { value: withoutTexts(cause, texts, depth + 1) } }),
+  });
+  return copy;
+}
+
+/** Query builders can be awaited without being promises. Some are functions. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  return isObject && 'then' in value && typeof value.then === 'function';
 }

@@ -115,6 +115,7 @@ export type StorageNeeds = Partial<Readonly<Record<StorageGroup, string>>>;
 export function requireStorage(storage: Storage, needs: StorageNeeds, others: readonly string[] = []): void {
   const problems = [
     ...requiredProblems(storage),
+    ...plainProblems(storage),
     ...GROUPS.flatMap(groupProblems(storage, needs)),
     ...others,
   ];
@@ -138,14 +139,61 @@ function requiredProblems(storage: Storage): readonly string[] {
       ...OPTIONAL[name]
         .filter((method) => Reflect.get(repository, method) !== undefined && !isMethod(method))
         .map((method) => `storage.${name}.${method}: expected a method or nothing`),
+      ...misspelt(name, repository),
       ...(name === 'tokens' ? keyProblems(storage.tokens) : []),
     ];
   });
 }
 
+/** Every method that a repository of a host can have. */
+function knownMethods(name: 'clients' | 'tokens'): readonly string[] {
+  const ofGroups = GROUPS.flatMap(([, { repository, methods }]) => (repository === name ? methods : []));
+  return [...REQUIRED[name], ...OPTIONAL[name], ...ofGroups];
+}
+
+/** A method with nearly the name of an optional one would never be called, and revoked tokens would pass. */
+function misspelt(name: 'clients' | 'tokens', repository: object): readonly string[] {
+  const known = knownMethods(name);
+  const absent = known.filter((one) => one.length > 8 && typeof Reflect.get(repository, one) !== 'function');
+  return methodNames(repository)
+    .filter((found) => !known.includes(found))
+    .flatMap((found) => {
+      const meant = absent.find((one) => isNearly(found, one));
+      return meant === undefined ? [] : [`storage.${name}.${found}: expected the name ${meant}`];
+    });
+}
+
+function methodNames(repository: object): readonly string[] {
+  const names = new Set<string>();
+  for (let one: object | null = repository; one && one !== Object.prototype; one = Object.getPrototypeOf(one))
+    for (const name of Object.getOwnPropertyNames(one)) names.add(name);
+  return [...names].filter((name) => typeof Reflect.get(repository, name) === 'function');
+}
+
+/** Whether two names differ by case, or by one letter that is missing, too many or another one, twice at most. */
+function isNearly(found: string, meant: string, edits = 2): boolean {
+  const [a, b] = [found.toLowerCase(), meant.toLowerCase()];
+  if (a === b) return true;
+  if (edits === 0 || Math.abs(a.length - b.length) > edits) return false;
+  let at = 0;
+  while (a[at] === b[at]) at++;
+  const [restA, restB] = [a.slice(at), b.slice(at)];
+  return (
+    isNearly(restA.slice(1), restB, edits - 1) ||
+    isNearly(restA, restB.slice(1), edits - 1) ||
+    isNearly(restA.slice(1), restB.slice(1), edits - 1)
+  );
+}
+
 /** Whether a repository can store the server's own tokens. */
 export function isIssuing(tokens: TokenRepository): tokens is IssuingTokenRepository {
   return typeof (tokens as Partial<IssuingTokenRepository>).issue === 'function';
+}
+
+/** Without the check of each record, nobody notices that a table has other types. */
+function plainProblems({ answersPlainRecords, tokens }: Storage): readonly string[] {
+  if (answersPlainRecords !== true || !isJsonObject(tokens) || isIssuing(tokens)) return [];
+  return ['storage.answersPlainRecords: expected nothing, because the storage does not issue tokens'];
 }
 
 const TOKEN_KEYS: readonly unknown[] = ['digest', 'token'];

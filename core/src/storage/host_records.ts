@@ -9,6 +9,7 @@ import {
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
+  isTokenKind,
   PRINCIPALS,
   type Principal,
   type PushedRequest,
@@ -25,6 +26,7 @@ import {
   TOKENS,
 } from './columns.ts';
 import type { HostClient, HostToken } from './contract.ts';
+import { asFault } from './faults.ts';
 
 // Records are read member by member into plain data. `null` counts as absence, because many databases return it. Class
 // instances work too, including getters.
@@ -141,6 +143,20 @@ export function apiRecord(found: ApiRecord): ApiRecord {
   return read(found, API, 'API');
 }
 
+/** Kind and key of a host's JWT. */
+export interface ReadTokenName {
+  readonly kind: TokenKind;
+  readonly key: string;
+}
+
+/** @throws {StorageFault} the host names the JWT otherwise than `identify` says */
+export function tokenName(found: unknown): ReadTokenName | undefined {
+  if (found === undefined || found === null) return undefined;
+  if (!isJsonObject(found)) throw fault('identify must return { kind, key }, or undefined');
+  const { kind, key } = found;
+  return isTokenKind(kind) && typeof key === 'string' && key !== '' ? { kind, key } : undefined;
+}
+
 /** A host's record of a token, as far as it can be read. */
 export interface ReadToken {
   readonly record: TokenRecord;
@@ -162,8 +178,9 @@ export function readToken(found: HostToken, kind: TokenKind, id: string): ReadTo
     const record = { issuedAtMs: Number.NaN, ...read(found as object, TOKEN, 'token'), ...standing(found) };
     return { record: { ...record, ...owned } };
   } catch (error) {
-    if (!(error instanceof StorageFault)) throw error;
-    return { record: { ...owned, scopes: [], issuedAtMs: Number.NaN, expiresAt: 0 }, fault: error };
+    // A getter of the host can throw anything.
+    const record = { ...owned, scopes: [], issuedAtMs: Number.NaN, expiresAt: 0 };
+    return { record, fault: asFault(error) };
   }
 }
 
@@ -212,12 +229,20 @@ function read<T extends object>(source: object, members: Members<T>, what: strin
   const record: Partial<Record<keyof T, unknown>> = {};
   for (const name in members) {
     const { type, optional } = members[name] as AnyColumn;
-    const value: unknown = Reflect.get(source, name);
+    const value: unknown = Reflect.get(source, name) ?? endOf(source, name);
     if (value !== undefined && value !== null)
       record[name] = name === 'scopes' ? scopesOf(value, what) : READERS[type](value, what, name);
     else if (optional === undefined) throw fault(`the record of a ${what} has no ${name}`);
   }
   return record as T; // every required member was found
+}
+
+/** Many tables call these times so. A revoked token or disabled client must not pass for another because of a name. */
+function endOf(source: object, name: string): number | null | undefined {
+  const other = name === 'revokedAtMs' ? 'revokedAt' : name === 'disabledAtMs' ? 'disabledAt' : undefined;
+  const value: unknown = other && Reflect.get(source, other);
+  if (other === undefined || value === undefined || value === null) return undefined;
+  return integerOf(value, name === 'revokedAtMs' ? 'token' : 'client', other) * 1000;
 }
 
 type Reader = (value: unknown, what: string, member: string) => unknown;

@@ -1,5 +1,6 @@
 // Adapts a host's storage: endpoints get plain records, and the host gets its own objects back.
 import type { StorageFault } from '../http/errors.ts';
+import type { Claims } from '../protocol/claims.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -21,14 +22,16 @@ import type {
   Storage,
   TokenRepository,
 } from './contract.ts';
-import { guarded, guardedCall, isUnguarded } from './faults.ts';
+import { guarded, guardedCall, guardedWith, isUnguarded } from './faults.ts';
 import { groupsOf, MissingGroup, type StorageGroup } from './groups.ts';
 import {
   apiRecord,
   authorizationCodeRecord,
   clientRecord,
   pushedRequest,
+  type ReadTokenName,
   readToken,
+  tokenName,
 } from './host_records.ts';
 
 /**
@@ -63,14 +66,18 @@ interface ReadableClients extends Omit<ClientRepository, 'get' | 'verifySecret'>
 export interface ReadableTokens
   extends Omit<
     IssuingTokenRepository,
-    'joinedClients' | 'takesOnce' | 'getByAccessToken' | 'getByRefreshToken'
+    'joinedClients' | 'takesOnce' | 'identify' | 'getByAccessToken' | 'getByRefreshToken'
   > {
+  /** @returns `undefined` if the JWT is no token */
+  identify?(claims: Claims, token: string): Awaitable<ReadTokenName | undefined>;
   /**
    * @param key of the lookup
    * @param id of the record, if it differs from the key
    */
   getByAccessToken(key: string, id?: string): Awaitable<TokenRecord | undefined>;
   getByRefreshToken(key: string, id?: string): Awaitable<TokenRecord | undefined>;
+  /** Reads a record that the host returned elsewhere than by a lookup. Stores with plain records have no such method. */
+  read?(found: HostToken, kind: TokenKind, id: string): TokenRecord | undefined;
   /**
    * Stores with plain records have no such method.
    * @throws {StorageFault} the record of a lookup cannot be read, except what is needed to revoke it
@@ -117,9 +124,12 @@ function hostClients(clients: ClientRepository, isPlain: boolean): ReadableClien
       ? plain(get)
       : guardedCall(async (id) => own.remember(await get(id), (found) => clientRecord(found))),
     ...(verifySecret && {
-      verifySecret: (client, secret) => verifySecret(client && own.of(client), secret),
+      verifySecret: (client, secret) =>
+        guardedWith([secret], () => verifySecret(client && own.of(client), secret)),
     }),
-    ...(hasRedirectOrigin && { hasRedirectOrigin: (origin) => hasRedirectOrigin(origin) }),
+    ...(hasRedirectOrigin && {
+      hasRedirectOrigin: async (origin) => (await hasRedirectOrigin(origin)) === true,
+    }),
     ...(findApis && {
       findApis: isPlain
         ? findApis
@@ -133,37 +143,48 @@ function hostClients(clients: ClientRepository, isPlain: boolean): ReadableClien
 function hostTokens(given: TokenRepository, isPlain: boolean): ReadableTokens {
   const own = new OwnObjects<TokenRecord, HostToken>();
   const faults = new WeakMap<TokenRecord, StorageFault>();
+  const keys = new WeakMap<TokenRecord, string>();
   const tokens = given as IssuingTokenRepository; // methods of missing groups are replaced below
+  const recordOf = (found: HostToken | null | undefined, kind: TokenKind, id: string, key = id) =>
+    own.remember(found, (one) => {
+      const { record, fault } = readToken(one, kind, id);
+      if (fault !== undefined) faults.set(record, fault);
+      keys.set(record, key);
+      return record;
+    });
+  /** Calls a method with the record of a token, whose key can be the token itself. */
+  const about = <R>(record: TokenRecord, call: (own: HostToken) => Awaitable<R>): Promise<R> =>
+    guardedWith([keys.get(record) ?? ''], () => call(own.of(record)));
   const lookUp = (kind: TokenKind, find: TokenRepository['getByAccessToken'] | undefined) =>
     find === undefined
       ? () => undefined
       : isPlain
         ? plain<TokenRecord>(find)
-        : guardedCall(async (key: string, id: string = key) =>
-            own.remember(await find(key), (found) => {
-              const { record, fault } = readToken(found, kind, id);
-              if (fault !== undefined) faults.set(record, fault);
-              return record;
-            }),
-          );
+        : (key: string, id: string = key) =>
+            guardedWith([key], async () => recordOf(await find(key), kind, id, key));
   const { keyedBy, identify, isAccessTokenRevoked, isRefreshTokenRevoked } = given;
   const mine = (record: TokenRecord) => own.of(record) as TokenRecord;
   return {
     ...(keyedBy && { keyedBy }),
-    ...(identify && { identify: (claims, token) => identify(claims, token) }),
+    ...(identify && {
+      identify: (claims, token) => guardedWith([token], async () => tokenName(await identify(claims, token))),
+    }),
     getByAccessToken: lookUp('access_token', given.getByAccessToken),
     getByRefreshToken: lookUp('refresh_token', given.getByRefreshToken),
     ...(!isPlain && {
+      read: (found, kind, id) => recordOf(found, kind, id),
       requireReadable(record) {
         const fault = faults.get(record);
         if (fault !== undefined) throw fault;
       },
     }),
     isRefreshTokenRevoked: isRefreshTokenRevoked
-      ? (record) => isRefreshTokenRevoked(own.of(record))
+      ? (record) => about(record, (mine) => isRefreshTokenRevoked(mine))
       : () => false,
-    ...(isAccessTokenRevoked && { isAccessTokenRevoked: (record) => isAccessTokenRevoked(own.of(record)) }),
-    revoke: (record) => given.revoke(own.of(record)),
+    ...(isAccessTokenRevoked && {
+      isAccessTokenRevoked: (record) => about(record, (mine) => isAccessTokenRevoked(mine)),
+    }),
+    revoke: (record) => about(record, (mine) => given.revoke(mine)),
     revokeFamily: (record) => tokens.revokeFamily(mine(record)),
     issue: (issued, basis) => tokens.issue(issued, basis),
     rotate: (record, successor, issued, once) => tokens.rotate(mine(record), successor, issued, once),

@@ -1,18 +1,21 @@
 // Guards what a host supplies to verify tokens: a refused token, a mistake of the host and an outage stay apart.
+
+import type { TokenScheme } from '../http/bearer.ts';
 import { ConfigurationError, OAuthError, StorageFault } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
-import { asFault } from '../storage/faults.ts';
+import type { HostToken } from '../storage/contract.ts';
+import { withoutTexts } from '../storage/faults.ts';
 import { tokenRecord } from '../storage/host_records.ts';
-import type { FoundToken } from './context.ts';
+import type { FoundToken, TokenContext } from './context.ts';
 import { isCompactJws } from './jwt.ts';
 import type { JwtService, JwtVerifier, VerifiedJwt } from './jwt_service.ts';
 import { refusalOf } from './jwt_verifier.ts';
-import type { AccessTokenVerifier } from './state.ts';
+import { type AccessTokenVerifier, requireAlive } from './state.ts';
 
 /**
  * A host's service as endpoints use it. It only gets texts in the form of a JWT. A rejection with an error of jose about
- * the token means that the token is not verified, although the service should resolve. Every other rejection is an outage. A service that only verifies has
- * no algorithms to sign with.
+ * the token means that the token is not verified, although the service should resolve. Every other rejection is an
+ * outage. A service that only verifies has no algorithms to sign with.
  */
 export function hostJwtService(service: JwtVerifier | JwtService): JwtService {
   const verify = async (token: string): Promise<VerifiedJwt> => {
@@ -21,11 +24,11 @@ export function hostJwtService(service: JwtVerifier | JwtService): JwtService {
       return checkedAnswer(await service.verify(token));
     } catch (error) {
       if (error instanceof ConfigurationError) throw error;
-      if (isOutage(error)) throw asFault(error);
+      if (isOutage(error)) throw outage(error, token);
       return { verified: false, reason: 'verifier_rejected', cause: error };
     }
   };
-  if (!('sign' in service)) return { ...SIGNS_NOTHING, verify };
+  if (!('sign' in service) || typeof service.sign !== 'function') return { ...SIGNS_NOTHING, verify };
   return {
     algorithms: service.algorithms,
     sign: (claims, signing) => service.sign(claims, signing),
@@ -42,12 +45,17 @@ const SIGNS_NOTHING: Omit<JwtService, 'verify'> = {
 
 /** @throws {StorageFault} the service does not say whether the token is verified */
 function checkedAnswer(answer: unknown): VerifiedJwt {
-  const { verified, reason, type, claims }: JsonObject = isJsonObject(answer) ? answer : {};
+  const { verified, reason, type, claims, keyId }: JsonObject = isJsonObject(answer) ? answer : {};
   if (verified === false && (reason === undefined || typeof reason === 'string'))
     return answer as VerifiedJwt;
   const hasType = type === undefined || type === null || typeof type === 'string';
   if (verified === true && isJsonObject(claims) && hasType)
-    return { ...(answer as VerifiedJwt & { verified: true }), type: type ?? undefined };
+    return {
+      verified,
+      claims,
+      type: type ?? undefined,
+      keyId: typeof keyId === 'string' ? keyId : undefined,
+    };
   throw new StorageFault(
     new TypeError(
       'jwtService.verify must resolve to { verified: true, claims, type } or { verified: false }',
@@ -55,20 +63,34 @@ function checkedAnswer(answer: unknown): VerifiedJwt {
   );
 }
 
-/** A host's verifier as UserInfo uses it. */
-export function hostAccessTokens(verifier: AccessTokenVerifier): AccessTokenVerifier {
+/**
+ * A host's verifier as UserInfo uses it. Whatever it accepts, the record and the host's other answers decide whether the
+ * token is alive, as for introspection.
+ */
+export function hostAccessTokens(verifier: AccessTokenVerifier, context: TokenContext): AccessTokenVerifier {
   return {
-    async verify(token, scheme, certificate) {
-      try {
-        return checkedToken(await verifier.verify(token, scheme, certificate));
-      } catch (error) {
-        if (error instanceof OAuthError) throw withCleanDescription(error);
-        if (isOutage(error)) throw asFault(error);
-        const details = { reason: 'verifier_rejected', cause: error } as const;
-        throw new OAuthError('invalid_token', 'the access token is not valid', details);
-      }
+    async verify(token, scheme = 'Bearer', certificate = undefined) {
+      const found = await foundBy(verifier, context, [token, scheme, certificate]);
+      await requireAlive(context, found, scheme, certificate);
+      return found;
     },
   };
+}
+
+/** @throws {OAuthError} `invalid_token`: the verifier refuses the token */
+async function foundBy(
+  verifier: AccessTokenVerifier,
+  context: TokenContext,
+  presented: [token: string, scheme: TokenScheme, certificate: string | undefined],
+): Promise<FoundToken> {
+  try {
+    return checkedToken(await verifier.verify(...presented), context);
+  } catch (error) {
+    if (error instanceof OAuthError) throw withCleanDescription(error);
+    if (isOutage(error)) throw outage(error, presented[0]);
+    const details = { reason: 'verifier_rejected', cause: error } as const;
+    throw new OAuthError('invalid_token', 'the access token is not valid', details);
+  }
 }
 
 /** A host may put what it received into a description, which goes into a header (RFC 6750 §3). */
@@ -78,16 +100,22 @@ function withCleanDescription(error: OAuthError): OAuthError {
   return new OAuthError(error.code, description, { ...error, cause: error.cause });
 }
 
+function outage(error: unknown, token: string): StorageFault {
+  return new StorageFault(withoutTexts(error instanceof StorageFault ? error.cause : error, [token]));
+}
+
 function isOutage(error: unknown): boolean {
   return error instanceof StorageFault || refusalOf(error) === undefined;
 }
 
 /** @throws {StorageFault} the verifier does not return a token */
-function checkedToken(found: unknown): FoundToken {
+function checkedToken(found: unknown, { storage }: TokenContext): FoundToken {
   const { record, claims }: JsonObject = isJsonObject(found) ? found : {};
   if (isJsonObject(record) && isJsonObject(claims)) {
+    const own = record as unknown as HostToken;
     const id = typeof record.id === 'string' ? record.id : String(claims.jti ?? '');
-    return { record: tokenRecord(record as unknown as FoundToken['record'], 'access_token', id), claims };
+    const read = storage.tokens.read?.(own, 'access_token', id) ?? tokenRecord(own, 'access_token', id);
+    return { record: read, claims };
   }
   throw new StorageFault(new TypeError('accessTokenVerifier.verify must resolve to { record, claims }'));
 }

@@ -1,5 +1,6 @@
 // Verifies JWTs that a host, or the server that grantd replaces, has signed with keys of its own.
 import type { CryptoKey, JWK, JWSHeaderParameters } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
 import { compactVerify } from 'jose/jws/compact/verify';
 import { importJWK } from 'jose/key/import';
 import { ConfigurationError } from '../http/errors.ts';
@@ -78,7 +79,8 @@ export function jwtVerifier(keys: VerificationKeys): JwtVerifier {
 /** @throws {ConfigurationError} names the member and says what was expected, but never contains a key */
 function readyKeys(keys: unknown): readonly ReadyKey[] {
   const option = 'jwtVerifier';
-  if (isCryptoKey(keys)) return [{ fits: () => true, algorithms: [algorithmOfKey(keys, option)], key: keys }];
+  if (isCryptoKey(keys))
+    return [{ fits: () => true, algorithms: withBothNames([algorithmOfKey(keys, option)]), key: keys }];
   const { keys: set }: JsonObject = isJsonObject(keys) ? keys : {};
   const list: unknown = set ?? keys;
   if (!Array.isArray(list) || list.length === 0 || list.length > MAX_KEYS)
@@ -86,11 +88,20 @@ function readyKeys(keys: unknown): readonly ReadyKey[] {
       option,
       `a CryptoKey, a JWK set, a function, or a list of 1 to ${MAX_KEYS} keys`,
     );
-  const isSet = set !== undefined;
-  return list.map((key: unknown, index) => {
-    const name = isSet ? `${option}.keys.${index}` : `${option}.${index}`;
-    return isSet ? keyOfSet(key, name) : namedKey(key, name);
+  if (set === undefined) return list.map((key: unknown, index) => namedKey(key, `${option}.${index}`));
+  // Key sets also hold keys for other purposes, and of types that this server does not know (RFC 7517 §5).
+  const usable = list.flatMap((key: unknown, index) => {
+    try {
+      return [keyOfSet(key, `${option}.keys.${index}`)];
+    } catch {
+      return [];
+    }
   });
+  if (usable.length > 0) return usable;
+  throw new ConfigurationError(
+    `${option}.keys`,
+    'a JWK with the public part of a key that verifies signatures',
+  );
 }
 
 function keyOfSet(value: unknown, option: string): ReadyKey {
@@ -164,10 +175,21 @@ function isCryptoKey(value: unknown): value is CryptoKey {
   return typeof CryptoKey === 'function' && value instanceof CryptoKey;
 }
 
+interface KeyAlgorithmOfAnyKind {
+  readonly name: string;
+  readonly hash?: { readonly name: string };
+  readonly namedCurve?: string;
+  readonly modulusLength?: number;
+}
+
+const LEAST_RSA_BITS = 2048;
+const MOST_RSA_BITS = 8192;
+
 /** The algorithm of a public key by Web Crypto's names. */
 function algorithmOfKey({ type, algorithm, usages }: CryptoKey, option: string): string {
-  const { name, hash, namedCurve }: { name: string; hash?: { name: string }; namedCurve?: string } =
-    algorithm;
+  const { name, hash, namedCurve, modulusLength = LEAST_RSA_BITS }: KeyAlgorithmOfAnyKind = algorithm;
+  if (modulusLength < LEAST_RSA_BITS || modulusLength > MOST_RSA_BITS)
+    throw new ConfigurationError(option, `an RSA key of ${LEAST_RSA_BITS} to ${MOST_RSA_BITS} bits`);
   const bits = hash?.name.replace('SHA-', '');
   const [found] =
     name === 'RSASSA-PKCS1-v1_5'
@@ -197,23 +219,45 @@ async function verifyWith(token: string, keys: readonly ReadyKey[]): Promise<Ver
 }
 
 async function verifyWithFound(token: string, find: FindVerificationKey): Promise<VerifiedJwt> {
-  const header = readJwtHeader(token);
-  if (header === undefined) return { verified: false, reason: 'malformed' };
-  if (header.isExtended) return { verified: false, reason: 'bad_signature' };
+  const { algorithm = '', isExtended = true } = readJwtHeader(token) ?? {};
+  if (algorithm === '') return { verified: false, reason: 'malformed' };
+  if (isExtended || !SIGNATURES.includes(algorithm)) return { verified: false, reason: 'bad_signature' };
+  const { keys = [], reason = 'bad_signature' } = await keysFound(token, find);
+  for (const key of keys) {
+    const option = 'jwtVerifier';
+    if (!isCryptoKey(key))
+      throw new ConfigurationError(option, 'a function that finds a public CryptoKey, or nothing');
+    const algorithms = withBothNames([algorithmOfKey(key, option)]);
+    const verified = algorithms.includes(algorithm) && (await verifiedBy(token, key, algorithms));
+    if (verified) return verified;
+  }
+  return { verified: false, reason };
+}
+
+/**
+ * Asks for the key of a token. jose's key sets have several keys for a token without `kid`, and hand them out one by one.
+ * @throws the keys cannot be had
+ */
+async function keysFound(
+  token: string,
+  find: FindVerificationKey,
+): Promise<{ readonly keys?: readonly unknown[]; readonly reason?: JwtRefusal }> {
+  const [header, payload, signature] = token.split('.');
   try {
-    const { payload, protectedHeader } = await compactVerify(token, find as never, {
-      algorithms: [...SIGNATURES],
-    });
-    return verifiedJwt(payload, protectedHeader);
+    const key: unknown = await find(
+      decodeProtectedHeader(token) as JWSHeaderParameters,
+      { protected: header, payload, signature } as never,
+    );
+    return key === undefined || key === null ? { reason: 'unknown_key' } : { keys: [key] };
   } catch (error) {
-    // A key set with several keys that fit a token without `kid`: jose hands them out one by one.
-    for await (const key of severalKeys(error)) {
-      const verified = await verifiedBy(token, key, SIGNATURES);
-      if (verified !== undefined) return verified;
+    if (codeOf(error) === SEVERAL_KEYS) {
+      const keys: CryptoKey[] = [];
+      for await (const key of error as AsyncIterable<CryptoKey>) keys.push(key);
+      return { keys };
     }
     const reason = refusalOf(error);
-    if (reason === undefined) throw error; // the keys cannot be had
-    return { verified: false, reason };
+    if (reason === undefined) throw error;
+    return { reason };
   }
 }
 
@@ -239,9 +283,18 @@ function verifiedJwt(payload: Uint8Array, { typ, kid }: JWSHeaderParameters): Ve
 
 const SEVERAL_KEYS = 'ERR_JWKS_MULTIPLE_MATCHING_KEYS';
 
-function severalKeys(error: unknown): AsyncIterable<CryptoKey> | Iterable<CryptoKey> {
-  return codeOf(error) === SEVERAL_KEYS ? (error as AsyncIterable<CryptoKey>) : [];
-}
+/** jose's errors about a token. All others are about the keys, such as an answer of a key server that is no key set. */
+const REFUSALS: Readonly<Record<string, JwtRefusal>> = {
+  ERR_JWKS_NO_MATCHING_KEY: 'unknown_key',
+  [SEVERAL_KEYS]: 'bad_signature',
+  ERR_JWS_INVALID: 'malformed',
+  ERR_JWT_INVALID: 'malformed',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'bad_signature',
+  ERR_JWT_CLAIM_VALIDATION_FAILED: 'bad_signature',
+  ERR_JWT_EXPIRED: 'bad_signature',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'bad_signature',
+  ERR_JOSE_NOT_SUPPORTED: 'bad_signature',
+};
 
 /**
  * Returns why a token was refused, by an error of jose. By its code, because a host may have another copy of jose.
@@ -249,9 +302,7 @@ function severalKeys(error: unknown): AsyncIterable<CryptoKey> | Iterable<Crypto
  */
 export function refusalOf(error: unknown): JwtRefusal | undefined {
   const code = codeOf(error);
-  if (code === 'ERR_JWKS_NO_MATCHING_KEY') return 'unknown_key';
-  if (code === 'ERR_JWS_INVALID' || code === 'ERR_JWT_INVALID') return 'malformed';
-  return /^ERR_(?:JWS|JWT|JOSE)_|^ERR_JWKS_MULTIPLE_MATCHING_KEYS$/.test(code) ? 'bad_signature' : undefined;
+  return Object.hasOwn(REFUSALS, code) ? REFUSALS[code] : undefined;
 }
 
 function codeOf(error: unknown): string {

@@ -17,6 +17,7 @@ import {
   type TokenRecord,
 } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
+import type { ReadableTokens } from '../storage/host_storage.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
 import { isCompactJws, isForeignJwt, jwtTypeOf } from './jwt.ts';
 import type { VerifiedJwt } from './jwt_service.ts';
@@ -63,25 +64,39 @@ async function findHostJwt(
 ): Promise<FoundToken | NoToken> {
   const { tokens } = context.storage;
   const type = jwtTypeOf(typ);
-  const name = isForeignJwt(typ, claims) ? undefined : nameOf(context, token, typ, claims);
+  const name = isForeignJwt(typ, claims) ? undefined : await nameOf(context, token, typ, claims);
   if (name === undefined) return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
   const { kind, key } = name;
   const hasGenericType = !isTokenKind(type);
+  const verified = { claims, ...(hasGenericType && { hasGenericType }) };
   // Some servers leave out the issuer. UserInfo demands it.
   const isOwn = claims.iss === context.issuer || (hasGenericType && claims.iss === undefined);
   if (!isOwn) return { reason: 'wrong_issuer', kind, claims };
   const isUnnamed = hasGenericType && tokens.identify === undefined;
-  const record =
-    (await lookUp(context, kind, key)) ??
-    (isUnnamed ? await lookUp(context, 'refresh_token', key) : undefined);
-  const verified = { claims, ...(hasGenericType && { hasGenericType }) };
-  if (record === undefined) return { reason: 'no_record', kind, ...verified };
-  // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
-  const mustHaveDigest = isUnnamed && !isBroken(context, record);
-  const isIssued =
-    (!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digest ?? (await sha256(token)));
-  if (!isIssued) return { reason: 'differs_from_issued', kind, ...verified };
-  return { record, ...verified, claims: await completeClaims(context, claims, record) };
+  const digestOfToken = digest ?? (await sha256(token));
+  const id = typeof claims.jti === 'string' ? claims.jti : digestOfToken;
+  const others: readonly TokenKind[] = isUnnamed ? ['refresh_token'] : [];
+  let reason: 'no_record' | 'differs_from_issued' = 'no_record';
+  for (const one of [kind, ...others]) {
+    const keyOfKind = one === kind ? key : keyOf(context, one, token, claims);
+    const record = await lookUp(context, one, String(keyOfKind), id);
+    if (record === undefined) continue;
+    // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
+    const mustHaveDigest = isUnnamed && !isBroken(context, record);
+    if ((!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digestOfToken))
+      return { record, ...verified, claims: await completeClaims(context, claims, record) };
+    reason = 'differs_from_issued';
+  }
+  return { reason, kind, ...verified };
+}
+
+/** What a JWT is looked up by, unless the host names its key: its `jti`, or the JWT itself if the table holds tokens. */
+function keyOf({ storage }: TokenContext, kind: TokenKind, token: string, { jti }: Claims): unknown {
+  return keyedAs(storage.tokens, kind) === 'token' ? token : jti;
+}
+
+function keyedAs({ keyedBy = 'digest' }: Pick<ReadableTokens, 'keyedBy'>, kind: TokenKind) {
+  return typeof keyedBy === 'string' ? keyedBy : keyedBy[kind];
 }
 
 /**
@@ -116,21 +131,23 @@ function refusedJwt({
  * ID tokens, or without one, can be either kind.
  * @returns `undefined` if the JWT is no token
  */
-function nameOf(
-  { storage }: TokenContext,
+async function nameOf(
+  context: TokenContext,
   token: string,
   typ: string | undefined,
   claims: Claims,
-): { readonly kind: TokenKind; readonly key: string } | undefined {
+): Promise<{ readonly kind: TokenKind; readonly key: string } | undefined> {
+  const { identify } = context.storage.tokens;
   const type = jwtTypeOf(typ);
   const kindOfType = isTokenKind(type) ? type : undefined;
+  if (identify !== undefined) {
+    const name = await identify(claims, token);
+    return name === undefined || kindOfType === undefined || kindOfType === name.kind ? name : undefined;
+  }
   const isUsual = typ === undefined || type === 'id_token';
-  const { kind, key } =
-    storage.tokens.identify === undefined
-      ? { kind: kindOfType ?? (isUsual ? 'access_token' : undefined), key: claims.jti }
-      : (storage.tokens.identify(claims, token) ?? { kind: undefined, key: undefined });
-  if (!isTokenKind(kind) || typeof key !== 'string' || key === '') return undefined;
-  return kindOfType === undefined || kindOfType === kind ? { kind, key } : undefined;
+  const kind = kindOfType ?? (isUsual ? 'access_token' : undefined);
+  const key = kind && keyOf(context, kind, token, claims);
+  return kind !== undefined && typeof key === 'string' && key !== '' ? { kind, key } : undefined;
 }
 
 /** VSCHAR (RFC 6749 Appendix A). Texts with other characters do not exist as tokens and are not looked up. */
@@ -148,18 +165,18 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
 /** Finds an opaque token that the host issued itself. The text does not tell its kind. */
 async function findForeign(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const digest = await sha256(token);
-  const { keyedBy = 'digest' } = context.storage.tokens;
-  const lookUpAs = async (kind: TokenKind) => {
-    const by = typeof keyedBy === 'string' ? keyedBy : keyedBy[kind];
-    return by && (await lookUp(context, kind, by === 'token' ? token : digest, digest));
-  };
-  const record = (await lookUpAs('refresh_token')) ?? (await lookUpAs('access_token'));
-  if (record === undefined) return { reason: 'no_record' };
-  if (!isAsIssued(record, digest)) return { reason: 'differs_from_issued', kind: record.kind };
-  return { record, claims: await claimsOfRecord(context, record) };
+  let different: TokenRecord | undefined;
+  for (const kind of ['refresh_token', 'access_token'] as const) {
+    const by = keyedAs(context.storage.tokens, kind);
+    const record = by && (await lookUp(context, kind, by === 'token' ? token : digest, digest));
+    if (record && isAsIssued(record, digest))
+      return { record, claims: await claimsOfRecord(context, record) };
+    different ??= record;
+  }
+  return different ? { reason: 'differs_from_issued', kind: different.kind } : { reason: 'no_record' };
 }
 
-/** @param id of the record, if the key is the token itself */
+/** @param id of the record, if the key is not its identifier */
 function lookUp(
   { storage }: TokenContext,
   kind: TokenKind,
@@ -309,10 +326,11 @@ export async function subjectLife(context: TokenContext, subject: string | undef
  * expiry, but JWTs of a host's `JwtService` may differ. A time that is not a number means inactive.
  */
 function claimedLife({ exp, nbf }: Claims, nowMs: number): Life {
-  if (exp !== undefined && !(typeof exp === 'number' && exp * 1000 > nowMs)) {
-    return { alive: false, reason: typeof exp === 'number' ? 'expired' : 'expiry_unreadable' };
+  if (exp !== undefined && !(Number.isFinite(exp) && Number(exp) * 1000 > nowMs)) {
+    return { alive: false, reason: Number.isFinite(exp) ? 'expired' : 'expiry_unreadable' };
   }
-  if (nbf !== undefined && !(Number(nbf) * 1000 <= nowMs)) return { alive: false, reason: 'not_yet_valid' };
+  if (nbf !== undefined && nbf !== null && !(typeof nbf === 'number' && nbf * 1000 <= nowMs))
+    return { alive: false, reason: 'not_yet_valid' };
   return ALIVE;
 }
 
@@ -376,12 +394,25 @@ export class StoredAccessTokenVerifier implements AccessTokenVerifier {
     if ('reason' in found) throw refused(found.reason, found.cause);
     if (found.record.kind !== 'access_token') throw refused('wrong_type');
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
-    const life = await lifeOf(this.#context, found.record, found.claims);
-    if (!life.alive) throw refused(life.reason);
-    const reason = bindingRefusal(confirmationOf(found), scheme, certificate);
-    if (reason !== undefined) throw refused(reason);
+    await requireAlive(this.#context, found, scheme, certificate);
     return found;
   }
+}
+
+/**
+ * Checks that a token is alive and presented as it is bound.
+ * @throws {OAuthError} `invalid_token`
+ */
+export async function requireAlive(
+  context: TokenContext,
+  found: FoundToken,
+  scheme: TokenScheme,
+  certificate: string | undefined,
+): Promise<void> {
+  const life = await lifeOf(context, found.record, found.claims);
+  if (!life.alive) throw refused(life.reason);
+  const reason = bindingRefusal(confirmationOf(found), scheme, certificate);
+  if (reason !== undefined) throw refused(reason);
 }
 
 /** The `typ` header must be `at+jwt`, unless the host allows others (grantd §7.3). */
