@@ -42,7 +42,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['endpoints.ts'],
     ['authorization_server_options.ts'],
     ['options.ts'],
-    ['resolved_options.ts'],
+    ['option_texts.ts', 'resolved_options.ts'],
     ['operations.ts'],
     ['authorization_server.ts'],
     ['adapters/'],

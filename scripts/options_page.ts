@@ -3,10 +3,47 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describeOption, type Option } from '@grantd/core/options';
-import type { OptionTable } from '../core/src/option_kinds.ts';
-import { OPTION_TABLES } from '../core/src/options.ts';
+import { described, type OptionTable } from '../core/src/option_kinds.ts';
+import {
+  HOST_OPTION_TEXTS,
+  OIDC_OPTION_TEXTS,
+  REGISTRATION_OPTION_TEXTS,
+  SHARED_OPTION_TEXTS,
+} from '../core/src/option_texts.ts';
+import { ALL_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from '../core/src/options.ts';
 
 const TABLES_IN = 'core/src/options.ts';
+
+/** The option tables by the name of the interface that is generated from them. */
+const OPTION_TABLES: Readonly<
+  Record<
+    string,
+    {
+      readonly about: string;
+      /** Type parameters of the interface. */
+      readonly parameters?: string;
+      readonly place: string;
+      readonly table: OptionTable;
+    }
+  >
+> = {
+  AuthorizationServerOptions: {
+    about: 'Options of `new AuthorizationServer()`.',
+    parameters: '<S extends Storage = AuthorizingStorage>',
+    place: '',
+    table: described(ALL_OPTIONS, { ...HOST_OPTION_TEXTS, ...SHARED_OPTION_TEXTS }),
+  },
+  OidcOptions: {
+    about: 'Options of OpenID Connect, which is on if this block is set.',
+    place: 'oidc.',
+    table: described(OIDC_OPTIONS, OIDC_OPTION_TEXTS),
+  },
+  RegistrationOptions: {
+    about: 'Options of dynamic client registration (RFC 7591) and later changes by clients (RFC 7592).',
+    place: 'registration.',
+    table: described(REGISTRATION_OPTIONS, REGISTRATION_OPTION_TEXTS),
+  },
+};
 
 /** The source of the interfaces behind `new AuthorizationServer()`, from the tables in core/src/options.ts. */
 export function optionsInterfaces(path: string): string {

@@ -36,20 +36,14 @@ type Group =
   | 'Host';
 
 /**
- * One option. Its name in the table is its name in code and in the configuration file. The program's flag and
- * environment variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
+ * What a server needs to know of an option. Its name in the table is its name in code and in the configuration file. The
+ * program's flag and environment variable follow from it: `accessTokenFormat`, `--access-token-format`,
+ * `GRANTD_ACCESS_TOKEN_FORMAT`.
  */
-export interface Option<V, D = V | undefined> {
-  readonly group: Group;
+export interface Setting<V, D = V | undefined> {
   readonly kind: Kind<V>;
-  /** What it does, for editors, the help and the documentation. */
-  readonly about: string;
   /** Value if the option is left out. */
   readonly byDefault: D;
-  /** The default in words, if it is not a fixed value. */
-  readonly defaultInWords?: string;
-  /** The document and section behind it, such as `RFC 7662 §2.1`. */
-  readonly section?: string;
   /** Whether it must be given. */
   readonly isRequired?: true;
   /** Secrets have no flag: arguments are visible to every user of the machine. */
@@ -58,16 +52,50 @@ export interface Option<V, D = V | undefined> {
   readonly needsRestart?: true;
 }
 
+/** What editors, the help and the documentation say about an option. */
+export interface OptionText {
+  readonly group: Group;
+  /** What it does. */
+  readonly about: string;
+  /** The default in words, if it is not a fixed value. */
+  readonly defaultInWords?: string;
+  /** The document and section behind it, such as `RFC 7662 §2.1`. */
+  readonly section?: string;
+}
+
+/** One option. */
+export interface Option<V, D = V | undefined> extends Setting<V, D>, OptionText {}
+
+export type SettingTable = Readonly<Record<string, Setting<unknown, unknown>>>;
+
 export type OptionTable = Readonly<Record<string, Option<unknown, unknown>>>;
 
+/** A text for each option of a table. Without a fixed default, it says what happens by default. */
+export type TextsOf<T> = {
+  readonly [Name in keyof T]: T[Name] extends Setting<infer _V, infer D>
+    ? OptionText & ([D] extends [undefined] ? ([D] extends [never] ? unknown : DefaultInWords) : unknown)
+    : never;
+};
+
+type DefaultInWords = Readonly<Required<Pick<OptionText, 'defaultInWords'>>>;
+
+/** A table of settings with their texts. */
+export function described<T extends SettingTable>(
+  table: T,
+  texts: TextsOf<T>,
+): { readonly [Name in keyof T]: T[Name] & OptionText } {
+  const options = Object.entries(table).map(([name, setting]) => [name, { ...setting, ...texts[name] }]);
+  return Object.fromEntries(options);
+}
+
 /** What an option does, with the section behind it. */
-export function describeOption({ about, section }: Option<unknown, unknown>): string {
+export function describeOption({ about, section }: OptionText): string {
   return section === undefined ? about : about.replace(/\.$/, ` (${section}).`);
 }
 
 /** The values of a table's options. */
 export type ValuesOf<T> = {
-  readonly [Name in keyof T]: T[Name] extends Option<infer V, infer D> ? V | Extract<D, undefined> : never;
+  readonly [Name in keyof T]: T[Name] extends Setting<infer V, infer D> ? V | Extract<D, undefined> : never;
 };
 
 /** Narrows the values of an option. */
@@ -91,7 +119,7 @@ export interface Narrowing {
  * @param place where the options are, such as `oidc`; without one they are the caller's whole object
  * @throws {ConfigurationError} names the option and what was expected
  */
-export function readOptions<T extends OptionTable>(
+export function readOptions<T extends SettingTable>(
   table: T,
   given: object,
   place?: string,
@@ -134,7 +162,29 @@ function kindOf(value: unknown, isSecret = false): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-/** An option with a fixed default. */
+/** A setting with a fixed default. */
+export function setting<V>(
+  kind: Kind<V>,
+  byDefault: NoInfer<V>,
+  more: Pick<Setting<V>, 'needsRestart'> = {},
+): Setting<V, V> {
+  return { kind, byDefault, ...more };
+}
+
+/** A setting whose default is no value, or follows from something else. */
+export function settingWithoutDefault<V>(
+  kind: Kind<V>,
+  more: Pick<Setting<V>, 'isSecret' | 'needsRestart'> = {},
+): Setting<V, undefined> {
+  return { kind, byDefault: undefined, ...more };
+}
+
+/** A setting that must be given. */
+export function requiredSetting<V>(kind: Kind<V>): Setting<V, never> {
+  return { kind, isRequired: true } as Setting<V, never>;
+}
+
+/** A setting with a fixed default, and its text. */
 export function option<V>(
   group: Group,
   kind: Kind<V>,
@@ -145,7 +195,7 @@ export function option<V>(
   return { group, kind, about, byDefault, ...more };
 }
 
-/** An option whose default is no value, or follows from something else. */
+/** A setting whose default is no value, or follows from something else, and its text. */
 export function optionWithoutDefault<V>(
   group: Group,
   kind: Kind<V>,
@@ -154,16 +204,6 @@ export function optionWithoutDefault<V>(
   more: Pick<Option<V>, 'section' | 'isSecret' | 'needsRestart'> = {},
 ): Option<V, undefined> {
   return { group, kind, about, byDefault: undefined, defaultInWords, ...more };
-}
-
-/** An option that must be given. */
-export function requiredOption<V>(
-  group: Group,
-  kind: Kind<V>,
-  about: string,
-  more: Pick<Option<V>, 'section' | 'isSecret'> = {},
-): Option<V, never> {
-  return { group, kind, about, isRequired: true, ...more } as Option<V, never>;
 }
 
 // ── Kinds ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,5 +1,9 @@
 /** `@grantd/core/options`: lets a program declare its options in the same way as those of the core. */
 
+import { described } from './option_kinds.ts';
+import { REGISTRATION_OPTION_TEXTS, SHARED_OPTION_TEXTS } from './option_texts.ts';
+import { REGISTRATION_OPTIONS as REGISTRATION, SHARED_OPTIONS as SHARED } from './options.ts';
+
 export { isJsonObject } from './http/http.ts';
 export {
   block,
@@ -22,5 +26,11 @@ export {
   type ValuesOf,
   wholeNumber,
 } from './option_kinds.ts';
-export { isHttpsOrigin, REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
+export { isHttpsOrigin } from './options.ts';
 export { narrowingBy } from './protocol/profile.ts';
+
+/** Options that a text or a number can express. The program offers them as flags, variables and config file members. */
+export const SHARED_OPTIONS = described(SHARED, SHARED_OPTION_TEXTS);
+
+/** Members of the option `registration`. */
+export const REGISTRATION_OPTIONS = described(REGISTRATION, REGISTRATION_OPTION_TEXTS);
