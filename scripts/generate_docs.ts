@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MEMBER_NAMES, memberOf } from '@grantd/core';
-import { describeOption, type Option } from '@grantd/core/options';
+import { describeOption, MEMBER_TEXTS, type Option } from '@grantd/core/options';
 import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
@@ -110,8 +110,8 @@ ${libraryOptionsTable()}
 
 function clientMetadata(): string {
   const rows = MEMBER_NAMES.map((name) => {
-    const { kind, about, setBy, isDerived, isLocalizable, defaultInWords = '' } = memberOf(name);
-    const { registeredInWords = defaultInWords } = memberOf(name);
+    const { kind, setBy, isDerived, isLocalizable } = memberOf(name);
+    const { about, defaultInWords = '', registeredInWords = defaultInWords } = MEMBER_TEXTS[name];
     const flag = isDerived ? 'none' : `\`${flagOfMember(name)}\``;
     const sentence = `${about}${isLocalizable ? '. Can have values in several languages' : ''}`;
     const registered = setBy === 'client' ? registeredInWords : 'operator only';

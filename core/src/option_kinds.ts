@@ -80,10 +80,9 @@ export type TextsOf<T> = {
 type DefaultInWords = Readonly<Required<Pick<OptionText, 'defaultInWords'>>>;
 
 /** A table of settings with their texts. */
-export function described<T extends SettingTable>(
-  table: T,
-  texts: TextsOf<T>,
-): { readonly [Name in keyof T]: T[Name] & OptionText } {
+export type Described<T> = { readonly [Name in keyof T]: T[Name] & OptionText };
+
+export function described<T extends SettingTable>(table: T, texts: TextsOf<T>): Described<T> {
   const options = Object.entries(table).map(([name, setting]) => [name, { ...setting, ...texts[name] }]);
   return Object.fromEntries(options);
 }

@@ -1,6 +1,6 @@
 /** `@grantd/core/options`: lets a program declare its options in the same way as those of the core. */
 
-import { described } from './option_kinds.ts';
+import { type Described, described } from './option_kinds.ts';
 import { REGISTRATION_OPTION_TEXTS, SHARED_OPTION_TEXTS } from './option_texts.ts';
 import { REGISTRATION_OPTIONS as REGISTRATION, SHARED_OPTIONS as SHARED } from './options.ts';
 
@@ -27,10 +27,14 @@ export {
   wholeNumber,
 } from './option_kinds.ts';
 export { isHttpsOrigin } from './options.ts';
+export { MEMBER_TEXTS, type MemberText } from './protocol/client_member_texts.ts';
 export { narrowingBy } from './protocol/profile.ts';
 
 /** Options that a text or a number can express. The program offers them as flags, variables and config file members. */
-export const SHARED_OPTIONS = described(SHARED, SHARED_OPTION_TEXTS);
+export const SHARED_OPTIONS: Described<typeof SHARED> = described(SHARED, SHARED_OPTION_TEXTS);
 
 /** Members of the option `registration`. */
-export const REGISTRATION_OPTIONS = described(REGISTRATION, REGISTRATION_OPTION_TEXTS);
+export const REGISTRATION_OPTIONS: Described<typeof REGISTRATION> = described(
+  REGISTRATION,
+  REGISTRATION_OPTION_TEXTS,
+);

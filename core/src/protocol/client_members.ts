@@ -1,4 +1,5 @@
-// The table of all client metadata members. Types, checks, flags and documentation follow from it.
+// The table of all client metadata members, without their texts (client_member_texts.ts). Types, checks, flags and
+// documentation follow from both.
 
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
@@ -11,9 +12,7 @@ import {
   type AssertionAlgorithm,
   AUTHENTICATION_METHODS,
   CONTENT_ENCRYPTIONS,
-  DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTION_ALGORITHMS,
-  type EncryptedResponse,
   GRANT_TYPES,
   isPersonalScope,
   isResourceUri,
@@ -21,14 +20,11 @@ import {
   MOST_KEYS,
   macAlgorithmOf,
   PROFILE_NAMES,
-  REGISTERED_GRANTS,
-  REGISTERED_METHOD,
   SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
   TOKEN_FORMATS,
-  USUAL_SECRET_METHODS,
 } from './client_metadata.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
@@ -46,27 +42,17 @@ interface MemberFacts {
   readonly isDerived?: true;
   /** Can have values in several languages, as `member#tag` (RFC 7591 §2.2). */
   readonly isLocalizable?: true;
-  /** Default when the record has no value, in words. */
-  readonly defaultInWords?: string;
-  /** Default when a client registers itself, in words. */
-  readonly registeredInWords?: string;
   /** The server requests the URLs in it. */
   readonly isFetched?: true;
   /** Protects what the client receives. An unknown value is refused, because the default is no protection. */
   readonly isProtection?: true;
   /** Has an effect only if the client has keys (`jwks` or `jwks_uri`). */
   readonly needsKeys?: true;
-  /** The program's flag, if not the member's name. Repeatable flags are always in the singular. */
-  readonly flag?: string;
-  /** Most clients have it, so the program's help shows it first. */
-  readonly isUsual?: true;
 }
 
 /** One member of a client's metadata. */
 export interface MetadataMember<T> extends MemberFacts {
   readonly kind: MetadataKind<T>;
-  /** Description in one line, for the program's help and docs/client_metadata.md. */
-  readonly about: string;
   /** Whether a client that registers itself may set it, or only an operator. */
   readonly setBy: 'client' | 'operator';
 }
@@ -199,389 +185,97 @@ const responseMode = oneOf(...(Object.keys(RESPONSE_MODES) as readonly ResponseM
 // ── The members ───────────────────────────────────────────────────────────────────────────────────────────
 
 /** Defines a member that clients and operators can set. */
-function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
-  return { kind, about, setBy: 'client', ...facts } as const;
+function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F {
+  return { kind, setBy: 'client', ...facts };
 }
 
 /** Defines a member that only operators can set. */
-function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
-  return { kind, about, setBy: 'operator', ...facts } as const;
+function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, facts: F): MetadataMember<T> & F {
+  return { kind, setBy: 'operator', ...facts };
 }
 
-const encryptedIf = (kind: EncryptedResponse) => ({
-  defaultInWords: `${DEFAULT_CONTENT_ENCRYPTION}, if ${kind}_encrypted_response_alg is set`,
-});
-
-/** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
+/** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from the table. */
 const METADATA_MEMBERS = {
   // RFC 7591 §2
-  redirect_uris: member(
-    listOf(returnUri),
-    'URIs to which the server may send the browser with the authorization response',
-    {
-      field: 'redirectUris',
-      isUsual: true,
-    },
-  ),
-  token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), 'how the client authenticates', {
-    defaultInWords: USUAL_SECRET_METHODS.join(' or '),
-    registeredInWords: REGISTERED_METHOD,
-    flag: 'auth-method',
-    isUsual: true,
-  }),
-  grant_types: member(listOf(oneOf(...GRANT_TYPES)), 'the grants that the client may use', {
-    field: 'grantTypes',
-    registeredInWords: REGISTERED_GRANTS.join(' and '),
-    flag: 'grant',
-    isUsual: true,
-  }),
-  response_types: member(
-    listOf(oneOf('code')),
-    'the response types, which the server derives from grant_types',
-    {
-      isDerived: true,
-    },
-  ),
-  client_name: member(visible(200), 'name of the client, as users see it', {
-    field: 'name',
-    isLocalizable: true,
-    flag: 'name',
-    isUsual: true,
-  }),
-  client_uri: member(webUri, 'URL of a page about the application', { isLocalizable: true }),
-  logo_uri: member(
-    webUri,
-    'URL of the logo that the server shows when it asks the user about the client, for example on the consent page. Not shown if the client registered itself',
-    {
-      isLocalizable: true,
-      isFetched: true,
-      isUsual: true,
-    },
-  ),
-  scope: member(scope, 'the scopes that the client may get', {
-    field: 'scopes',
-    registeredInWords: 'every scope that self-registered clients may get',
-    isUsual: true,
-  }),
-  strict_scopes: member(
-    trueOrFalse,
-    'whether authorization requests with scopes that the client may not have are refused, instead of leaving them out',
-    { defaultInWords: "the server's option strictScopes" },
-  ),
-  contacts: member(
-    listOf(visible(200)),
-    'ways to reach the people who run the client, such as email addresses',
-    {},
-  ),
-  policy_uri: member(webUri, "URL of the client's privacy policy", { isLocalizable: true }),
-  tos_uri: member(webUri, "URL of the client's terms of service", { isLocalizable: true }),
-  jwks_uri: member(webUri, "URL of the client's public keys", { isFetched: true, isUsual: true }),
-  jwks: member(keySet, "the client's public keys", { flag: 'jwks-file', isUsual: true }),
-  software_id: member(visible(200), 'identifier of the client software, the same for all installations', {}),
-  software_version: member(visible(200), 'version of the client software', {}),
+  redirect_uris: member(listOf(returnUri), { field: 'redirectUris' }),
+  token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), {}),
+  grant_types: member(listOf(oneOf(...GRANT_TYPES)), { field: 'grantTypes' }),
+  response_types: member(listOf(oneOf('code')), { isDerived: true }),
+  client_name: member(visible(200), { field: 'name', isLocalizable: true }),
+  client_uri: member(webUri, { isLocalizable: true }),
+  logo_uri: member(webUri, { isLocalizable: true, isFetched: true }),
+  scope: member(scope, { field: 'scopes' }),
+  strict_scopes: member(trueOrFalse, {}),
+  contacts: member(listOf(visible(200)), {}),
+  policy_uri: member(webUri, { isLocalizable: true }),
+  tos_uri: member(webUri, { isLocalizable: true }),
+  jwks_uri: member(webUri, { isFetched: true }),
+  jwks: member(keySet, {}),
+  software_id: member(visible(200), {}),
+  software_version: member(visible(200), {}),
 
   // OpenID Connect Dynamic Client Registration §2
-  application_type: member(
-    oneOf('web', 'native'),
-    "kind of application. web: a web application; native: an application on the user's device",
-    {
-      registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
-    },
-  ),
-  sector_identifier_uri: member(
-    webUri,
-    'URL of a JSON list that contains all redirect URIs of the client. With the subject_type pairwise, clients whose URLs have the same host get the same sub for a user',
-    { isFetched: true },
-  ),
-  subject_type: member(
-    oneOf('public', 'pairwise'),
-    'which clients get the same sub for a user. public: all public clients; pairwise: only the clients of one sector. The sector of a client is the host of its sector_identifier_uri, otherwise the host of its https redirect URIs. A client with neither is a sector of its own',
-    {
-      defaultInWords: 'public',
-    },
-  ),
-  id_token_signed_response_alg: member(serverSigning, "algorithm that signs the client's ID tokens", {
-    field: 'idTokenAlgorithm',
-    defaultInWords: "the server's option idTokenAlgorithm",
-    registeredInWords: "RS256 if the server signs with it, otherwise the server's option idTokenAlgorithm",
-  }),
-  id_token_encrypted_response_alg: member(
-    keyManagement,
-    "key management algorithm (JWE alg) that encrypts the client's ID tokens and logout tokens",
-    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true, isProtection: true },
-  ),
-  id_token_encrypted_response_enc: member(
-    contentEncryption,
-    "content encryption algorithm (JWE enc) of the client's ID tokens and logout tokens",
-    encryptedIf('id_token'),
-  ),
-  userinfo_signed_response_alg: member(
-    serverSigning,
-    'algorithm that signs UserInfo responses for the client. With this member, they are JWTs',
-    {
-      defaultInWords: 'none, so they are not signed',
-    },
-  ),
-  userinfo_encrypted_response_alg: member(
-    keyManagement,
-    'key management algorithm (JWE alg) that encrypts UserInfo responses for the client',
-    { defaultInWords: 'none, so they are not encrypted', needsKeys: true, isProtection: true },
-  ),
-  userinfo_encrypted_response_enc: member(
-    contentEncryption,
-    'content encryption algorithm (JWE enc) of UserInfo responses for the client',
-    encryptedIf('userinfo'),
-  ),
-  request_object_signing_alg: member(
-    clientSigning,
-    'algorithm with which the client must sign request objects',
-    {
-      defaultInWords: 'any that the server accepts',
-      needsKeys: true,
-    },
-  ),
-  token_endpoint_auth_signing_alg: member(
-    assertionSigning,
-    'algorithm with which the client must sign the assertions that authenticate it',
-    {
-      defaultInWords: 'any that the server accepts',
-      flag: 'auth-signing-alg',
-    },
-  ),
-  default_max_age: member(
-    seconds(0, MAX_AGE_SECONDS),
-    'default for the parameter max_age of authorization requests',
-    {},
-  ),
-  require_auth_time: member(
-    trueOrFalse,
-    "whether the client's ID tokens must contain auth_time. ID tokens of grantd as a program always do. An application that embeds the library must supply the time if the value is true",
-    {
-      defaultInWords: 'false',
-    },
-  ),
-  default_acr_values: member(
-    listOf(visible(200)),
-    'default for the parameter acr_values of authorization requests',
-    {},
-  ),
-  initiate_login_uri: member(webUri, 'URL of the client at which other sites can start a sign-in', {}),
-  request_uris: member(listOf(webUri), "URLs from which the server may fetch the client's request objects", {
-    isFetched: true,
-  }),
+  application_type: member(oneOf('web', 'native'), {}),
+  sector_identifier_uri: member(webUri, { isFetched: true }),
+  subject_type: member(oneOf('public', 'pairwise'), {}),
+  id_token_signed_response_alg: member(serverSigning, { field: 'idTokenAlgorithm' }),
+  id_token_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  id_token_encrypted_response_enc: member(contentEncryption, {}),
+  userinfo_signed_response_alg: member(serverSigning, {}),
+  userinfo_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  userinfo_encrypted_response_enc: member(contentEncryption, {}),
+  request_object_signing_alg: member(clientSigning, { needsKeys: true }),
+  token_endpoint_auth_signing_alg: member(assertionSigning, {}),
+  default_max_age: member(seconds(0, MAX_AGE_SECONDS), {}),
+  require_auth_time: member(trueOrFalse, {}),
+  default_acr_values: member(listOf(visible(200)), {}),
+  initiate_login_uri: member(webUri, {}),
+  request_uris: member(listOf(webUri), { isFetched: true }),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9449 §5.2, RFC 8705 §2.1.2, RFC 8705 §3.4, JARM §3, FAPI 2.0 Message Signing §5.3.3,
   // RFC 9396 §10, RFC 9701 §6
-  require_pushed_authorization_requests: member(
-    trueOrFalse,
-    'whether the client must push authorization requests',
-    {
-      defaultInWords: 'false',
-    },
-  ),
-  require_signed_request_object: member(trueOrFalse, 'whether the client must send signed request objects', {
-    defaultInWords: 'false',
-    needsKeys: true,
-  }),
-  dpop_bound_access_tokens: member(
-    trueOrFalse,
-    'whether the client must send DPoP proofs, so that all its access tokens are bound to a key (RFC 9449 section 5.2)',
-    { defaultInWords: 'false' },
-  ),
-  tls_client_auth_subject_dn: member(
-    visible(MAX_URI_LENGTH),
-    'if the client authenticates with tls_client_auth: the subject that its certificate must have, such as CN=client,O=Example,C=DE (RFC 8705 section 2.1.2)',
-    {},
-  ),
-  tls_client_auth_san_dns: member(
-    dnsName,
-    'if the client authenticates with tls_client_auth: the DNS name that its certificate must contain',
-    {},
-  ),
-  tls_client_auth_san_uri: member(
-    resourceUri,
-    'if the client authenticates with tls_client_auth: the URI that its certificate must contain',
-    {},
-  ),
-  tls_client_auth_san_ip: member(
-    ipAddress,
-    'if the client authenticates with tls_client_auth: the IP address that its certificate must contain',
-    {},
-  ),
-  tls_client_auth_san_email: member(
-    emailAddress,
-    'if the client authenticates with tls_client_auth: the email address that its certificate must contain',
-    {},
-  ),
-  tls_client_certificate_bound_access_tokens: member(
-    trueOrFalse,
-    'whether the client must present its TLS certificate, so that all its access tokens are bound to it (RFC 8705 section 3.4)',
-    { defaultInWords: 'false' },
-  ),
-  response_modes: member(
-    listOf(responseMode),
-    'the response modes that the client may use (FAPI 2.0 Message Signing section 5.3.3)',
-    { defaultInWords: 'all', flag: 'response-mode' },
-  ),
-  authorization_signed_response_alg: member(
-    serverSigning,
-    'algorithm that signs authorization responses for the client, in the response modes that end with jwt',
-    { defaultInWords: "RS256; with a FAPI 2.0 profile, the algorithm of the client's ID tokens" },
-  ),
-  authorization_encrypted_response_alg: member(
-    keyManagement,
-    'key management algorithm (JWE alg) that encrypts authorization responses for the client, in the response modes that end with jwt',
-    { defaultInWords: 'none, so they are signed but not encrypted', needsKeys: true, isProtection: true },
-  ),
-  authorization_encrypted_response_enc: member(
-    contentEncryption,
-    'content encryption algorithm (JWE enc) of authorization responses for the client',
-    encryptedIf('authorization'),
-  ),
-  authorization_details_types: member(
-    listOf(visible(128), MAX_NAMES),
-    'types of authorization details that the client may request (RFC 9396 section 10)',
-    {},
-  ),
-  introspection_signed_response_alg: member(
-    serverSigning,
-    "algorithm that signs introspection responses for the client, if they are JWTs. With this member, they always are. Without it, they are JWTs if the request's Accept header asks for one, or if introspection_encrypted_response_alg is set",
-    {
-      defaultInWords: "RS256; with a FAPI 2.0 profile, the algorithm of the client's ID tokens",
-    },
-  ),
-  introspection_encrypted_response_alg: member(
-    keyManagement,
-    'key management algorithm (JWE alg) that encrypts introspection responses for the client. With this member, they are always JWTs',
-    { defaultInWords: 'none, so they are not encrypted', needsKeys: true, isProtection: true },
-  ),
-  introspection_encrypted_response_enc: member(
-    contentEncryption,
-    'content encryption algorithm (JWE enc) of introspection responses for the client',
-    encryptedIf('introspection'),
-  ),
+  require_pushed_authorization_requests: member(trueOrFalse, {}),
+  require_signed_request_object: member(trueOrFalse, { needsKeys: true }),
+  dpop_bound_access_tokens: member(trueOrFalse, {}),
+  tls_client_auth_subject_dn: member(visible(MAX_URI_LENGTH), {}),
+  tls_client_auth_san_dns: member(dnsName, {}),
+  tls_client_auth_san_uri: member(resourceUri, {}),
+  tls_client_auth_san_ip: member(ipAddress, {}),
+  tls_client_auth_san_email: member(emailAddress, {}),
+  tls_client_certificate_bound_access_tokens: member(trueOrFalse, {}),
+  response_modes: member(listOf(responseMode), {}),
+  authorization_signed_response_alg: member(serverSigning, {}),
+  authorization_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  authorization_encrypted_response_enc: member(contentEncryption, {}),
+  authorization_details_types: member(listOf(visible(128), MAX_NAMES), {}),
+  introspection_signed_response_alg: member(serverSigning, {}),
+  introspection_encrypted_response_alg: member(keyManagement, { needsKeys: true, isProtection: true }),
+  introspection_encrypted_response_enc: member(contentEncryption, {}),
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
-  post_logout_redirect_uris: member(listOf(returnUri), 'URIs to which the browser may return after logout', {
-    isUsual: true,
-  }),
-  backchannel_logout_uri: member(
-    webUriWithoutFragment,
-    'URL of the client to which the server sends a logout token when a session ends in which the user signed in to the client',
-    {
-      isFetched: true,
-      isUsual: true,
-    },
-  ),
-  backchannel_logout_session_required: member(
-    trueOrFalse,
-    "whether logout tokens for the client must contain the session ID (sid). grantd's logout tokens always contain it, so the value changes nothing",
-    {},
-  ),
+  post_logout_redirect_uris: member(listOf(returnUri), {}),
+  backchannel_logout_uri: member(webUriWithoutFragment, { isFetched: true }),
+  backchannel_logout_session_required: member(trueOrFalse, {}),
 
   // This server's own
-  brand_color: member(
-    color,
-    'colour of the buttons on the pages for consent, account choice, sign-out and denied access, when they concern the client. Not used if the client registered itself',
-    {},
-  ),
-  profile: operators(
-    oneOf(...PROFILE_NAMES),
-    'the FAPI 2.0 profile that the client must follow (docs/fapi.md)',
-    {
-      defaultInWords: 'the profile of the server (its option profile), if it has one',
-    },
-  ),
-  assertion_audience: operators(
-    oneOf(...ASSERTION_AUDIENCES),
-    'audience (aud) that the server accepts in the assertions with which the client authenticates. issuer: only the issuer; endpoint: also the URL of the endpoint that receives the assertion',
-    { defaultInWords: 'issuer' },
-  ),
-  assertion_lifetime: operators(
-    seconds(1, 24 * 60 * 60),
-    'longest lifetime in seconds of assertions that authenticate the client',
-    { defaultInWords: "the server's option clientAssertionLifetime" },
-  ),
-  insecure_allow_missing_pkce: operators(
-    trueOrFalse,
-    'whether the client may omit PKCE. Without PKCE, an attacker can inject a stolen authorization code into the client, so set it only for confidential clients that do not support PKCE',
-    { defaultInWords: 'false' },
-  ),
-  id_token_user_claims: operators(
-    trueOrFalse,
-    "whether the client's ID tokens contain the user claims that the granted scopes permit, such as name and email",
-    { defaultInWords: 'false' },
-  ),
-  ignore_unknown_token_type_hint: operators(
-    trueOrFalse,
-    'whether the server ignores an unknown token_type_hint of the client, instead of rejecting the request (RFC 7009 section 2.2)',
-    { defaultInWords: 'false' },
-  ),
-  insecure_redirect_uris: operators(
-    trueOrFalse,
-    'whether the client may use http redirect URIs that are not on loopback. Authorization codes are then readable on the network, so set it only for development',
-    { defaultInWords: 'false' },
-  ),
-  consent_required: operators(
-    trueOrFalse,
-    'whether a user must consent before the client gets access. If a request has prompt=consent, the user must consent even if the value is false',
-    { defaultInWords: 'true', flag: 'consent' },
-  ),
-  allowed_groups: operators(
-    listOf(visible(128), MAX_NAMES),
-    'groups whose members may use the client. In an application that embeds the library, the list has no effect: the option mayUseClient decides',
-    { defaultInWords: 'everyone may use the client', flag: 'allow-group', isUsual: true },
-  ),
-  sign_in_policy: operators(
-    oneOf(...SIGN_IN_POLICIES),
-    "what a sign-in to the client needs, if that is stricter than the server's option signInPolicy: a second factor if the user has added one, a second factor from everyone, or a passkey. grantd as a program enforces it. An application that embeds the library must enforce it itself",
-    { defaultInWords: "the server's option signInPolicy" },
-  ),
-  resource: operators(
-    resourceUri,
-    'if the client is an API: its URI, which is the audience (aud) of access tokens for it',
-    {
-      field: 'resource',
-      isUsual: true,
-    },
-  ),
-  api_scopes: operators(
-    listOf(apiScope, MAX_NAMES),
-    'if the client is an API: the scopes that belong to it. Only access tokens for this API can contain them',
-    { isUsual: true },
-  ),
-  apis: operators(
-    listOf(resourceUri, MAX_NAMES),
-    'URIs of the APIs for which the client may request tokens',
-    {
-      isUsual: true,
-    },
-  ),
-  set_by_operator: operators(
-    listOf(visible(200), MAX_NAMES),
-    'if the client registered itself: the members of its metadata that it cannot change. When an operator sets or unsets a member, the server adds it to this list',
-    {},
-  ),
-  access_token_format: operators(oneOf(...TOKEN_FORMATS), "format of the client's access tokens", {
-    field: 'accessTokenFormat',
-    defaultInWords: "the server's option accessTokenFormat",
-  }),
-  access_token_signed_response_alg: operators(
-    serverSigning,
-    "algorithm that signs the client's access tokens",
-    {
-      field: 'accessTokenAlgorithm',
-      defaultInWords: "the server's option accessTokenAlgorithm",
-    },
-  ),
-  rotate_refresh_tokens: operators(
-    trueOrFalse,
-    'whether the client gets a new refresh token each time it uses one. Public clients always do',
-    {
-      field: 'rotateRefreshTokens',
-      defaultInWords: 'true',
-    },
-  ),
+  brand_color: member(color, {}),
+  profile: operators(oneOf(...PROFILE_NAMES), {}),
+  assertion_audience: operators(oneOf(...ASSERTION_AUDIENCES), {}),
+  assertion_lifetime: operators(seconds(1, 24 * 60 * 60), {}),
+  insecure_allow_missing_pkce: operators(trueOrFalse, {}),
+  id_token_user_claims: operators(trueOrFalse, {}),
+  ignore_unknown_token_type_hint: operators(trueOrFalse, {}),
+  insecure_redirect_uris: operators(trueOrFalse, {}),
+  consent_required: operators(trueOrFalse, {}),
+  allowed_groups: operators(listOf(visible(128), MAX_NAMES), {}),
+  sign_in_policy: operators(oneOf(...SIGN_IN_POLICIES), {}),
+  resource: operators(resourceUri, { field: 'resource' }),
+  api_scopes: operators(listOf(apiScope, MAX_NAMES), {}),
+  apis: operators(listOf(resourceUri, MAX_NAMES), {}),
+  set_by_operator: operators(listOf(visible(200), MAX_NAMES), {}),
+  access_token_format: operators(oneOf(...TOKEN_FORMATS), { field: 'accessTokenFormat' }),
+  access_token_signed_response_alg: operators(serverSigning, { field: 'accessTokenAlgorithm' }),
+  rotate_refresh_tokens: operators(trueOrFalse, { field: 'rotateRefreshTokens' }),
 } satisfies Readonly<Record<string, MetadataMember<unknown>>>;
 
 type Members = typeof METADATA_MEMBERS;

@@ -7,6 +7,7 @@ import {
   SIGN_IN_POLICIES,
   SIGNING_ALGORITHMS,
 } from '@grantd/core';
+import { MEMBER_TEXTS } from '@grantd/core/options';
 import {
   isSettable,
   MAX_OVERLAP,
@@ -89,9 +90,11 @@ const NAME_LIST = { type: 'array', items: { type: 'string' }, maxItems: 100 };
 /** The members of client metadata, as properties of a schema. */
 function metadataProperties(names: readonly MemberName[], isNullable = false): Schema {
   const form = (name: MemberName): Schema => {
-    const { kind, about } = memberOf(name);
-    const schema = schemaOfKind(kind);
-    return { description: about, ...(isNullable ? { anyOf: [schema, { type: 'null' }] } : schema) };
+    const schema = schemaOfKind(memberOf(name).kind);
+    return {
+      description: MEMBER_TEXTS[name].about,
+      ...(isNullable ? { anyOf: [schema, { type: 'null' }] } : schema),
+    };
   };
   return Object.fromEntries(names.map((name) => [name, form(name)]));
 }

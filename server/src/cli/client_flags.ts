@@ -1,4 +1,5 @@
 import { MEMBER_NAMES, type MemberName, type MetadataMember, memberOf } from '@grantd/core';
+import { MEMBER_TEXTS } from '@grantd/core/options';
 import { type Command, Option } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { readTextFile } from '../config/text_file.ts';
@@ -17,7 +18,7 @@ interface MemberFlag {
 const FLAGS: readonly MemberFlag[] = MEMBER_NAMES.map((name) => ({ name, member: memberOf(name) }))
   .filter(({ member }) => !member.isDerived)
   .map(({ name, member }) => {
-    const group = member.isUsual ? 'The client:' : 'Less common:';
+    const group = MEMBER_TEXTS[name].isUsual ? 'The client:' : 'Less common:';
     return { name, member, option: optionFor(name, member).helpGroup(group) };
   });
 
@@ -99,7 +100,8 @@ export function flagOfMember(member: string): string {
   return FLAGS.find(({ name }) => name === member)?.option.long ?? OTHER_FLAGS[member] ?? member;
 }
 
-function optionFor(name: MemberName, { kind, about, flag, defaultInWords }: MetadataMember<unknown>): Option {
+function optionFor(name: MemberName, { kind }: MetadataMember<unknown>): Option {
+  const { about, flag, defaultInWords } = MEMBER_TEXTS[name];
   const long = `--${flag ?? usualFlag(name, kind.each !== undefined)}`;
   const sentence = defaultInWords === undefined ? about : `${about}; default: ${defaultInWords}`;
   if (kind.type === 'object') return new Option(`${long} <${kind.placeholder}>`, `${about}, as a JSON file`);

@@ -14,7 +14,7 @@ import {
   SIGN_IN_POLICIES,
   usableSecrets,
 } from '@grantd/core';
-import { isJsonObject, similarName } from '@grantd/core/options';
+import { isJsonObject, MEMBER_TEXTS, similarName } from '@grantd/core/options';
 import type { FurtherPolicy } from '../config/acr.ts';
 import { Refused } from '../config/refused.ts';
 import type { ScopeText } from '../data/consents.ts';
@@ -307,7 +307,10 @@ export function schemaOfFile(): object {
           type: ['object', 'null'],
           properties: {
             ...Object.fromEntries(
-              members.map(([name, { kind, about }]) => [name, { description: about, ...schemaOfKind(kind) }]),
+              members.map(([name, { kind }]) => [
+                name,
+                { description: MEMBER_TEXTS[name].about, ...schemaOfKind(kind) },
+              ]),
             ),
             ...Object.fromEntries(
               Object.entries(own).map(([name, schema]) => [
@@ -319,7 +322,7 @@ export function schemaOfFile(): object {
           patternProperties: Object.fromEntries(
             members
               .filter(([, { isLocalizable }]) => isLocalizable)
-              .map(([name, { about }]) => [`^${name}#`, { description: about, type: 'string' }]),
+              .map(([name]) => [`^${name}#`, { description: MEMBER_TEXTS[name].about, type: 'string' }]),
           ),
           additionalProperties: false,
         },
