@@ -9,7 +9,12 @@ export async function setMetadata(
 ): Promise<void> {
   const read = await storage.clients.get(clientId);
   const secrets = read?.secrets;
-  const changed = { ...CLIENTS[clientId], ...(secrets !== undefined && { secrets }), metadata };
+  const method = CLIENTS[clientId].metadata?.token_endpoint_auth_method;
+  const changed = {
+    ...CLIENTS[clientId],
+    ...(secrets !== undefined && { secrets }),
+    metadata: { ...(method !== undefined && { token_endpoint_auth_method: method }), ...metadata },
+  };
   if (!(await storage.clients.replace(changed, read ?? {})))
     throw new Error(`there is no client ${clientId}`);
 }
