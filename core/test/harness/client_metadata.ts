@@ -1,4 +1,4 @@
-import type { ClientMetadata } from '@grantd/core';
+import type { ClientMetadata, ClientRecord } from '@grantd/core';
 import { CLIENTS, type ClientId, type World } from './world.ts';
 
 /** Adds metadata to a client of the tests. */
@@ -9,7 +9,8 @@ export async function setMetadata(
 ): Promise<void> {
   const read = await storage.clients.get(clientId);
   const secrets = read?.secrets;
-  const method = CLIENTS[clientId].metadata?.token_endpoint_auth_method;
+  const usual: Pick<ClientRecord, 'metadata'> = CLIENTS[clientId];
+  const method = usual.metadata?.token_endpoint_auth_method;
   const changed = {
     ...CLIENTS[clientId],
     ...(secrets !== undefined && { secrets }),
