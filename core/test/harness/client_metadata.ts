@@ -9,7 +9,7 @@ export async function setMetadata(
 ): Promise<void> {
   const read = await storage.clients.get(clientId);
   const secrets = read?.secrets;
-  const usual: Pick<ClientRecord, 'metadata'> = CLIENTS[clientId];
+  const usual: Pick<ClientRecord, 'id' | 'metadata'> = CLIENTS[clientId];
   const method = usual.metadata?.token_endpoint_auth_method;
   const changed = {
     ...CLIENTS[clientId],
