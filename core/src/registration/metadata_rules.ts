@@ -276,10 +276,7 @@ const requireReadableName: Rule = (document, { registrant }) => {
   if (problem !== undefined) throw unfit('client_name', `expected ${problem}`);
 };
 
-/**
- * Checks the client's name in every language.
- * @returns what was expected, to follow "expected", or `undefined` if all names are readable
- */
+/** Checks the client's name in every language, as `unreadableName` does. */
 export function unreadableNameOf(document: ClientDocument): string | undefined {
   for (const [name, value] of Object.entries(document)) {
     if (withoutTag(name)[0] !== 'client_name') continue;
