@@ -73,15 +73,16 @@ export type OptionTable = Readonly<Record<string, Option<unknown, unknown>>>;
 /** A text for each option of a table. Without a fixed default, it says what happens by default. */
 export type TextsOf<T> = {
   readonly [Name in keyof T]: T[Name] extends Setting<infer _V, infer D>
-    ? OptionText & ([D] extends [undefined] ? ([D] extends [never] ? unknown : DefaultInWords) : unknown)
+    ? [undefined] extends [D]
+      ? OptionText & { readonly defaultInWords: string }
+      : OptionText
     : never;
 };
 
-type DefaultInWords = Readonly<Required<Pick<OptionText, 'defaultInWords'>>>;
-
-/** A table of settings with their texts. */
+/** The options of a table of settings. */
 export type Described<T> = { readonly [Name in keyof T]: T[Name] & OptionText };
 
+/** Adds the texts to a table of settings. */
 export function described<T extends SettingTable>(table: T, texts: TextsOf<T>): Described<T> {
   const options = Object.entries(table).map(([name, setting]) => [name, { ...setting, ...texts[name] }]);
   return Object.fromEntries(options);
