@@ -743,7 +743,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assert.deepEqual(
       world.events.map((event) => ('reason' in event ? [event.clientId, event.reason] : [])),
       [
-        ['signer', 'malformed'],
+        ['signer', 'no_record'],
         ['signer', 'assertion_replayed'],
         ['signer', 'assertion_signature_wrong'],
         [undefined, 'assertion_malformed'],

@@ -1173,7 +1173,7 @@ test('the options of registration are checked, and so is that storage can regist
     ],
     [
       { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },
-      'storage.clients.add: expected a method, because registration is on',
+      'storage.clients.add, storage.clients.replace, storage.clients.remove: expected methods, because the option registration is set',
     ],
   ] as const) {
     const given = JSON.parse(JSON.stringify({ issuer: ISSUER, secret: SECRET }));

@@ -200,7 +200,7 @@ export const INACTIVE_REASONS = {
   unknown_key: 'The token names a signing key that this server does not have.',
   bad_signature: 'The signature of the token does not verify, or its algorithm is not that of the key.',
   verifier_rejected:
-    'jwtService.verify or accessTokenVerifier.verify of the application rejected with an error of jose. It should resolve to { verified: false }, or throw an OAuthError. If jwtService.verify checks times, expired tokens cannot be revoked.',
+    'The application’s jwtService.verify or accessTokenVerifier.verify rejected with an error of jose. It should resolve to { verified: false }, or throw an OAuthError. If jwtService.verify checks times, expired tokens cannot be revoked.',
   wrong_issuer: 'The iss of the token is not the issuer that the server or API expects.',
   wrong_type:
     'The endpoint or API does not accept tokens of this type, for example an ID token in place of an access token.',

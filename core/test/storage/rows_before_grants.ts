@@ -66,8 +66,8 @@ export async function goesOnWithRowsBeforeApis({ clients }: AdministrableStorage
     app: { contacts: ['a@app.example'], apis, ...none },
     job: { apis, ...none },
     stranger: none,
-    signer: { token_endpoint_auth_method: 'private_key_jwt', apis },
-    confidential: { apis },
+    signer: { token_endpoint_auth_method: 'private_key_jwt' },
+    confidential: undefined,
   });
   assert.equal((await clients.findApis?.({ resources: apis, scopes: ['read'] }))?.length, 3);
 }

@@ -33,6 +33,27 @@ export const endpoints: readonly KitCase[] = [
     }
   }),
 
+  endpointCase('any text can be looked up, and one that cannot be a key is absent', async (host) => {
+    // Strangers send them. A column of numbers or UUIDs must not make an outage of them.
+    const texts = [
+      'abc',
+      '0',
+      '-1',
+      '1e3',
+      '9'.repeat(40),
+      'x'.repeat(4096),
+      "'",
+      '%',
+      '\\',
+      '{}',
+      'null',
+      'NaN',
+    ];
+    for (const kind of host.kinds) for (const text of texts) await host.expectAbsent(kind, text);
+    for (const text of texts)
+      expect(!(await host.storage.clients.get(text)), `there must be no client ${text}`);
+  }),
+
   endpointCase('the record of a token can be read, and says what was issued', async (host) => {
     for (const kind of host.kinds) {
       const issued = await host.token(kind, { scopes: ['openid', 'email'], subject: '7' }); // also for integers
