@@ -94,7 +94,7 @@ test('client rotate-secret creates no secret for a client that no longer has one
   const { parts, printed, stored } = await open(t, async (clients) => {
     const read = await clients.get('shop');
     const { secrets: _, ...withoutSecret } = SHOP;
-    const metadata = { token_endpoint_auth_method: 'none' };
+    const metadata = { token_endpoint_auth_method: 'none' } as const;
     await clients.replace({ ...withoutSecret, grantTypes: [], metadata }, read ?? {});
   });
   await assert.rejects(rotateSecret(parts, 'shop', 'generate', 0), Refused);
