@@ -131,7 +131,7 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
       if (match === undefined) return { reason: 'client_secret_wrong' };
       return {
         accept({ id }) {
-          noteEncoding(context, match.index, id, call);
+          if (match.index > 0) noteRawSecret(context, id, call);
           context.clientSecretUses.note(id, match);
         },
       };
@@ -140,8 +140,8 @@ function bySecret(method: AuthenticationMethod, clientId: string, secrets: reado
 }
 
 /** Tells the host of a client that does not form-encode its secret (RFC 6749 §2.3.1). */
-function noteEncoding({ onEvent }: ClientContext, index: number, clientId: string, call: Call): void {
-  if (index > 0) onEvent({ ...call, clientId, type: 'client_secret_not_decoded' });
+function noteRawSecret({ onEvent }: ClientContext, clientId: string, call: Call): void {
+  onEvent({ ...call, clientId, type: 'client_secret_not_decoded' });
 }
 
 /** Bytes of a secret that a host's `verifySecret` gets at most, because some hashes take long for long texts. */
@@ -165,7 +165,7 @@ async function verdictOfHost(
     try {
       const isRight: unknown = await storage.clients.verifySecret?.(client, secret);
       if (client !== undefined && isRight === true)
-        return { accept: ({ id }) => noteEncoding(context, index, id, call) };
+        return { accept: ({ id }) => void (index > 0 && noteRawSecret(context, id, call)) };
     } catch (error) {
       if (client !== undefined) throw error;
       cause = error;
@@ -260,13 +260,13 @@ export function provesNothing(method: AuthenticationMethod): boolean {
   return known[method]?.proof === 'nothing';
 }
 
+type Described = Pick<ClientRecord, 'metadata'>;
+
 /**
  * Returns the registered method. Without one, the client may send its secret either way. It is never public because it
  * has no secret: a record that lost its secret would open the client to everyone.
  */
-export function authenticationMethodsOf(
-  client: Pick<ClientRecord, 'metadata'>,
-): readonly AuthenticationMethod[] {
+export function authenticationMethodsOf(client: Described): readonly AuthenticationMethod[] {
   const registered = client.metadata?.token_endpoint_auth_method;
   return registered === undefined ? USUAL_SECRET_METHODS : [registered];
 }
@@ -304,19 +304,15 @@ export async function authenticateClient(
   const registered = client === undefined ? CERTIFICATE_METHODS : authenticationMethodsOf(client);
   const claim = claims.find(({ method }) => registered.includes(method)) ?? claims[0];
   const isRegistered = registered.includes(claim.method);
-  const unsupported = METHODS[claim.method].unsupported?.(context);
+  const { proof, readsSecret, unsupported: whyNot } = METHODS[claim.method];
   // A host compares its own object with the secret, which has no profile.
-  const named =
-    METHODS[claim.method].proof === 'secret' && !METHODS[claim.method].readsSecret ? found : client;
-  const verdict: Verdict =
-    unsupported === undefined
-      ? await claim.verify(context, isRegistered ? named : undefined, call)
-      : { reason: unsupported };
+  const named = isRegistered ? (proof === 'secret' && !readsSecret ? found : client) : undefined;
+  const unsupported = whyNot?.(context);
+  const verdict: Verdict = unsupported ? { reason: unsupported } : await claim.verify(context, named, call);
 
   if (!client)
     throw refusedClient('client_unknown', undefined, { value: claim.clientId, cause: verdict.cause });
-  if (unsupported !== undefined) throw refusedClient(unsupported, client);
-  if (!isRegistered) throw refusedClient(wrongMethod(client, claim.method), client);
+  if (!isRegistered && !unsupported) throw refusedClient(wrongMethod(client, claim.method), client);
   if (verdict.reason !== undefined) throw refusedClient(verdict.reason, client, { cause: verdict.cause });
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
   await verdict.accept?.(client, () => beforeUse?.(context, request, client));

@@ -1,6 +1,5 @@
 // Guards what a host supplies to verify tokens: a refused token, a mistake of the host and an outage stay apart.
 
-import type { TokenScheme } from '../http/bearer.ts';
 import { ConfigurationError, OAuthError, StorageFault } from '../http/errors.ts';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
 import type { HostToken } from '../storage/contract.ts';
@@ -69,7 +68,7 @@ function checkedAnswer(answer: unknown): VerifiedJwt {
  */
 export function hostAccessTokens(verifier: AccessTokenVerifier, context: TokenContext): AccessTokenVerifier {
   return {
-    async verify(token, scheme = 'Bearer', certificate = undefined) {
+    async verify(token, scheme, certificate) {
       const found = await foundBy(verifier, context, [token, scheme, certificate]);
       await requireAlive(context, found, scheme, certificate);
       return found;
@@ -81,7 +80,7 @@ export function hostAccessTokens(verifier: AccessTokenVerifier, context: TokenCo
 async function foundBy(
   verifier: AccessTokenVerifier,
   context: TokenContext,
-  presented: [token: string, scheme: TokenScheme, certificate: string | undefined],
+  presented: Parameters<AccessTokenVerifier['verify']>,
 ): Promise<FoundToken> {
   try {
     return checkedToken(await verifier.verify(...presented), context);

@@ -14,7 +14,7 @@ import {
   permittedRequests,
   requestedClaims,
 } from '../protocol/claims.ts';
-import { isSameResource, type SigningAlgorithm, type TokenFormat } from '../protocol/client_metadata.ts';
+import { hasResource, type SigningAlgorithm, type TokenFormat } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
   formatScope,
@@ -141,8 +141,7 @@ export interface TokenPurpose {
 /** Only a token for a single API that needs it gets the plain type. All others are `at+jwt` (RFC 9068). */
 function typeFor({ apisWithPlainJwts }: TokenContext, audience: string | readonly string[]): string {
   const [only, ...others] = [audience].flat();
-  const isPlain =
-    only !== undefined && others.length === 0 && apisWithPlainJwts.some((one) => isSameResource(one, only));
+  const isPlain = only !== undefined && others.length === 0 && hasResource(apisWithPlainJwts, only);
   return isPlain ? PLAIN_JWT_TYPE : JWT_TYPES.access_token;
 }
 

@@ -177,15 +177,8 @@ async function findForeign(context: TokenContext, token: string): Promise<FoundT
 }
 
 /** @param id of the record, if the key is not its identifier */
-function lookUp(
-  { storage }: TokenContext,
-  kind: TokenKind,
-  key: string,
-  id?: string,
-): Awaitable<TokenRecord | undefined> {
-  return kind === 'access_token'
-    ? storage.tokens.getByAccessToken(key, id)
-    : storage.tokens.getByRefreshToken(key, id);
+function lookUp({ storage: { tokens } }: TokenContext, kind: TokenKind, key: string, id?: string) {
+  return kind === 'access_token' ? tokens.getByAccessToken(key, id) : tokens.getByRefreshToken(key, id);
 }
 
 /**
@@ -209,12 +202,11 @@ function isAsIssued({ digest }: TokenRecord, digestOfToken: string): boolean {
 
 /** Returns the claims of a record. Hosts may store none of an opaque token, so the most important ones are derived. */
 export async function claimsOfRecord(context: TokenContext, record: TokenRecord): Promise<Claims> {
-  const { expiresAt, issuedAtMs } = record;
   return {
     iss: context.issuer,
-    exp: expiresAt,
+    exp: record.expiresAt,
     // Records of hosts may lack it.
-    ...(Number.isFinite(issuedAtMs) && { iat: secondsOf(issuedAtMs) }),
+    ...(Number.isFinite(record.issuedAtMs) && { iat: secondsOf(record.issuedAtMs) }),
     ...claimsInToken(record),
     sub: record.claims?.sub ?? (await subjectOfRecord(context, record)),
   };
@@ -348,8 +340,7 @@ function hasRevocationCheck({ storage }: TokenContext, kind: TokenKind): boolean
   return kind === 'refresh_token' || storage.tokens.isAccessTokenRevoked !== undefined;
 }
 
-async function isRevokedByStore({ storage }: TokenContext, record: TokenRecord): Promise<boolean> {
-  const { tokens } = storage;
+async function isRevokedByStore({ storage: { tokens } }: TokenContext, record: TokenRecord) {
   const isRevoked: unknown =
     record.kind === 'refresh_token'
       ? await tokens.isRefreshTokenRevoked(record)
@@ -384,11 +375,7 @@ export class StoredAccessTokenVerifier implements AccessTokenVerifier {
     this.#context = context;
   }
 
-  async verify(
-    token: string,
-    scheme: TokenScheme = 'Bearer',
-    certificate: string | undefined = undefined,
-  ): Promise<FoundToken> {
+  async verify(token: string, scheme?: TokenScheme, certificate?: string): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
     if (found.hasGenericType) requireGenericAllowed(this.#context, found.claims);
     if ('reason' in found) throw refused(found.reason, found.cause);
@@ -406,12 +393,11 @@ export class StoredAccessTokenVerifier implements AccessTokenVerifier {
 export async function requireAlive(
   context: TokenContext,
   found: FoundToken,
-  scheme: TokenScheme,
-  certificate: string | undefined,
+  scheme: TokenScheme = 'Bearer',
+  certificate?: string,
 ): Promise<void> {
   const life = await lifeOf(context, found.record, found.claims);
-  if (!life.alive) throw refused(life.reason);
-  const reason = bindingRefusal(confirmationOf(found), scheme, certificate);
+  const reason = life.alive ? bindingRefusal(confirmationOf(found), scheme, certificate) : life.reason;
   if (reason !== undefined) throw refused(reason);
 }
 
