@@ -29,6 +29,8 @@ npm pkg set type=module
 npm install PATH/grantd-core-VERSION.tgz
 \`\`\`
 
+\`node --version\` must print v22.18 or later: earlier versions do not run TypeScript files, and cannot load \`node:sqlite\`.
+
 If you check types with TypeScript, set \`"module": "nodenext"\` in \`tsconfig.json\`, or \`"moduleResolution": "bundler"\`. Imports such as \`./sqlite.ts\` need \`"allowImportingTsExtensions": true\` and \`"noEmit": true\`.
 
 The library depends on [jose](https://github.com/panva/jose). It loads [@cfworker/json-schema](https://github.com/cfworker/cfworker/tree/main/packages/json-schema) only for [rich authorization requests](rich_authorization_requests.md). To authenticate clients by [names in their certificates](mtls.md), install two more packages: [@peculiar/asn1-schema](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/schema) and [@peculiar/asn1-x509](https://github.com/PeculiarVentures/asn1-schema/tree/master/packages/x509).
@@ -111,6 +113,17 @@ If a token of yours is inactive and should not be, this line says why ([reason c
 console.log(await server.operator.explainToken(token));
 \`\`\`
 
+### What the storage has
+
+| method | required |
+| --- | --- |
+| \`clients.get\`, \`tokens.getByAccessToken\`, \`tokens.revoke\` | always |
+| \`clients.verifySecret\` | if clients have secrets that you hashed |
+| \`tokens.getByRefreshToken\`, \`tokens.isRefreshTokenRevoked\` | both, if you have refresh tokens |
+| \`tokens.isAccessTokenRevoked\` | if \`revoke\` sets a column of your own. **Without it, revoked access tokens stay active.** |
+
+If \`revoke\` deletes the row, sets its expiry to 0, or sets a column that you return as \`revokedAtMs\`, the lookup alone decides. Then you can leave out \`isAccessTokenRevoked\`, and \`isRefreshTokenRevoked\` is \`() => false\`.
+
 ### What a record contains
 
 Lookups return a row with these members, or \`undefined\` if there is none. A member that is \`null\` is absent. The server ignores other members, and passes the same object to \`revoke\`, \`isAccessTokenRevoked\` and \`isRefreshTokenRevoked\`.
@@ -130,10 +143,10 @@ Lookups return a row with these members, or \`undefined\` if there is none. A me
 | client | value |
 | --- | --- |
 | \`id\` | required: a text or an integer |
-| \`tokenEndpointAuthMethod\` | \`none\` for a public client, which has no secret. It can revoke its tokens, but not introspect. |
+| \`tokenEndpointAuthMethod\` | \`none\` for a public client, which has no secret. It can revoke its tokens, but not introspect. In SQL: \`CASE WHEN is_public THEN 'none' END AS tokenEndpointAuthMethod\`. |
 | \`disabledAtMs\` | when the client was disabled. It can no longer authenticate, and its tokens are inactive. |
 
-Times can be what your driver returns: a number, a bigint, a text of digits (\`bigint\` of \`pg\`) or a \`Date\` (\`timestamptz\`). Numbers are in seconds for \`…At\` and in milliseconds for \`…Ms\`. Milliseconds in \`expiresAt\` are a fault.
+Times can be what your driver returns: a number, a bigint, a text of digits (\`bigint\` of \`pg\`) or a \`Date\` (\`timestamptz\`). Numbers are in seconds for \`…At\` and in milliseconds for \`…Ms\`. Milliseconds in \`expiresAt\` are a fault. Turn other texts into numbers in your SQL: \`unixepoch(expires) AS expiresAt\`, \`revoked_at * 1000 AS revokedAtMs\`.
 
 ### Forms of tokens
 
@@ -177,6 +190,7 @@ A JWT needs the claims \`iss\`, \`exp\` and, if its record has a subject, \`sub\
 
 - **A fault is never an answer.** If a lookup, \`verifySecret\` or \`revoke\` throws, or a record has a wrong value, the response is 503 with \`Retry-After\`. The console says which member was wrong. To log it yourself, set [\`onEvent\`](events.md).
 - **Revoke before you return.** After \`revoke\` has resolved, no lookup may return the token as active. It revokes the access token with its refresh token, and with a refresh token every token of its grant. The code above does both, since all rows of a grant have the same \`grant_id\`.
+- **No column for the grant?** Add one: the same text in all rows that come from one sign-in. With \`WHERE client_id = ? AND user_id = ?\`, a revocation would end the user’s other sign-ins too, and with \`NULL\` as user end nothing.
 - **A key that cannot exist is not a fault.** Anyone can send any text as a token or client ID. On a column of type \`uuid\` or \`integer\`, PostgreSQL rejects other texts with an error. Do not ask the database for them: \`UUID.test(key) ? row(byRefreshToken, key) : undefined\`, with a \`UUID\` that accepts only lower case.
 - **Give the database a deadline.** Otherwise requests wait for as long as it hangs.
 

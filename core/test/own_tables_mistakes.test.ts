@@ -326,6 +326,9 @@ test('grantd §10.1 a method with nearly the name of an optional one is refused'
       name: 'ConfigurationError',
       message: `storage.tokens.${name}: expected the name isAccessTokenRevoked`,
     });
+  assert.throws(() => server({ tokens: { ...storage.tokens, keyBy: 'token' } as never }), {
+    message: 'storage.tokens.keyBy: expected the name keyedBy',
+  });
   // Other methods of the host are its own business.
   server({ tokens: { ...storage.tokens, isAccessTokenActive: isRevoked, connect: isRevoked } as never });
 });

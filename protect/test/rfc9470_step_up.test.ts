@@ -280,8 +280,13 @@ test('§9 only a valid token learns what the API requires of the sign-in', async
   const world = await openServer(t);
   const tokens = new EmbeddedAccessTokens({ server: world.server, audience: API });
   const call = calling({ tokens, acr: [KEY], maxAge: 300 });
-  const malformed = 'error="invalid_token", error_description="the access token is malformed"';
-  assert.equal(await call('unknown'), `Bearer realm="api", ${malformed}`);
+  for (const [token, description] of [
+    ['unknown', 'the access token is revoked or unknown'],
+    ['grantd_at_unknown', 'the access token is malformed'],
+  ] as const) {
+    const refusal = `error="invalid_token", error_description="${description}"`;
+    assert.equal(await call(token), `Bearer realm="api", ${refusal}`);
+  }
   const response = await protect({ tokens, acr: [KEY] })(() => new Response())(new Request(API));
   assert.equal(response.headers.get('www-authenticate'), 'Bearer realm="api"');
 });

@@ -24,9 +24,11 @@ function client(metadata: ClientMetadata, hash?: string): ClientRecord {
 test('a redirect URI is exclusive with TLS, client authentication, or a web page on loopback', () => {
   const reached = (...of: Parameters<typeof client>) =>
     [TLS, LOOPBACK, OWN_SCHEME].map((uri) => isReachedAlone(client(...of), uri));
-  assert.deepEqual(reached({}), [true, false, false]);
-  assert.deepEqual(reached({ application_type: 'web' }), [true, true, false]);
-  assert.deepEqual(reached({}, 'hash'), [true, true, true]);
+  assert.deepEqual(reached({ token_endpoint_auth_method: 'none' }), [true, false, false]);
+  const page: ClientMetadata = { token_endpoint_auth_method: 'none', application_type: 'web' };
+  assert.deepEqual(reached(page), [true, true, false]);
+  // Without a method, a client has to send its secret, also if the record has lost it.
+  for (const hash of [undefined, 'hash']) assert.deepEqual(reached({}, hash), [true, true, true]);
   assert.deepEqual(reached({ token_endpoint_auth_method: 'private_key_jwt' }), [true, true, true]);
   // It has a secret that no test uses.
   assert.deepEqual(reached({ token_endpoint_auth_method: 'none' }, 'hash'), [true, false, false]);

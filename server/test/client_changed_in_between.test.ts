@@ -93,8 +93,9 @@ for (const [command, run] of Object.entries(REMOVED)) {
 test('client rotate-secret creates no secret for a client that no longer has one', async (t) => {
   const { parts, printed, stored } = await open(t, async (clients) => {
     const read = await clients.get('shop');
-    const { secrets: _, ...isPublic } = SHOP;
-    await clients.replace(isPublic, read ?? {});
+    const { secrets: _, ...withoutSecret } = SHOP;
+    const metadata = { token_endpoint_auth_method: 'none' } as const;
+    await clients.replace({ ...withoutSecret, grantTypes: [], metadata }, read ?? {});
   });
   await assert.rejects(rotateSecret(parts, 'shop', 'generate', 0), Refused);
   assert.deepEqual([(await stored())?.secrets, printed], [undefined, []]);

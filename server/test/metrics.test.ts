@@ -76,7 +76,7 @@ describe('a server with known requests', () => {
     const ofEndpoints = counted.filter(([labels]) => /^(introspection|revocation|token) /.test(labels));
     assert.deepEqual(Object.fromEntries(ofEndpoints), {
       'introspection demo-api 200 ok ': 2,
-      'introspection demo-api 200 inactive malformed': 1,
+      'introspection demo-api 200 inactive no_record': 1,
       'introspection demo-api 401 refused client_secret_wrong': 1,
       'introspection demo-api 200 inactive revoked': 1,
       'token demo-web 200 ok ': 2,
@@ -174,7 +174,7 @@ describe('a server with known requests', () => {
     });
     await introspect(quiet.url, 'unknown');
     assert.deepEqual((await scrapeOnce(quiet, 1)).of('grantd_requests_total'), {
-      'introspection demo-api 200 inactive malformed': 1,
+      'introspection demo-api 200 inactive no_record': 1,
     });
     assert.deepEqual([quiet.stdout(), (await scrape(quiet)).of('grantd_ready')], ['', { '': 1 }]);
     process.kill(quiet.pid, 'SIGTERM');
@@ -196,8 +196,8 @@ test('further clients are counted as other', async () => {
   await postForm(`${server.url}/token/revoke`, { token: 'unknown' }, MACHINE);
   assert.deepEqual((await scrapeOnce(server, 3)).of('grantd_requests_total'), {
     'token demo-machine 200 ok ': 1,
-    'introspection other 200 inactive malformed': 1,
-    'revocation demo-machine 200 ignored malformed': 1,
+    'introspection other 200 inactive no_record': 1,
+    'revocation demo-machine 200 ignored no_record': 1,
   });
 });
 
@@ -226,7 +226,7 @@ describe('workers', () => {
     const workers = () => server.log().filter(({ event }) => event === 'request');
     await until(() => workers().length === 6, 'the requests are logged');
     assert.equal(new Set(workers().map(({ worker }) => worker)).size, 3);
-    const series = { 'introspection demo-api 200 inactive malformed': 6 };
+    const series = { 'introspection demo-api 200 inactive no_record': 6 };
     const before = await scrapeOnce(server, 6);
     assert.deepEqual(before.of('grantd_requests_total'), series);
     assert.deepEqual(before.of('grantd_workers'), { wanted: 3, ready: 3 });
@@ -242,7 +242,7 @@ describe('workers', () => {
     assert.deepEqual(later.of('grantd_workers'), { wanted: 3, ready: 3 });
     await sentAlone(server, 3);
     assert.deepEqual((await scrapeOnce(server, 9)).of('grantd_requests_total'), {
-      'introspection demo-api 200 inactive malformed': 9,
+      'introspection demo-api 200 inactive no_record': 9,
     });
     for (const line of lines) line.close();
   });
@@ -276,7 +276,7 @@ test('a reload of the configuration takes no count with it, and needs a restart 
   const later = await requireNoLess(before, await scrapeOnce(server, 3));
   assert.deepEqual(later.of('grantd_requests_total'), {
     ...before.of('grantd_requests_total'),
-    'introspection demo-api 200 inactive malformed': 2,
+    'introspection demo-api 200 inactive no_record': 2,
   });
   assert.deepEqual(later.of('grantd_ready'), { '': 1 });
   assert.ok(later.sum('grantd_storage_commits_total') >= before.sum('grantd_storage_commits_total'));

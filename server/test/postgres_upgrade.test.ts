@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { Client } from 'pg';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
@@ -8,9 +7,6 @@ import { environmentOf, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench(POSTGRESQL);
 after(() => workbench.clear());
-
-/** An error code of PostgreSQL. */
-const DEADLOCK_DETECTED = '40P01';
 
 /** As before the contraction of version 9, but without the view of version 8. */
 const UNDO_CONTRACTION = `
@@ -26,7 +22,10 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   const first = await workbench.start(folder, []);
   const flags = ['--port', String(first.port)];
   await first.stop();
-  // What the last migrations of the library added.
+  const contract = ['migrate', 'contract', '--yes', '--json'];
+  assert.equal(JSON.parse(await grantdPrints(folder, contract)).migrated, false, 'a new database needs none');
+  await grantdPrints(folder, ['migrate', 'down', '--to', 'library=9', '--yes']);
+  // What the migrations up to the contraction added.
   await POSTGRESQL.run(
     folder,
     `ALTER TABLE grantd.tokens DROP COLUMN authorization_details;
@@ -59,6 +58,15 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   assert.equal((await status()).library.stored, 4);
   await grantdPrints(folder, ['migrate', 'up', '--force']);
   assert.equal((await status()).start, 'serve');
+  const indexes = await ask(
+    { url: url.href },
+    "SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'grantd' AND tablename = 'events' ORDER BY 1",
+  );
+  assert.deepEqual(
+    indexes.map(({ name }) => name),
+    ['events_by_sequence'],
+    'a contraction before the last migration does not wait for the operator',
+  );
   const server = await workbench.start(folder, flags);
   assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
   await server.stop();
@@ -68,52 +76,3 @@ test('tables of an earlier version on PostgreSQL are migrated only by a start or
   );
   await asleep;
 });
-
-test('a contraction on PostgreSQL waits only briefly for the lock of a table, and new databases need none', {
-  skip: POSTGRESQL.absence,
-}, async () => {
-  const folder = await workbench.home();
-  const server = await workbench.start(folder, []);
-  const contract = ['migrate', 'contract', '--yes', '--json'];
-  assert.equal(JSON.parse(await grantdPrints(folder, contract)).migrated, false);
-  // As the last but one migration of the library leaves them.
-  await runBesideServer(
-    folder,
-    `${UNDO_CONTRACTION}
-     CREATE VIEW grantd.unnumbered_events AS
-       SELECT id, at_ms, issuer_id, type, target, actor, address, client_id, subject, reason, request_id
-       FROM grantd.events WHERE sequence IS NULL;
-     DELETE FROM grantd.schema_versions WHERE version >= 8;
-     INSERT INTO grantd.schema_versions (version, floor) VALUES (8, 7)`,
-  );
-  const url = environmentOf(folder).GRANTD_DATABASE ?? '';
-  const reader = new Client({ connectionString: url });
-  await reader.connect();
-  await reader.query('BEGIN; SELECT FROM grantd.events');
-  const refused = await grantd(folder, contract);
-  assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /are in use, for example by a backup: try again when it has ended\.$/m);
-  await reader.end();
-
-  assert.equal(JSON.parse(await grantdPrints(folder, contract)).migrated, true);
-  const indexes = await ask(
-    { url },
-    "SELECT indexname AS name FROM pg_indexes WHERE schemaname = 'grantd' AND tablename = 'events' ORDER BY 1",
-  );
-  assert.deepEqual(
-    indexes.map(({ name }) => name),
-    ['events_by_sequence'],
-  );
-  assert.equal((await fetch(`${server.url}/health/ready`)).status, 200);
-  await server.stop();
-});
-
-/** Changes tables. Where the server holds a lock and waits for another, PostgreSQL ends one of the two transactions. */
-async function runBesideServer(folder: string, sql: string): Promise<void> {
-  for (;;)
-    try {
-      return await POSTGRESQL.run(folder, sql);
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === DEADLOCK_DETECTED)) throw error;
-    }
-}

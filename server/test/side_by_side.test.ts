@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Client } from 'pg';
 import { programIn } from '../../scripts/program_for_tests.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
-import { PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
+import { environmentOf, PROGRAM, type Program, type RunningServer, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,
@@ -37,7 +38,7 @@ const CHANGES: readonly (readonly [file: string, end: string, added: string])[] 
     '\n  ],\n};\n\nconst SOUNDNESS_SQL',
     `
     { expand: 'ALTER TABLE grantd.clients ADD COLUMN note text', down: 'ALTER TABLE grantd.clients DROP COLUMN note' },
-    { contract: 'DROP INDEX IF EXISTS grantd.nothing_of_this_name' },`,
+    { contract: 'ALTER TABLE grantd.clients ALTER COLUMN note DROP DEFAULT' },`,
   ],
   [
     'server/src/data/sqlite_tables.ts',
@@ -119,6 +120,21 @@ for (const database of DATABASES) {
         basic('demo-web', 'demo-web-secret'),
       );
 
+    /** While the contraction waits for the lock of a table, every request that reads the table waits too. */
+    const assertWaitsBriefly = async () => {
+      const reader = new Client({ connectionString: environmentOf(folder).GRANTD_DATABASE });
+      await reader.connect();
+      try {
+        await reader.query('BEGIN; SELECT FROM grantd.clients');
+        assert.match(
+          await refused(['migrate', 'contract', '--yes'], next),
+          /are in use, for example by a backup: try again when it has ended\.$/m,
+        );
+      } finally {
+        await reader.end();
+      }
+    };
+
     before(async () => {
       folder = await workbench.home();
       earlier = await workbench.start(folder, SERVE);
@@ -171,6 +187,7 @@ for (const database of DATABASES) {
       const { code, stderr } = await grantd(folder, ['migrate', 'contract'], { program: next });
       assert.equal(code, 2);
       assert.match(stderr, /--yes: required, because a contraction cannot be undone/);
+      if (database.name === 'PostgreSQL') await assertWaitsBriefly();
       assert.equal((await shown(['migrate', 'contract', '--yes', '--json'], next)).migrated, true);
       assert.equal((await introspect(later.url, tokens.access_token)).active, true);
       const { library } = await shown(LATER, next);

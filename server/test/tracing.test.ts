@@ -116,7 +116,7 @@ describe('a traced server', () => {
       'http.response.status_code': 200,
       'grantd.operation': 'introspection',
       'grantd.client_id': 'demo-api',
-      'grantd.reason': 'malformed',
+      'grantd.reason': 'no_record',
       'grantd.request_id': requestId,
     });
   });

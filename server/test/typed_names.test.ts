@@ -209,6 +209,7 @@ describe('white space around what people type', () => {
     'user unlock': [['user', 'unlock', ' NAME ']],
     'user disable': [['user', 'disable', ' NAME ']],
     'user enable': [['user', 'enable', ' NAME ']],
+    'user confirm-factors': [['user', 'confirm-factors', ' NAME ']],
     'user reset-factors': [['user', 'reset-factors', ' NAME ']],
     'user export': [['user', 'export', '--group', ' GROUP ']],
     'group add': [['group', 'add', ' another ']],

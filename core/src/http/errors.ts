@@ -206,7 +206,7 @@ export const INACTIVE_REASONS = {
     'The endpoint or API does not accept tokens of this type, for example an ID token in place of an access token.',
   not_yet_valid: 'The token is valid only from a later time (nbf).',
   no_record:
-    'Storage has no record of the token. It was never issued, or its record was deleted after expiry or by a revocation.',
+    'Storage has no record of the token. It was never issued, or its record was deleted after expiry or by a revocation. An opaque token of an application is looked up by its SHA-256 digest, unless storage.tokens.keyedBy says that the table has the token itself.',
   sub_missing: 'The token is for a user, but its sub is missing or not a string.',
   confirmation_missing:
     'The record of the token says that the token is bound to a key (DPoP), but does not name the key, because the storage does not keep the member confirmation of records.',

@@ -145,17 +145,17 @@ function requiredProblems(storage: Storage): readonly string[] {
   });
 }
 
-/** Every method that a repository of a host can have. */
-function knownMethods(name: 'clients' | 'tokens'): readonly string[] {
+/** Every member that a repository of a host can have. */
+function knownMembers(name: 'clients' | 'tokens'): readonly string[] {
   const ofGroups = GROUPS.flatMap(([, { repository, methods }]) => (repository === name ? methods : []));
-  return [...REQUIRED[name], ...OPTIONAL[name], ...ofGroups];
+  return [...REQUIRED[name], ...OPTIONAL[name], ...ofGroups, ...(name === 'tokens' ? ['keyedBy'] : [])];
 }
 
-/** A method with nearly the name of an optional one would never be called, and revoked tokens would pass. */
+/** What has nearly the name of an optional member would never be used, and revoked tokens would pass. */
 function misspelt(name: 'clients' | 'tokens', repository: object): readonly string[] {
-  const known = knownMethods(name);
-  const absent = known.filter((one) => one.length > 8 && typeof Reflect.get(repository, one) !== 'function');
-  return methodNames(repository)
+  const known = knownMembers(name);
+  const absent = known.filter((one) => one.length > 6 && Reflect.get(repository, one) === undefined);
+  return memberNames(repository)
     .filter((found) => !known.includes(found))
     .flatMap((found) => {
       const meant = absent.find((one) => isNearly(found, one));
@@ -163,11 +163,11 @@ function misspelt(name: 'clients' | 'tokens', repository: object): readonly stri
     });
 }
 
-function methodNames(repository: object): readonly string[] {
+function memberNames(repository: object): readonly string[] {
   const names = new Set<string>();
   for (let one: object | null = repository; one && one !== Object.prototype; one = Object.getPrototypeOf(one))
     for (const name of Object.getOwnPropertyNames(one)) names.add(name);
-  return [...names].filter((name) => typeof Reflect.get(repository, name) === 'function');
+  return [...names];
 }
 
 /** Whether two names differ by case, or by one letter that is missing, too many or another one, twice at most. */

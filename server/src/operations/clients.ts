@@ -263,8 +263,7 @@ async function changed(
     apis.filter((uri) => !hasResource(client.metadata?.apis ?? [], uri)),
   );
 
-  const wantsSecret = hasSecret(updated.metadata) && !isPublicByDefault(client, updated);
-  if (!wantsSecret) return { record: updated, newSecret: undefined };
+  if (!hasSecret(updated.metadata)) return { record: updated, newSecret: undefined };
   const usable = usableSecrets(updated.metadata, client.secrets);
   if (usable !== undefined) return { record: { ...updated, secrets: usable }, newSecret: undefined };
   const { stored, generated } = await secretFor(parts, 'generate', updated);
@@ -298,11 +297,6 @@ function setByOperator(
     return isMemberName(base) && memberOf(base).setBy === 'client';
   });
   return [...new Set([...(Array.isArray(before) ? before.map(String) : []), ...changed])];
-}
-
-/** A client without a secret and without a method is public, and stays public. */
-export function isPublicByDefault({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
-  return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
 }
 
 const MIN_CHARACTERS = 8;

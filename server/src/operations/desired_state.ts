@@ -25,7 +25,6 @@ import {
   DEFAULT_OVERLAP,
   defaultGrants,
   idProblem,
-  isPublicByDefault,
   isSettable,
   type Members,
   revokeForOthers,
@@ -680,12 +679,7 @@ async function planClient(
   const kept = needsSecret ? usableSecrets(after.metadata, before?.secrets) : undefined;
   const isKnown =
     text !== undefined && kept !== undefined && (await server.operator.isClientSecret(text, kept));
-  if (
-    needsSecret &&
-    secret === undefined &&
-    kept === undefined &&
-    !(before && isPublicByDefault(before, after))
-  )
+  if (needsSecret && secret === undefined && kept === undefined)
     return [
       {
         path,

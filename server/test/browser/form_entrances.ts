@@ -155,6 +155,13 @@ function entrancesOf(
     return { ...world, authenticator, values };
   }
 
+  /** A change needs the passkey of the user. A code is less. */
+  async function signedInWith(factor: 'passkey-submit' | 'second-submit', path: string): Promise<World> {
+    const world = await withFactors(at(path));
+    await follow(world, [LOGIN, `${SECOND} ${factor}`]);
+    return world;
+  }
+
   /** With wrong answers to everything that a sign-in asks for. */
   const mistaken = (world: World): World => ({
     ...world,
@@ -215,14 +222,9 @@ function entrancesOf(
         return world;
       },
     },
-    {
-      name: 'an account with factors',
-      async open() {
-        const world = await withFactors(at('/account/security'));
-        await follow(world, [LOGIN, `${SECOND} second-submit`]);
-        return world;
-      },
-    },
+    { name: 'an account with factors', open: () => signedInWith('passkey-submit', '/account/security') },
+    { name: 'factors after a code', open: () => signedInWith('second-submit', '/account/security') },
+    { name: 'data after a code', open: () => signedInWith('second-submit', '/account/data') },
     {
       name: 'an account after a while',
       async open() {

@@ -70,21 +70,27 @@ export const endpoints: readonly KitCase[] = [
     for (const kind of host.kinds) {
       const [revoked, other] = [await host.token(kind), await host.token(kind)];
       await host.revoke(kind, revoked.key);
-      await host.expectAlive(kind, revoked.key, false);
-      await host.expectAlive(kind, other.key, true);
+      await host.expectAlive(kind, revoked.key, false, 'revoke');
+      await host.expectAlive(kind, other.key, true, 'revoking another token');
     }
   }),
 
   endpointCase('revoking either token of a pair revokes both', async (host) => {
     if (!host.kinds.includes('refresh_token')) return;
     for (const kind of host.kinds) {
-      const pairId = fresh('pair');
-      const grantId = fresh('grant');
-      const access = await host.token('access_token', { pairId, grantId });
-      const refresh = await host.token('refresh_token', { pairId, grantId });
-      await host.revoke(kind, kind === 'access_token' ? access.key : refresh.key);
-      await host.expectAlive('access_token', access.key, false);
-      await host.expectAlive('refresh_token', refresh.key, false);
+      const owner = { clientId: await host.client(), subject: '7' };
+      const pairOf = async (pairId: string, grantId: string) => [
+        await host.token('access_token', { ...owner, pairId, grantId }),
+        await host.token('refresh_token', { ...owner, pairId, grantId }),
+      ];
+      const pair = await pairOf(fresh('pair'), fresh('grant'));
+      // The same client and user, who has signed in at another place.
+      const others = await pairOf(fresh('pair'), fresh('grant'));
+      await host.revoke(kind, pair.find((one) => one.kind === kind)?.key ?? '');
+      for (const one of pair)
+        await host.expectAlive(one.kind, one.key, false, `revoking the ${kind} of its pair`);
+      for (const one of others)
+        await host.expectAlive(one.kind, one.key, true, 'revoking a pair of another grant');
     }
   }),
 
@@ -246,14 +252,22 @@ class Host {
   }
 
   /** A store can show a revocation by deleting the record, by its expiry, by `revokedAtMs`, or by its methods. */
-  async expectAlive(kind: TokenKind, key: string, expected: boolean): Promise<void> {
+  async expectAlive(
+    kind: TokenKind,
+    key: string,
+    expected: boolean,
+    after = 'what was called',
+  ): Promise<void> {
     const { tokens } = this.storage;
     const found = await this.find(kind, key);
     const isLive =
       found !== undefined && canContinue(recordOf(this.storage, found, kind, key), this.#subject.clock.nowMs);
     const check = kind === 'access_token' ? tokens.isAccessTokenRevoked : tokens.isRefreshTokenRevoked;
     const isRevoked = isLive && check !== undefined && (await check.call(tokens, found));
-    expect((isLive && !isRevoked) === expected, `the ${kind} must be ${expected ? 'alive' : 'dead'}`);
+    expect(
+      (isLive && !isRevoked) === expected,
+      `after ${after}, the ${kind} must be ${expected ? 'alive' : 'dead'}`,
+    );
   }
 
   advance(seconds: number): void {
