@@ -41,8 +41,8 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   }
   const { claims } = jwt;
   const kind = jwtTypeOf(jwt.type);
-  if (!isTokenKind(kind) || context.storage.tokens.identify !== undefined)
-    return findHostJwt(context, token, jwt);
+  const { identify, keyedBy } = context.storage.tokens;
+  if (!isTokenKind(kind) || identify || keyedBy) return findHostJwt(context, token, jwt);
   if (typeof claims.jti !== 'string') return { reason: 'wrong_type', claims, type: kind };
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
@@ -54,7 +54,7 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
 type Verified = VerifiedJwt & { readonly verified: true };
 
 /**
- * Finds a JWT of a form that hosts use: with `typ: JWT` or without `typ`, or with a key that `identify` returns. For APIs
+ * Finds a JWT of a form that hosts use: with `typ: JWT` or without `typ`, or with another key than its `jti`. For APIs
  * that reject `at+jwt`, the server itself issues access tokens with `typ: JWT`.
  */
 async function findHostJwt(
@@ -79,12 +79,14 @@ async function findHostJwt(
   let reason: 'no_record' | 'differs_from_issued' = 'no_record';
   for (const one of [kind, ...others]) {
     const keyOfKind = one === kind ? key : keyOf(context, one, token, claims);
-    const record = await lookUp(context, one, String(keyOfKind), id);
+    const record = typeof keyOfKind === 'string' ? await lookUp(context, one, keyOfKind, id) : undefined;
     if (record === undefined) continue;
     // Without the digest, other JWTs of the same key could be taken for a token. Of a broken record, it cannot be read.
     const mustHaveDigest = isUnnamed && !isBroken(context, record);
     if ((!mustHaveDigest || record.digest !== undefined) && isAsIssued(record, digestOfToken))
-      return { record, ...verified, claims: await completeClaims(context, claims, record) };
+      return hasGenericType || tokens.identify
+        ? { record, ...verified, claims: await completeClaims(context, claims, record) }
+        : { record, ...verified };
     reason = 'differs_from_issued';
   }
   return { reason, kind, ...verified };
