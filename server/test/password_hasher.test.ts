@@ -188,9 +188,11 @@ test('no imported hash lets in a password that differs only in what its algorith
         if (!(await hash.matches(wrong))) continue;
         // The first 72 bytes are all that bcrypt has stored, so they are a password of their own.
         if (algorithm === 'bcrypt' && wrong === right.slice(0, 72) && !wrong.includes('\0')) continue;
-        ignoring.add(algorithm);
         const about = `${algorithm}: ${JSON.stringify(wrong)} for ${JSON.stringify(right)}`;
         assert.ok(hash.ignoresPartOf(wrong), about);
+        // A check takes as long as one of a current hash.
+        if (ignoring.has(algorithm) && process.env.TEST_EVERY_PAIR !== 'yes') continue;
+        ignoring.add(algorithm);
         assert.deepEqual(await hasher.check(wrong, stored), { fits: false, isCutOff: true }, about);
       }
     }
