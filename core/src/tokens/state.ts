@@ -16,7 +16,6 @@ import {
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
-import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableTokens } from '../storage/host_storage.ts';
 import type { FoundToken, NoToken, Person, TokenContext } from './context.ts';
 import { isCompactJws, isForeignJwt, jwtTypeOf } from './jwt.ts';
@@ -238,20 +237,23 @@ export type TokenTypeHint = 'access_token' | 'refresh_token' | 'auth_code';
 
 const HINTS: readonly string[] = ['access_token', 'refresh_token', 'auth_code'] satisfies TokenTypeHint[];
 
+interface HintOptions {
+  readonly ignoreUnknownTokenTypeHints: boolean;
+}
+
+/** The client, or `undefined` if clients are not authenticated. */
+type Authentication = Promise<ClientRecord | undefined>;
+
 /**
  * Reads the hint of a request. Unknown hints are ignored if the server or the client is configured so.
- * @param authentication of the caller, which may still be running; `undefined` if callers are not authenticated
+ * @param authentication of the caller, which may still be running
  * @returns `undefined` if there is no hint, or an ignored one
  * @throws {OAuthError} `unsupported_token_type`: an unknown hint
  */
-export function readTokenTypeHint(
-  { ignoreUnknownTokenTypeHints }: { readonly ignoreUnknownTokenTypeHints: boolean },
-  form: Form,
-  authentication: Promise<ClientRecord | undefined>,
-): Awaitable<TokenTypeHint | undefined> {
+export function readTokenTypeHint(options: HintOptions, form: Form, authentication: Authentication) {
   const hint = form.get('token_type_hint');
   if (hint === undefined || isHint(hint)) return hint;
-  if (ignoreUnknownTokenTypeHints) return undefined;
+  if (options.ignoreUnknownTokenTypeHints) return undefined;
   return authentication.then((caller) => {
     if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
     throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', {
