@@ -46,8 +46,8 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
   if (record === undefined) return { reason: 'no_record', kind, claims };
-  const isIssued = isAsIssued(record, jwt.digest ?? (await sha256(token)));
-  return isIssued ? { record, claims } : { reason: 'differs_from_issued', kind, claims };
+  if (isAsIssued(record, jwt.digest ?? (await sha256(token)))) return { record, claims };
+  return { reason: 'differs_from_issued', kind, claims };
 }
 
 type Verified = VerifiedJwt & { readonly verified: true };
