@@ -283,13 +283,16 @@ export type MountedServer = Pick<
   'issuer' | 'serves' | 'operationAt' | 'servesBelow' | 'handle' | 'dispatch' | 'reportFault'
 >;
 
-/** Reports faults and mistakes of the host even if it sets no `onEvent`. A stranger can repeat a mistake at will. */
 /** Without a client, the host itself asks. A client that a host did not find must not get the same rights. */
 function requireNamed(options: object, name: 'caller' | 'owner'): void {
   if (name in options && !Reflect.get(options, name))
     throw new TypeError(`${name}: expected a client; leave it out to ask as the host`);
 }
 
+/**
+ * Reports faults and mistakes of the host even if it sets no `onEvent`. A mistake is printed once, because strangers can
+ * repeat it at will.
+ */
 function faultPrinter(): (event: ServerEvent) => void {
   let hasPrinted = false;
   return (event) => {

@@ -1,4 +1,4 @@
-// Registrations that nobody uses: the sweep, the command, and the limit of an address.
+// Unused registrations: the sweep, the command, and the limit of an address.
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';

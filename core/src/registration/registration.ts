@@ -54,7 +54,7 @@ export async function registration(
 
 /**
  * The limits of a registration. Senders with an initial access token are known to the operator, so only the limit for
- * all applies to them. The store gets a keyed digest, from which nobody can guess the address.
+ * all applies to them. The store gets a keyed digest, which does not reveal the address.
  */
 async function limitsFor(
   { secret, issuer }: RegistrationContext,

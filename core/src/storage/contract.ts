@@ -195,7 +195,7 @@ export interface IssueBasis {
 export interface TokenRepository {
   /**
    * What lookups of opaque tokens get: the SHA-256 digest (base64url), or the token itself, for tables that hold it.
-   * With `'token'`, whoever reads the table can use the tokens. JWTs and tokens with a prefix of this server are never
+   * With `'token'`, anyone who reads the table can use the tokens. JWTs and tokens with a prefix of this server are never
    * looked up by themselves. Default: `'digest'`.
    *
    * If some tokens are JWTs, name each kind that can be opaque. Otherwise the `jti` of a JWT could be used as a token. JWTs

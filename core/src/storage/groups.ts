@@ -190,7 +190,7 @@ export function isIssuing(tokens: TokenRepository): tokens is IssuingTokenReposi
   return typeof (tokens as Partial<IssuingTokenRepository>).issue === 'function';
 }
 
-/** Without the check of each record, nobody notices that a table has other types. */
+/** Without the check of each record, a table with other types would go unnoticed. */
 function plainProblems({ answersPlainRecords, tokens }: Storage): readonly string[] {
   if (answersPlainRecords !== true || !isJsonObject(tokens) || isIssuing(tokens)) return [];
   return ['storage.answersPlainRecords: expected nothing, because the storage does not issue tokens'];

@@ -1,4 +1,4 @@
-// Removes clients that registered themselves and that nobody uses.
+// Removes unused clients that registered themselves.
 import { secondsOf } from '../environment.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { AdministrableStorage, Awaitable } from './contract.ts';

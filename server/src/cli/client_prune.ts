@@ -23,9 +23,7 @@ export function addPruneCommand(group: Command): void {
   databaseFlags(
     group
       .command('prune')
-      .description(
-        'remove clients that registered themselves and that nobody uses. Shows them first, and asks',
-      ),
+      .description('remove unused clients that registered themselves. Shows them first, and asks'),
   )
     .requiredOption(
       '--unused-for <DURATION>',

@@ -727,7 +727,7 @@ export const OPTIONS = {
   unusedRegistrationLifetime: option(
     'Lifetimes',
     seconds(0),
-    'Seconds after which the server removes a self-registered client that nobody uses: it has no active token, no consent, and sends no authorization request. Clients that an operator has changed stay. 0 keeps all. The shortest time is a day.',
+    'Seconds after which the server removes an unused self-registered client: it has no active token, no consent, and sends no authorization request. Clients that an operator has changed stay. 0 keeps all. The shortest time is a day.',
     30 * 24 * 60 * 60,
   ),
   registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,

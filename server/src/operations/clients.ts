@@ -378,7 +378,7 @@ export async function removeClient(parts: OperationParts, id: string): Promise<v
     throw new OperationRefused('changed', `another command has just removed ${id}`);
 }
 
-/** A client that registered itself and that nobody uses. */
+/** An unused client that registered itself. */
 export interface UnusedClient {
   readonly id: string;
   readonly name: string | undefined;
