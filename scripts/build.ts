@@ -3,7 +3,7 @@
 // another folder, which must be inside this repository, because the compiler needs its dependencies.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundleProgram, EMBEDDED, PROGRAM } from './packaging/bundled_program.ts';
@@ -53,9 +53,8 @@ async function build(folder: string, target: string): Promise<void> {
   );
   if (manifest.bin === undefined) compile(join(folder, 'tsconfig.build.json'), target, ['src'], 'src', 'lib');
   else await buildProgram(folder, target, Object.keys(manifest.dependencies ?? {}));
-  for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
-    for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
-  }
+  for (const file of [join(folder, 'README.md'), join(root, 'LICENSE')])
+    cpSync(file, join(target, basename(file)));
   // The compiled code is readable, and the declarations have the documentation.
   rmSync(sources, { recursive: true });
   if (manifest.exports === undefined) return;

@@ -1,7 +1,7 @@
 // Checks that relative links lead somewhere.
 //
 // - Links and pictures of every Markdown file: the file exists, and so does the heading of an anchor.
-// - Paths such as `core/src/endpoints.ts` in pages and in comments. Decisions, changesets and results may name files
+// - Paths such as `core/src/endpoints.ts` in pages and in comments. Decisions, the changelog and results may name files
 //   that are gone.
 //
 // Prints each breach and exits with 1 if there is one. `check_links.ts FOLDER` checks another tree.
@@ -11,7 +11,7 @@ import { basename, dirname, join } from 'node:path';
 process.chdir(process.argv[2] ?? dirname(import.meta.dirname));
 
 const PACKAGES = '{core,protect,server,examples,bench,reliability,scripts,runtimes}';
-const PAGES = ['*.md', '{docs,.changeset}/**/*.md', `${PACKAGES}/**/*.md`];
+const PAGES = ['*.md', 'docs/**/*.md', `${PACKAGES}/**/*.md`];
 const SOURCES = [`${PACKAGES}/**/*.{ts,mts,mjs}`];
 
 /** `[text](target)`, `[name]: target`, `src="target"`. */
@@ -24,7 +24,7 @@ const ANCHOR = /<a (?:id|name)="([^"]+)"/g;
 /** A file of this repository, or of the folder of the file that names it. */
 const PATH =
   /(?<![\w./@-])(?:core|protect|server|examples|bench|reliability|scripts|runtimes|docs)\/[\w./-]+\.(?:ts|mts|mjs|md|json|svg)\b/g;
-const PAST = /^(?:docs\/adr\/|\.changeset\/|(?:\w+\/)?CHANGELOG\.md|bench\/results\/)/;
+const PAST = /^(?:docs\/adr\/|CHANGELOG\.md|bench\/results\/)/;
 
 const breaches: string[] = [];
 const anchors = new Map<string, ReadonlySet<string>>();

@@ -6,7 +6,6 @@ export interface Manifest {
   readonly imports?: Conditions;
   readonly scripts?: unknown;
   readonly devDependencies?: unknown;
-  readonly publishConfig?: { readonly directory?: string };
   readonly [member: string]: unknown;
 }
 
@@ -26,15 +25,13 @@ const INTERNAL = './internal/';
  * @param internals the core's internal entry points; a package whose `imports` name one has the modules in `lib/core/`
  */
 export function publishedManifest(manifest: Manifest, internals: Conditions): Manifest {
-  const { scripts, devDependencies, publishConfig, exports, imports, ...rest } = manifest;
-  const { directory, ...publishing } = publishConfig ?? {};
+  const { scripts, devDependencies, exports, imports, ...rest } = manifest;
   return {
     ...rest,
     ...(exports && {
       exports: { ...mapped(publicEntries(exports), entryPoint), './package.json': './package.json' },
     }),
     ...(imports && { imports: publishedImports(imports, internals) }),
-    ...(Object.keys(publishing).length > 0 && { publishConfig: publishing }),
   };
 }
 
