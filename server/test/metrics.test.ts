@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { freePort } from '../../core/test/harness/free_port.ts';
 import { Meter, merged, WorkerSnapshots } from '../src/monitoring/meter.ts';
 import { labelsOf, METRIC_NAMES, METRICS } from '../src/monitoring/metrics.ts';
+import { prometheusText } from '../src/monitoring/prometheus.ts';
 import { Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { POSTGRESQL } from './harness/databases.ts';
@@ -345,7 +346,8 @@ describe('options', () => {
       assert.match(off.modules, /src\/log\/log\.ts/);
       if (process.platform === 'linux') assert.deepEqual(off.ports, [off.port]);
       const on = await loaded(ON);
-      assert.match(on.modules, /@opentelemetry\/exporter-prometheus/);
+      assert.match(on.modules, /src\/monitoring\/prometheus\.ts/);
+      assert.doesNotMatch(on.modules, /opentelemetry/);
       if (process.platform === 'linux') assert.equal(on.ports.length, 2);
     });
   }
@@ -393,6 +395,24 @@ describe('a meter', () => {
     const points = meter.snapshot().grantd_errors_total ?? [];
     assert.equal(points.length, 5_001);
     assert.deepEqual(points.at(-1), [['other'], 1_000]);
+  });
+
+  test('writes texts, numbers and histograms as the Prometheus text format says', () => {
+    const meter = new Meter();
+    meter.add('grantd_errors_total', 1e21, 'a"b\\c\nd');
+    meter.set('grantd_signing_key_age_seconds', Infinity, 'RS256');
+    for (const seconds of [2, 200]) meter.observe('grantd_sweep_duration_seconds', seconds);
+    const lines = prometheusText(meter.snapshot()).split('\n');
+    for (const line of [
+      'grantd_errors_total{event="a\\"b\\\\c\\nd"} 1e+21',
+      'grantd_signing_key_age_seconds{alg="RS256"} +Inf',
+      'grantd_sweep_duration_seconds_count 2',
+      'grantd_sweep_duration_seconds_sum 202',
+      'grantd_sweep_duration_seconds_bucket{le="10"} 1',
+      'grantd_sweep_duration_seconds_bucket{le="+Inf"} 2',
+      '# TYPE grantd_sweep_duration_seconds histogram',
+    ])
+      assert.ok(lines.includes(line), line);
   });
 
   test('adds counters, keeps the least or most of gauges, and names the process of values of its own', () => {

@@ -1,62 +1,63 @@
-// The text of a scrape. Loads OpenTelemetry, so it is loaded only if metrics are on.
-import { ValueType } from '@opentelemetry/api';
-import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
-import {
-  AggregationTemporality,
-  type DataPoint,
-  DataPointType,
-  type MetricData,
-} from '@opentelemetry/sdk-metrics';
-import type { Distribution, Snapshot } from './meter.ts';
+// The text of a scrape, in the Prometheus text format.
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Snapshot } from './meter.ts';
 import { labelsOf, METRIC_NAMES, METRICS, type Metric, type MetricName } from './metrics.ts';
-import { RESOURCE } from './resource.ts';
 
 /** The media type of the Prometheus text format. */
 export const TEXT_FORMAT = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** OpenTelemetry asks for times; the text has none. */
-const NO_TIME = { startTime: [0, 0], endTime: [0, 0] } satisfies Pick<
-  DataPoint<number>,
-  'startTime' | 'endTime'
->;
+type Labels = readonly (readonly [name: string, value: string])[];
 
 /** Writes values as Prometheus text. */
 export function prometheusText(snapshot: Snapshot): string {
-  const scope = { name: 'grantd' };
   // Also those without a value, so that a scrape says which metrics there are.
-  const metrics = METRIC_NAMES.map((name) => metricData(name, snapshot));
-  return new PrometheusSerializer(undefined, false, undefined, false, true).serialize({
-    resource: RESOURCE,
-    scopeMetrics: [{ scope, metrics }],
-  });
+  return [...targetLines(), ...METRIC_NAMES.flatMap((name) => linesOf(name, snapshot))]
+    .join('\n')
+    .concat('\n');
 }
 
-function metricData(name: MetricName, snapshot: Snapshot): MetricData {
+/** What all metrics are about, as OpenTelemetry writes its resource for Prometheus. */
+function targetLines(): readonly string[] {
+  const labels: Labels = [
+    ['service_name', process.env.OTEL_SERVICE_NAME || 'grantd'],
+    ['service_version', packageJson.version],
+    ['process_runtime_version', process.versions.node],
+  ];
+  return [...headOf('target_info', 'gauge', 'Target metadata'), sample('target_info', labels, 1)];
+}
+
+function linesOf(name: MetricName, snapshot: Snapshot): readonly string[] {
   const { kind, about, bounds }: Metric = METRICS[name];
-  const points = (snapshot[name] ?? []).map(([labels, value]) => ({
-    ...NO_TIME,
-    attributes: Object.fromEntries(labelsOf(name).map((label, at) => [label, labels[at] ?? ''])),
-    value,
-  }));
-  const common = {
-    descriptor: { name, description: about.replaceAll('`', '"'), unit: '', valueType: ValueType.DOUBLE },
-    aggregationTemporality: AggregationTemporality.CUMULATIVE,
-  };
-  if (kind === 'histogram') {
-    return {
-      ...common,
-      dataPointType: DataPointType.HISTOGRAM,
-      dataPoints: points.map((point) => ({ ...point, value: histogramOf(point.value, bounds) })),
-    };
-  }
-  const dataPoints = points.map((point) => ({ ...point, value: Number(point.value) }));
-  if (kind === 'gauge') return { ...common, dataPointType: DataPointType.GAUGE, dataPoints };
-  return { ...common, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints };
+  const points = (snapshot[name] ?? []).flatMap(([values, value]) => {
+    const labels = labelsOf(name).map((label, at) => [label, values[at] ?? ''] as const);
+    if (typeof value === 'number') return [sample(name, labels, value)];
+    let count = 0;
+    const buckets = value.counts.map((added, at) => {
+      count += added;
+      return sample(`${name}_bucket`, [...labels, ['le', numberText(bounds[at] ?? Infinity)]], count);
+    });
+    return [sample(`${name}_count`, labels, count), sample(`${name}_sum`, labels, value.sum), ...buckets];
+  });
+  return [...headOf(name, kind, about.replaceAll('`', '"')), ...points];
 }
 
-function histogramOf(value: number | Distribution, bounds: readonly number[]) {
-  if (typeof value === 'number') throw new TypeError('a histogram is no number');
-  const counts = [...value.counts];
-  const count = counts.reduce((total, one) => total + one, 0);
-  return { sum: value.sum, count, buckets: { boundaries: [...bounds], counts } };
+function headOf(name: string, kind: string, about: string): readonly string[] {
+  return [
+    `# HELP ${name} ${about.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}`,
+    `# TYPE ${name} ${kind}`,
+  ];
+}
+
+function sample(name: string, labels: Labels, value: number): string {
+  const texts = labels.map(([label, text]) => `${label}="${escaped(text)}"`);
+  return `${name}${texts.length > 0 ? `{${texts.join(',')}}` : ''} ${numberText(value)}`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
+}
+
+function numberText(value: number): string {
+  if (value === Infinity) return '+Inf';
+  return value === -Infinity ? '-Inf' : String(value);
 }

@@ -16,6 +16,7 @@ import {
 } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
   BatchSpanProcessor,
   ParentBasedSampler,
@@ -23,10 +24,10 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
+import packageJson from '../../package.json' with { type: 'json' };
 import { networkCheck, type Settings } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { type Log, logThrough } from '../log/log.ts';
-import { RESOURCE } from './resource.ts';
 
 /** Milliseconds between two log lines about a collector that does not answer. */
 const COMPLAIN_EVERY_MS = 60_000;
@@ -66,7 +67,11 @@ export class Tracing {
     this.#isTrusted = networkCheck(trustedProxies);
     this.#root = new TraceIdRatioBasedSampler(ratioIn(environment));
     this.#provider = new TracerProvider({
-      resource: RESOURCE,
+      resource: resourceFromAttributes({
+        'service.name': process.env.OTEL_SERVICE_NAME || 'grantd',
+        'service.version': packageJson.version,
+        'process.runtime.version': process.versions.node,
+      }),
       sampler: new ParentBasedSampler({ root: this.#root }),
       spanProcessors: [new BatchSpanProcessor({ exporter: new OTLPTraceExporter() })],
     });
