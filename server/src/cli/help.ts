@@ -3,10 +3,9 @@ import { similarName } from '@grantd/core/options';
 import { Command } from 'commander';
 import { BadUsage } from './exit.ts';
 import type { HelpPage } from './help_pages.ts';
-import { renderMarkdown } from './terminal_markdown.ts';
 
-/** Columns, if the output is no terminal or a wide one. */
-const MAX_WIDTH = 100;
+/** A link of Markdown: its text and where it leads. */
+const LINK = /\[([^\]]+)\]\(<?([^)\s>]+)>?[^)]*\)/g;
 
 /** @param loaded creates the command line with the command of a name; `undefined` if there is none */
 export function helpCommand(loaded: (command: string) => Promise<Command | undefined>): Command {
@@ -70,16 +69,16 @@ function listOf(pages: readonly HelpPage[]): readonly string[] {
   ];
 }
 
+/** The page as it is written. A link to another page names its topic, because paths lead nowhere here. */
 function textOf({ path, markdown }: HelpPage, pages: readonly HelpPage[]): string {
-  return renderMarkdown(markdown, {
-    width: Math.min(process.stdout.columns ?? MAX_WIDTH, MAX_WIDTH),
-    afterLink(target) {
-      if (/^[a-z][a-z\d+.-]*:/i.test(target)) return target.startsWith('http') ? target : undefined;
+  return markdown
+    .replaceAll(/<!--.*?-->\n?/gs, '')
+    .trimEnd()
+    .replaceAll(LINK, (link, text: string, target: string) => {
+      if (/^[a-z][a-z\d+.-]*:/i.test(target)) return link;
       const [file = ''] = target.split('#');
-      if (file === '') return undefined;
       const linked = posix.normalize(posix.join(posix.dirname(path), file)).replace(/\/$/, '');
       const page = pages.find((one) => one.path === linked || one.path === `${linked}/README.md`);
-      return page === undefined ? undefined : `grantd help ${page.topic}`;
-    },
-  });
+      return page === undefined ? text : `${text} (grantd help ${page.topic})`;
+    });
 }
