@@ -1,12 +1,12 @@
 import type { Command, Option } from 'commander';
 import { NEEDS_MACHINE, NEEDS_NO_SERVER } from '../server/src/admin/commands.ts';
-import { EXIT, EXIT_HELP } from '../server/src/cli/exit.ts';
+import { EXIT_HELP } from '../server/src/cli/exit.ts';
 import { createProgram } from '../server/src/cli/program.ts';
 import { OPTIONS } from '../server/src/config/options.ts';
 
 const OPTIONS_COUNT = Object.keys(OPTIONS).length;
 
-/** `docs/commands.md`: every command with its arguments and flags, from the program's own help. */
+/** The page of every command with its arguments and flags, from the program's own help. */
 export async function commandsPage(): Promise<string> {
   const { commands } = await createProgram();
   return `# Commands
@@ -14,26 +14,8 @@ export async function commandsPage(): Promise<string> {
 Every command of \`grantd\`, with its arguments and flags. Run \`npx grantd COMMAND --help\` to see the same text in a
 terminal. This page does not repeat the meaning of flags that [Configuration](configuration.md) explains.
 
-| exit code | meaning |
-| --- | --- |
-| ${EXIT.done} | done |
-| ${EXIT.failed} | failed or refused. The error on stderr says why. |
-| ${EXIT.badUsage} | bad usage or configuration |
-
-This documentation types \`npx grantd\`. With another installation, type:
-
-| grantd is | type |
-| --- | --- |
-| the npm package, in the folder of the database | \`npx grantd COMMAND\` |
-| [a service of systemd](deployment.md#a-service-of-systemd) | \`sudo grantd-admin COMMAND\`. The command runs as the user \`grantd\` in another folder, so pass absolute paths of files to which this user has access. \`sudo\` does not pass your environment variables to the command |
-| [a container of compose.yaml](deployment.md#containers) | \`docker compose run --rm grantd COMMAND\`, in the folder of compose.yaml |
-| [a pod of Kubernetes](deployment.md#kubernetes) | \`kubectl --namespace grantd exec deployment/grantd -- grantd COMMAND\` |
-| [one executable file](deployment.md#one-executable-file) | \`./grantd COMMAND\` |
-
-Most commands open the database of the server, so run them on the server's machine. With the flag \`--url ISSUER\`, a
-command works on any machine instead: it sends requests to
-[the admin API](admin_api.md#run-commands-on-another-machine) of a running server. For commands that cannot do this, this
-page says why.
+[What to type](deployment.md#what-to-type) says how to run a command with each kind of installation, and what its exit
+codes mean. For commands that cannot work through the admin API of a server, this page says why.
 
 ${commands.map((command) => part(command)).join('\n')}`;
 }

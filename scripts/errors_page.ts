@@ -1,4 +1,4 @@
-// Finds every refusal in the code with its `error_description`, for docs/errors.md.
+// Finds every refusal in the code with its `error_description`, for the page of errors.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type AnyNode, type CallExpression, type NewExpression, type ObjectExpression, parse } from 'acorn';
@@ -63,7 +63,8 @@ Find out what the \`error_description\` of a response means:
 1. Find the section of the response's \`error\`.
 2. Find the description in the table of the section. The sign … stands for a part that differs, such as the name of a
    parameter.
-3. Read what the description can mean. For each possible cause, the table shows a [reason code](reason_codes.md) and its
+3. Read what the description can mean. For each possible cause, the table shows a reason code
+   (\`npx grantd help reason-codes\`) and its
    meaning. If there are several, the server's log shows which of them applies.
 
 Error responses contain no reason code, because it can tell more than a client may know. Look it up in the server's log.

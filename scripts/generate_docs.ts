@@ -1,23 +1,15 @@
-// Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/commands.md, docs/errors.md, docs/http.md, docs/README.md, docs/hosts.md, docs/library.md, docs/migration.md, docs/theme.schema.json and docs/public_names.md; the versions in docs/runtimes.md; the
-// table in docs/monitoring.md; and the
-// picture of an introspection in CONTRIBUTING.md.
-// With --check it only compares, and exits with 1 if a page is out of date.
+// Writes the generated pages of the repository, and the generated parts of others. Those of built_pages.ts are not in
+// the repository. With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { MEMBER_NAMES, memberOf } from '@grantd/core';
 import { describeOption, MEMBER_TEXTS, type Option } from '@grantd/core/options';
-import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
-import { PAGE_REASONS } from '../server/src/log/log.ts';
 import { schemaOfTheme } from '../server/src/pages/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
-import { commandsPage } from './commands_page.ts';
-import { errorsPage } from './errors_page.ts';
 import { hostsPage } from './hosts_page.ts';
-import { httpPage } from './http_page.ts';
 import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { monitoringPage } from './monitoring_page.ts';
@@ -34,16 +26,12 @@ for (const [path, text] of [
   ['core/src/authorization_server_options.ts', optionsInterfaces('core/src/authorization_server_options.ts')],
   ['docs/configuration.md', configuration()],
   ['docs/client_metadata.md', clientMetadata()],
-  ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
-  ['docs/errors.md', errorsPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/library.md', libraryPage()],
   ['docs/migration.md', migrationPage()],
   ['docs/monitoring.md', monitoringPage()],
   ['docs/public_names.md', await publicNamesPage()],
-  ['docs/commands.md', await commandsPage()],
-  ['docs/http.md', httpPage()],
   ['docs/README.md', mapOfPages()],
   ['docs/theme.schema.json', `${JSON.stringify(schemaOfTheme(), undefined, 2)}\n`],
   ['docs/runtimes.md', runtimesPage()],
@@ -137,60 +125,5 @@ If a cell for a default is empty, the member has no default.
 | member | flag | meaning | expected | default | default if the client registers itself |
 | --- | --- | --- | --- | --- | --- |
 ${rows.join('\n')}
-`;
-}
-
-function reasonCodes(): string {
-  const table = (reasons: Readonly<Record<string, string>>) =>
-    `| code | meaning |\n| --- | --- |\n${Object.entries(reasons)
-      .map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
-      .join('\n')}`;
-  const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
-  return `# Reason codes
-
-A reason code says why a token is inactive, or why an endpoint or a page rejected a request. Reason codes do not change
-between versions.
-
-Reason codes are for operators. They appear in the log, in the output of \`grantd token explain\`, and in the events that the
-library passes to the option \`onEvent\`. Clients and users do not see them: the responses that they get contain only
-[error codes](#error-codes-in-responses).
-
-## Why a token is inactive
-
-${table(INACTIVE_REASONS)}
-
-The log contains these codes in two events:
-
-- If introspection returns \`{"active":false}\`, the log has the event \`inactive\` with one of these codes.
-- If the server ignores a request to revoke a token, the log has the event \`revocation_ignored\`. It contains one of these
-  codes. If the token or authorization code was issued to a different client, it contains \`token_foreign\` or
-  \`code_foreign\` from the next table.
-
-## Why a request was refused
-
-${table(REFUSAL_REASONS)}
-
-If an endpoint rejects a request, the log has the event \`refused\` with a code from this table. If the request was rejected
-because of an inactive token, the code is from [the table of inactive tokens](#why-a-token-is-inactive). The event also
-contains the \`error\` and the HTTP status of the response.
-
-## Why a page stopped a request
-
-These codes are about the pages in the browser, such as the sign-in page. The log contains them in the event \`refused\` of
-the page.
-
-${table(PAGE_REASONS)}
-
-## Error codes in responses
-
-The member \`error\` of an error response has one of these codes. The standards define their meaning. The table shows the
-usual HTTP status of each code. In some cases, a response has another status.
-
-Three error codes have the same name as a reason code: \`consent_required\`, \`interaction_required\` and
-\`account_selection_required\`.
-
-| error | status |
-| --- | --- |
-${errors.join('\n')}
 `;
 }

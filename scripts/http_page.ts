@@ -90,7 +90,7 @@ interface Document {
   };
 }
 
-/** `docs/http.md`: every endpoint, those of the admin API from its OpenAPI description. */
+/** The page of every endpoint, those of the admin API from its OpenAPI description. */
 export function httpPage(): string {
   // The description is plain JSON, which has passed the tests of the admin API.
   const document = JSON.parse(JSON.stringify(openApiDocument(ISSUER))) as Document;
@@ -126,7 +126,7 @@ Clients find the paths in the server's metadata. An application that embeds the 
 | --- | --- | --- | --- | --- |
 ${endpoints.join('\n')}
 
-[Errors](errors.md) explains the members \`error\` and \`error_description\` of error responses.
+\`npx grantd help errors\` explains the members \`error\` and \`error_description\` of error responses.
 
 ## Pages
 

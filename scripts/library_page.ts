@@ -107,7 +107,7 @@ $ curl -s -u my-app:its-secret -d token=$ACCESS_TOKEN http://localhost:3000/toke
 {"active":false}
 \`\`\`
 
-If a token of yours is inactive and should not be, this line says why ([reason codes](reason_codes.md)):
+If a token of yours is inactive and should not be, this line says why (\`npx grantd help reason-codes\` explains the codes):
 
 \`\`\`ts
 console.log(await server.operator.explainToken(token));

@@ -17,7 +17,15 @@ import {
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { brokenLinks } from './links.ts';
-import { LANDING_PAGE, MAP_PAGE, pagePaths, publicAddressOf, siteFileOf, sitePage } from './pages.ts';
+import {
+  LANDING_PAGE,
+  MAP_PAGE,
+  pagePaths,
+  publicAddressOf,
+  siteFileOf,
+  sitePage,
+  textOfPage,
+} from './pages.ts';
 
 const { values } = parseArgs({
   options: { serve: { type: 'boolean', default: false }, port: { type: 'string', default: '4173' } },
@@ -29,7 +37,7 @@ const PAGES = join(HERE, '.pages');
 const RESULT = join(HERE, 'dist');
 
 installPackages();
-writePages();
+await writePages();
 run('typescript/bin/tsc', '--project', HERE);
 runFile(join(HERE, '.vitepress', 'api_pages.ts'), PAGES);
 run('vitepress/bin/vitepress.js', 'build', HERE);
@@ -57,12 +65,12 @@ function installPackages(): void {
   if (status !== 0) throw new Error('The installation failed; run `npm ci` in site/ to see why.');
 }
 
-function writePages(): void {
+async function writePages(): Promise<void> {
   rmSync(PAGES, { recursive: true, force: true });
   const paths = pagePaths();
   const known = new Set([...paths, MAP_PAGE, LANDING_PAGE]);
   for (const path of known) {
-    const { text, files } = sitePage(path, readFileSync(join(ROOT, path), 'utf8'), known);
+    const { text, files } = sitePage(path, await textOfPage(path), known);
     const target = join(PAGES, siteFileOf(path));
     mkdirSync(dirname(target), { recursive: true });
     writeFileSync(target, text);

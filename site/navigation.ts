@@ -5,7 +5,7 @@ export interface Page {
   readonly path: string;
   /** What a reader finds there, as a continuation of "to". Pages of the reference have none. */
   readonly to?: string;
-  /** In the sidebar. Default: the page's heading. */
+  /** In the sidebar. Default: the page's heading. Pages that are built need one. */
   readonly title?: string;
 }
 
@@ -114,12 +114,12 @@ export const PARTS: readonly Part[] = [
   {
     title: 'Reference',
     pages: [
-      { path: 'docs/commands.md' },
+      { path: 'docs/commands.md', title: 'Commands' },
       { path: 'docs/configuration.md' },
-      { path: 'docs/http.md' },
+      { path: 'docs/http.md', title: 'HTTP' },
       { path: 'docs/client_metadata.md' },
-      { path: 'docs/errors.md' },
-      { path: 'docs/reason_codes.md' },
+      { path: 'docs/errors.md', title: 'Errors' },
+      { path: 'docs/reason_codes.md', title: 'Reason codes' },
       { path: 'docs/events.md' },
       { path: 'docs/public_names.md' },
       { path: 'protect/README.md' },

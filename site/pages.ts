@@ -1,6 +1,7 @@
 // Turns the repository's Markdown into the pages of the website: their addresses, links and pictures.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
+import { BUILT_PAGES, builtPage } from '../scripts/built_pages.ts';
 import { FOLDERS, PARTS } from './navigation.ts';
 
 const ROOT = dirname(import.meta.dirname);
@@ -12,6 +13,8 @@ const LINK =
 const CODE = /(^ *```.*?^ *```$|`[^`\n]+`)/gms;
 /** The website's pages are Vue components, for which every other element must be closed. */
 const NO_ELEMENT = /<(?!\/?(?:img|a|br|sub|sup|p)\b|!--|https?:)/g;
+/** In the repository, this is how to read a page that is built. */
+const HELP = /`npx grantd help ([a-z-]+)`/g;
 const LINK_TO_SOURCE = /\[([^\]]+)\]\(source:([^)]+)\)/g;
 
 /** The paths of all pages in the repository. */
@@ -19,6 +22,11 @@ export function pagePaths(): readonly string[] {
   const listed = PARTS.flatMap(({ pages }) => pages.map(({ path }) => path));
   const inFolders = FOLDERS.flatMap((folder) => globSync(`${folder}/*.md`, { cwd: ROOT }));
   return [...new Set([...listed, ...inFolders])].sort();
+}
+
+/** The Markdown of a page. */
+export async function textOfPage(path: string): Promise<string> {
+  return (await builtPage(path)) ?? readFileSync(join(ROOT, path), 'utf8');
 }
 
 /** The first page of the website. */
@@ -75,7 +83,11 @@ export function sitePage(path: string, text: string, pages: ReadonlySet<string>)
       return `${before}source:${file}`;
     }),
   );
-  const shown = outsideFences(withTargets, (part) =>
+  const withHelp = withTargets.replaceAll(HELP, (code, topic: string) => {
+    const built = `docs/${topic.replaceAll('-', '_')}.md`;
+    return BUILT_PAGES.includes(built) ? `[${code}](${addressOf(built)})` : code;
+  });
+  const shown = outsideFences(withHelp, (part) =>
     part.replaceAll(LINK_TO_SOURCE, (_, label: string, file: string) =>
       label.replaceAll('`', '') === basename(file) || file.endsWith(label.replaceAll('`', ''))
         ? `\`${file}\``
@@ -103,9 +115,11 @@ export function slugOf(heading: string): string {
 export function mapOfPages(): string {
   const parts = PARTS.map(({ title, pages }) => {
     const rows = pages.map(({ path, to, title: given }) => {
-      const text = readFileSync(join(ROOT, path), 'utf8');
+      const heading = given ?? headingOf(readFileSync(join(ROOT, path), 'utf8'));
+      if (BUILT_PAGES.includes(path))
+        return `- ${heading}: \`npx grantd help ${basename(path, '.md').replaceAll('_', '-')}\``;
       const target = path.startsWith('docs/') ? path.slice('docs/'.length) : `../${path}`;
-      const link = `[${given ?? headingOf(text)}](${target})`;
+      const link = `[${heading}](${target})`;
       return to === undefined ? `- ${link}` : `| ${to} | ${link} |`;
     });
     const isTable = pages.some(({ to }) => to !== undefined);

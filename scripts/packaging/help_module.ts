@@ -4,17 +4,19 @@ import { helpPages } from '../../server/src/cli/help_pages.ts';
 
 /** The source of a module that replaces `help_pages.ts`, with the same names. */
 export async function helpModule(): Promise<string> {
-  const pages = JSON.stringify(await helpPages());
+  const pages = [];
+  for (const { markdown, ...page } of await helpPages()) pages.push({ ...page, text: await markdown() });
   return `export interface HelpPage {
   readonly topic: string;
   readonly part: string;
   readonly title: string;
   readonly path: string;
-  readonly markdown: string;
+  readonly markdown: () => Promise<string>;
 }
 
 export async function helpPages(): Promise<readonly HelpPage[]> {
-  return JSON.parse(${JSON.stringify(pages)});
+  const pages: (Omit<HelpPage, 'markdown'> & { text: string })[] = JSON.parse(${JSON.stringify(JSON.stringify(pages))});
+  return pages.map(({ text, ...page }) => ({ ...page, markdown: async () => text }));
 }
 `;
 }

@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test } from 'node:test';
+import { errorsPage } from '../../scripts/errors_page.ts';
 
 process.chdir(dirname(dirname(import.meta.dirname)));
 
+const PAGE = errorsPage();
+
 /** Rows of the page: a description, in which … stands for anything. */
-const DESCRIPTIONS = [...readFileSync('docs/errors.md', 'utf8').matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(
+const DESCRIPTIONS = [...PAGE.matchAll(/^\| ([^|]+) \| [^|]+ \|$/gm)].map(
   ([, description = '']) =>
     new RegExp(`^${description.replaceAll(/[.*+?^$()|[\]\\{}]/g, '\\$&').replaceAll('…', '.+')}$`),
 );
@@ -14,7 +17,7 @@ const DESCRIPTIONS = [...readFileSync('docs/errors.md', 'utf8').matchAll(/^\| ([
 /** Descriptions that a host chooses, in tests of hosts. */
 const OF_HOSTS = ['no', 'nobody is here', 'nobody is signed in'];
 
-test('docs/errors.md has every error_description that a test expects', () => {
+test('the page of errors has every error_description that a test expects', () => {
   const expected = globSync('{core,protect,server}/test/**/*.ts').flatMap((file) =>
     [...readFileSync(file, 'utf8').matchAll(/error_description['"]?: ?(['"])([^$]*?)\1/g)].map(
       ([, , description = '']) => description,
@@ -25,13 +28,12 @@ test('docs/errors.md has every error_description that a test expects', () => {
   assert.deepEqual([...missing].sort(), OF_HOSTS);
 });
 
-test('docs/errors.md says for which reason each error is, or that the log says it', () => {
-  const page = readFileSync('docs/errors.md', 'utf8');
-  assert.match(page, /^\| the grant_type is not supported \| `grant_unknown`: [^|]+ \|$/m);
-  assert.match(page, /^\| the DPoP proof is expired \| `dpop_proof_expired`: [^|]+ \|$/m);
+test('the page of errors says for which reason each error is, or that the log says it', () => {
+  assert.match(PAGE, /^\| the grant_type is not supported \| `grant_unknown`: [^|]+ \|$/m);
+  assert.match(PAGE, /^\| the DPoP proof is expired \| `dpop_proof_expired`: [^|]+ \|$/m);
   assert.match(
-    page,
+    PAGE,
     /^\| client authentication failed \| .*`client_unknown`: [^|]+<br>other causes, whose reason code is in the log \|$/m,
   );
-  assert.match(page, /^\| the DPoP proof is not valid \| the log shows the cause \|$/m);
+  assert.match(PAGE, /^\| the DPoP proof is not valid \| the log shows the cause \|$/m);
 });

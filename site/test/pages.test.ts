@@ -5,7 +5,16 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { brokenLinks } from '../links.ts';
 import { FOLDERS, PARTS } from '../navigation.ts';
-import { addressOf, LANDING_PAGE, MAP_PAGE, pagePaths, siteFileOf, sitePage, slugOf } from '../pages.ts';
+import {
+  addressOf,
+  LANDING_PAGE,
+  MAP_PAGE,
+  pagePaths,
+  siteFileOf,
+  sitePage,
+  slugOf,
+  textOfPage,
+} from '../pages.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const PAGES: ReadonlySet<string> = new Set([...pagePaths(), MAP_PAGE, LANDING_PAGE]);
@@ -37,12 +46,13 @@ test('no two pages of the website have the same file', () => {
   assert.equal(new Set(files).size, files.length);
 });
 
-test('every link of every page leads to a page of the website or to a file', () => {
+test('every link of every page leads to a page of the website or to a file', async () => {
   const addresses = new Map([...PAGES].map((path) => [addressOf(path), path]));
-  const links = [...PAGES].flatMap((path) => {
-    const { text } = sitePage(path, readFileSync(join(ROOT, path), 'utf8'), PAGES);
-    return [...text.matchAll(/(?:\]\(|^ +link: )(\/[^)\s]*)/gm)].map(([, link = '']) => ({ path, link }));
-  });
+  const links: { readonly path: string; readonly link: string }[] = [];
+  for (const path of PAGES) {
+    const { text } = sitePage(path, await textOfPage(path), PAGES);
+    for (const [, link = ''] of text.matchAll(/(?:\]\(|^ +link: )(\/[^)\s]*)/gm)) links.push({ path, link });
+  }
   assert.ok(links.length > 300, `${links.length} links`);
   for (const { path, link } of links) {
     const [address = ''] = link.split('#', 1);

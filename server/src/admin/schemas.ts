@@ -852,7 +852,7 @@ export const EXPLANATION = named(
       description: 'The kind of token.',
     },
     active: flag('Whether the token is active.'),
-    'reason?': text('Why the token is inactive, as a reason code (docs/reason_codes.md).'),
+    'reason?': text('Why the token is inactive, as a reason code (grantd help reason-codes).'),
     'explanation?': text('The reason in a sentence.'),
     'since?': time('Since when the token has been inactive.'),
     'record?': object(
@@ -896,7 +896,7 @@ export const REVOKED_TOKEN = named(
     revoked: flag('Whether the request revoked anything.'),
     was_active: flag('Whether the token was active before the request.'),
     'token_id?': text('The ID of the revoked token.'),
-    'reason?': text('Why nothing was revoked, as a reason code (docs/reason_codes.md).'),
+    'reason?': text('Why nothing was revoked, as a reason code (grantd help reason-codes).'),
   }),
 );
 

@@ -31,7 +31,7 @@ async function help(
   const page = subcommand === undefined ? pages.find((one) => one.topic === asTopic(topic)) : undefined;
   const command = await loaded(topic);
   if (page !== undefined) {
-    console.log(textOf(page, pages));
+    console.log(textOf(page.path, await page.markdown(), pages));
     if (command !== undefined) console.log(`\n(grantd ${topic} --help shows the command ${topic}.)`);
     return;
   }
@@ -70,7 +70,7 @@ function listOf(pages: readonly HelpPage[]): readonly string[] {
 }
 
 /** The page as it is written. A link to another page names its topic, because paths lead nowhere here. */
-function textOf({ path, markdown }: HelpPage, pages: readonly HelpPage[]): string {
+function textOf(path: string, markdown: string, pages: readonly HelpPage[]): string {
   return markdown
     .replaceAll(/<!--.*?-->\n?/gs, '')
     .trimEnd()

@@ -12,7 +12,11 @@ export interface HelpPage {
   readonly title: string;
   /** In the repository. */
   readonly path: string;
-  readonly markdown: string;
+  readonly markdown: () => Promise<string>;
+}
+
+interface BuiltPages {
+  readonly builtPage: (path: string) => Promise<string | undefined>;
 }
 
 interface Navigation {
@@ -26,10 +30,15 @@ interface Navigation {
 export async function helpPages(): Promise<readonly HelpPage[]> {
   const root = new URL('../../../', import.meta.url);
   const { PARTS }: Navigation = await import(new URL('site/navigation.ts', root).href);
+  const builtPage = async (path: string) => {
+    const built: BuiltPages = await import(new URL('scripts/built_pages.ts', root).href);
+    return built.builtPage(path);
+  };
   return PARTS.flatMap(({ title: part, pages }) =>
     pages.map(({ path, title: short }) => {
-      const markdown = readFileSync(new URL(path, root), 'utf8');
-      const title = short ?? /^# (.+)$/m.exec(markdown)?.[1] ?? path;
+      const read = () => readFileSync(new URL(path, root), 'utf8');
+      const markdown = async () => (await builtPage(path)) ?? read();
+      const title = short ?? /^# (.+)$/m.exec(read())?.[1] ?? path;
       return { topic: topicOf(path), part, title, path, markdown };
     }),
   );
