@@ -1,7 +1,7 @@
-// Runs scripts/run_test_files.ts on planted test files.
+// Runs scripts/run_test_files.ts on planted test files, and scripts/check_ledger.ts on a planted ledger.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -121,4 +121,37 @@ test('a long file begins before the others', () => {
     lines.filter((line) => line.startsWith('✔')),
     ['2.test.mjs', '1.test.mjs', '3.test.mjs'].map((file) => `✔ ${file}: 1 passed`),
   );
+});
+
+test('a title in the ledger that no test can have is found before any test runs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-ledger-'));
+  const script = join(folder, 'scripts', 'check_ledger.ts');
+  try {
+    for (const part of ['scripts', 'docs/specs', 'core/test'])
+      mkdirSync(join(folder, part), { recursive: true });
+    cpSync(join(import.meta.dirname, '..', '..', 'scripts', 'check_ledger.ts'), script);
+    writeFileSync(
+      join(folder, 'core/test/planted.test.ts'),
+      `test('a user’s key isn\\'t shown', …);
+      test(\`a token is \${state} at the end of its life\`, …);
+      test(\`\${store}, \${group}: \${title}\`, …);
+      const [STORE, GROUP] = ['SQLite', 'tokens'];`,
+    );
+    const titles = [
+      ...["a user’s key isn't shown", 'a token is dead at the end of its life', 'SQLite, tokens: SQLite'],
+      ...['a user’s key is not shown', 'a token is dead at the end of life', 'SQLite, tokens: another'],
+    ];
+    const rows = titles.map(
+      (title) =>
+        `| decided | a rule | beyond the standard | \`core/test/planted.test.ts\` | \`${title}\` |\n`,
+    );
+    writeFileSync(join(folder, 'docs/specs/planted.md'), rows.join(''));
+    const { status, stderr } = spawnSync(process.execPath, [script, '--places'], { encoding: 'utf8' });
+    const faults = titles
+      .slice(3)
+      .map((title, at) => `docs/specs/planted.md:${at + 4}: no such test: ${title}\n`);
+    assert.deepEqual([status, stderr], [1, faults.join('')]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
