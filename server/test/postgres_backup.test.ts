@@ -209,6 +209,7 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
         );
         const { access_token: token } = (await response.json()) as { access_token: string };
         acknowledged.push({ token, atMs: Date.now() });
+        await pause(10);
       }
     };
     const writers = [write(), write(), write(), write()];

@@ -4,6 +4,7 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { grantdPrints } from './harness/commands.ts';
 import { DATABASES } from './harness/databases.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
@@ -118,6 +119,7 @@ function load(port: number, authorization: string) {
       } catch (error) {
         faults.push(error);
       }
+      await pause(2);
     }
   };
   const callers = Array.from({ length: 6 }, caller);

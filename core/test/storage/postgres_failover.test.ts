@@ -1,3 +1,4 @@
+// Begins early: it waits until servers are given up.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';

@@ -167,10 +167,17 @@ async function listening(child: Child, folder: string, args: readonly string[]):
   const isReady = () => ports().length > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
   const { pid } = child;
-  const log = (): LoggedLine[] => {
-    const lines = output.stdout.split('\n').slice(0, -1);
-    return lines.map((line): Record<string, unknown> => JSON.parse(line));
+  const lines: LoggedLine[] = [];
+  let parsed = 0;
+  // Tests look again and again at a log that has thousands of lines.
+  const log = (): readonly LoggedLine[] => {
+    for (let end = nextEnd(); end >= 0; end = nextEnd()) {
+      lines.push(JSON.parse(output.stdout.slice(parsed, end)));
+      parsed = end + 1;
+    }
+    return [...lines];
   };
+  const nextEnd = () => output.stdout.indexOf('\n', parsed);
   assert.ok(isReady() && pid !== undefined, `the server did not start: ${output.stderr}`);
   const [port = 0, mtlsPort = 0] = ports();
   return {
