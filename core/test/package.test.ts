@@ -17,8 +17,14 @@ import {
   copyCertificatePackages,
   ROOT,
 } from './harness/package/packed.ts';
-import { run } from './harness/package/run.ts';
-import { compiled, declarationsRead, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
+import { type Ended, run } from './harness/package/run.ts';
+import {
+  type Compilation,
+  compiled,
+  declarationsRead,
+  linkNodeTypes,
+  WITHOUT_NODE,
+} from './harness/package/typed_consumer.ts';
 
 /** The consumers' new RSA keys cost next to nothing. */
 const CHEAP_KEYS = pathToFileURL(join(ROOT, 'server', 'test', 'harness', 'cheap_keys.mjs')).href;
@@ -39,6 +45,8 @@ describe('the package', () => {
   const archives = packedPackages();
   const folder = installedLibraries(archives);
   linkNodeTypes(folder);
+  const compiledAs = (compilation: Compilation) => compiled(folder, ENTRY_POINTS, compilation, ['node']);
+  let byNodenext: Ended | undefined;
 
   test('npm publishes nothing but compiled code, declarations, manifest, licence and description', () => {
     const described = ['LICENSE', 'README.md', 'lib', 'package.json'];
@@ -72,7 +80,7 @@ describe('the package', () => {
   });
 
   test('lib has only code, and the declarations that compilers read', () => {
-    compiled(folder, ENTRY_POINTS, { module: 'nodenext', moduleResolution: 'nodenext' }, ['node']);
+    byNodenext = compiledAs({ module: 'nodenext', moduleResolution: 'nodenext' });
     const files = (['core', 'protect'] as const).flatMap((name) =>
       archives[name].contents.filter((path) => path.startsWith('lib/')).map((path) => `${name}/${path}`),
     );
@@ -162,7 +170,8 @@ describe('the package', () => {
     ['esnext', 'bundler'],
   ] as const) {
     test(`a strict consumer compiles with every entry point, resolved as by ${moduleResolution}`, () => {
-      const ended = compiled(folder, ENTRY_POINTS, { module, moduleResolution }, ['node']);
+      const earlier = module === 'nodenext' ? byNodenext : undefined;
+      const ended = earlier ?? compiledAs({ module, moduleResolution });
       assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
     });
   }

@@ -77,6 +77,10 @@ async function eventsOf({ storage }: OpenDatabase, after = 0): Promise<readonly 
   return (await storage.eventsAfter(after, 1000)).map(withActor);
 }
 
+const EVERY_PAIR = process.env.TEST_EVERY_PAIR === 'yes';
+/** One change to each table. Both databases return the same rows to the same check, so SQLite alone has all changes. */
+const FOUND_ON_BOTH: readonly string[] = ['a changed row', 'a head with another end', 'an emptied index'];
+
 const described = (description: string) => ({ description, signInPolicy: undefined });
 
 /** Adds events to a database. */
@@ -410,7 +414,9 @@ for (const database of DATABASES) {
     });
 
     test('verification finds rows that were changed, removed, moved or cut off', async (t) => {
-      for (const [what, sql] of Object.entries(TAMPERINGS)) {
+      const isWanted = (what: string) =>
+        database.name === 'SQLite' || EVERY_PAIR || FOUND_ON_BOTH.includes(what);
+      for (const [what, sql] of Object.entries(TAMPERINGS).filter(([what]) => isWanted(what))) {
         const place = await placeFor(t, database);
         const opened = await place.open();
         await addGroups(opened, 600);

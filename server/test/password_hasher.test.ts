@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { argon2Sync, createCipheriv, pbkdf2Sync, scryptSync } from 'node:crypto';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { hashSync } from 'bcryptjs';
 import { PASSWORD_ALGORITHMS, readPasswordHash } from '../src/people/password_formats.ts';
 import { isPasswordHash, PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 import { cheapHash } from './harness/cheap_hash.ts';
+import { hashCheaply } from './harness/cheap_hasher.ts';
 
 const hasher = new PasswordHasher();
 /** The hash says what its check costs. The tests of the queue do not depend on it. */
@@ -20,64 +21,16 @@ test('a password is stored as argon2id in the PHC form, each time with another s
   assert.equal(await fits('Wonderland', one), false);
 });
 
-test('a hash of another implementation and cost is understood', async () => {
+test('a hash of another implementation and cost is understood, and replaced by one of ours', async () => {
   // From the reference implementation: argon2 -id -t 2 -m 16 -p 1, "password" with "somesalt".
   const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
-  assert.equal(await fits('password', reference), true);
+  const { fits: isIn, upgraded } = await hasher.check('password', reference);
+  assert.equal(isIn, true);
+  assert.deepEqual(await hasher.check('password', upgraded), { fits: true });
 });
 
 test('two ways of typing the same characters are the same password', async () => {
   assert.equal(await fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
-});
-
-test('it is full for an address with many waiting checks, and refuses the next one before it waits', async () => {
-  const busy = new PasswordHasher();
-  const begun: Promise<unknown>[] = [];
-  for (let asked = 0; asked < 100; asked += 1) {
-    const admitted = busy.admit(HERE, () => busy.check('wrong', QUICK, HERE));
-    if (admitted !== undefined) begun.push(admitted);
-  }
-  assert.equal(begun.length, 2 + 32);
-  await Promise.all(begun);
-  assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
-  await assert.rejects(
-    async () => busy.admit(HERE, () => Promise.reject(new Error('an outage'))),
-    /an outage/,
-  );
-  assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
-});
-
-test('a user at another address is let in, and waits for one of the crowd, not for all', async () => {
-  const busy = new PasswordHasher();
-  const done: string[] = [];
-  // Long enough that the two threads take turns even if the machine is busy.
-  const stored = cheapHash('wonderland', 32 * 1024);
-  const check = (place: Place) =>
-    busy.admit(place, async () => {
-      await busy.check('wrong', stored, place);
-      done.push(place.name);
-    });
-  const crowd = Array.from({ length: 12 }, () => check(HERE)).filter((begun) => begun !== undefined);
-  const elsewhere = check({ name: '198.51.100.7', isKnown: false });
-  assert.ok(elsewhere !== undefined);
-  await elsewhere;
-  assert.ok(done.length <= 6, `${done.length} were before`);
-  await Promise.all(crowd);
-  assert.equal(done.length, 12 + 1);
-});
-
-test('if strangers have taken all places, known browsers still have some', async () => {
-  const busy = new PasswordHasher();
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const hold = (name: string, isKnown: boolean) => busy.admit({ name, isKnown }, () => promise);
-  const strangers = Array.from({ length: 500 }, (_, index) => hold(`192.0.2.${index % 200}`, false));
-  assert.equal(strangers.filter((begun) => begun !== undefined).length, 4 * 34);
-  assert.equal(hold('203.0.113.1', false), undefined);
-  const known = Array.from({ length: 500 }, (_, index) => hold(`browser ${index}`, true));
-  assert.equal(known.filter((begun) => begun !== undefined).length, 34);
-  resolve();
-  await Promise.all([...strangers, ...known]);
-  assert.ok(hold('203.0.113.1', false) !== undefined, 'every place is given back');
 });
 
 test('a password for an unknown user costs as much as one for a known user, and never matches', async () => {
@@ -175,64 +128,118 @@ function confusable(right: string): readonly string[] {
 
 const RIGHT = ['hunter2', 'p\u00e4ssw\u00f6rd', 'b'.repeat(72), 'c'.repeat(80), 'half \ud800'];
 
-test('no imported hash lets in a password that differs only in what its algorithm ignores', async () => {
-  assert.deepEqual(Object.keys(MAKERS).sort(), [...PASSWORD_ALGORITHMS].sort(), 'each algorithm is tried');
-  const ignoring = new Set<string>();
-  for (const [algorithm, make] of Object.entries(MAKERS))
-    for (const right of RIGHT) {
-      const stored = make(right);
-      const hash = readPasswordHash(stored);
-      assert.ok('matches' in hash, stored);
-      assert.ok(await hash.matches(right), `${algorithm} reads its own hash`);
-      for (const wrong of confusable(right)) {
-        if (!(await hash.matches(wrong))) continue;
-        // The first 72 bytes are all that bcrypt has stored, so they are a password of their own.
-        if (algorithm === 'bcrypt' && wrong === right.slice(0, 72) && !wrong.includes('\0')) continue;
-        const about = `${algorithm}: ${JSON.stringify(wrong)} for ${JSON.stringify(right)}`;
-        assert.ok(hash.ignoresPartOf(wrong), about);
-        // A check takes as long as one of a current hash.
-        if (ignoring.has(algorithm) && process.env.TEST_EVERY_PAIR !== 'yes') continue;
-        ignoring.add(algorithm);
-        assert.deepEqual(await hasher.check(wrong, stored), { fits: false, isCutOff: true }, about);
-      }
+// What follows does not depend on the cost of new hashes, so it runs without it.
+describe('at low cost', () => {
+  hashCheaply();
+
+  test('it is full for an address with many waiting checks, and refuses the next one before it waits', async () => {
+    const busy = new PasswordHasher();
+    const begun: Promise<unknown>[] = [];
+    for (let asked = 0; asked < 100; asked += 1) {
+      const admitted = busy.admit(HERE, () => busy.check('wrong', QUICK, HERE));
+      if (admitted !== undefined) begun.push(admitted);
     }
-  assert.deepEqual([...ignoring].sort(), ['argon2', 'bcrypt', 'firescrypt', 'pbkdf2', 'scrypt']);
-});
+    assert.equal(begun.length, 2 + 32);
+    await Promise.all(begun);
+    assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
+    await assert.rejects(
+      async () => busy.admit(HERE, () => Promise.reject(new Error('an outage'))),
+      /an outage/,
+    );
+    assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
+  });
 
-test('a long password of bcrypt is neither let in nor stored, also if it is the right one', async () => {
-  const right = 'c'.repeat(80);
-  const stored = hashSync(right, 4);
-  assert.deepEqual(await hasher.check(right, stored), { fits: false, isCutOff: true });
-  assert.deepEqual(
-    await hasher.check(`x${right}`, stored),
-    { fits: false },
-    'only the owner of the prefix learns it',
-  );
-  const { fits: isIn, upgraded } = await hasher.check(right.slice(0, 72), stored);
-  assert.equal(isIn, true);
-  assert.deepEqual(await hasher.check(right, upgraded), { fits: false });
-});
+  test('a user at another address is let in, and waits for one of the crowd, not for all', async () => {
+    const busy = new PasswordHasher();
+    const done: string[] = [];
+    // Long enough that the two threads take turns even if the machine is busy.
+    const stored = cheapHash('wonderland', 32 * 1024);
+    const check = (place: Place) =>
+      busy.admit(place, async () => {
+        await busy.check('wrong', stored, place);
+        done.push(place.name);
+      });
+    const crowd = Array.from({ length: 12 }, () => check(HERE)).filter((begun) => begun !== undefined);
+    const elsewhere = check({ name: '198.51.100.7', isKnown: false });
+    assert.ok(elsewhere !== undefined);
+    await elsewhere;
+    assert.ok(done.length <= 6, `${done.length} were before`);
+    await Promise.all(crowd);
+    assert.equal(done.length, 12 + 1);
+  });
 
-test('a hash of any Unicode form fits each way to type the password, and becomes one of NFC', async () => {
-  const [nfc, nfd] = ['caf\u00e9 au lait', 'cafe\u0301 au lait'];
-  const current = (message: string) => {
-    const cost = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 };
-    const tag = argon2Sync('argon2id', { message, nonce: SALT, ...cost })
-      .toString('base64')
-      .replace(/=+$/, '');
-    return `$argon2id$v=19$m=65536,t=3,p=4$${SALT_64}$${tag}`;
-  };
-  const { pbkdf2 = current } = MAKERS;
-  for (const make of [pbkdf2, current])
-    for (const stored of [make(nfc), make(nfd)])
+  test('if strangers have taken all places, known browsers still have some', async () => {
+    const busy = new PasswordHasher();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const hold = (name: string, isKnown: boolean) => busy.admit({ name, isKnown }, () => promise);
+    const strangers = Array.from({ length: 500 }, (_, index) => hold(`192.0.2.${index % 200}`, false));
+    assert.equal(strangers.filter((begun) => begun !== undefined).length, 4 * 34);
+    assert.equal(hold('203.0.113.1', false), undefined);
+    const known = Array.from({ length: 500 }, (_, index) => hold(`browser ${index}`, true));
+    assert.equal(known.filter((begun) => begun !== undefined).length, 34);
+    resolve();
+    await Promise.all([...strangers, ...known]);
+    assert.ok(hold('203.0.113.1', false) !== undefined, 'every place is given back');
+  });
+
+  test('no imported hash lets in a password that differs only in what its algorithm ignores', async () => {
+    assert.deepEqual(Object.keys(MAKERS).sort(), [...PASSWORD_ALGORITHMS].sort(), 'each algorithm is tried');
+    const ignoring = new Set<string>();
+    for (const [algorithm, make] of Object.entries(MAKERS))
+      for (const right of RIGHT) {
+        const stored = make(right);
+        const hash = readPasswordHash(stored);
+        assert.ok('matches' in hash, stored);
+        assert.ok(await hash.matches(right), `${algorithm} reads its own hash`);
+        for (const wrong of confusable(right)) {
+          if (!(await hash.matches(wrong))) continue;
+          // The first 72 bytes are all that bcrypt has stored, so they are a password of their own.
+          if (algorithm === 'bcrypt' && wrong === right.slice(0, 72) && !wrong.includes('\0')) continue;
+          const about = `${algorithm}: ${JSON.stringify(wrong)} for ${JSON.stringify(right)}`;
+          assert.ok(hash.ignoresPartOf(wrong), about);
+          ignoring.add(algorithm);
+          assert.deepEqual(await hasher.check(wrong, stored), { fits: false, isCutOff: true }, about);
+        }
+      }
+    assert.deepEqual([...ignoring].sort(), ['argon2', 'bcrypt', 'firescrypt', 'pbkdf2', 'scrypt']);
+  });
+
+  test('a long password of bcrypt is neither let in nor stored, also if it is the right one', async () => {
+    const right = 'c'.repeat(80);
+    const stored = hashSync(right, 4);
+    assert.deepEqual(await hasher.check(right, stored), { fits: false, isCutOff: true });
+    assert.deepEqual(
+      await hasher.check(`x${right}`, stored),
+      { fits: false },
+      'only the owner of the prefix learns it',
+    );
+    const { fits: isIn, upgraded } = await hasher.check(right.slice(0, 72), stored);
+    assert.equal(isIn, true);
+    assert.deepEqual(await hasher.check(right, upgraded), { fits: false });
+  });
+
+  test('a hash of any Unicode form fits each way to type the password, and becomes one of NFC', async () => {
+    const [nfc, nfd] = ['caf\u00e9 au lait', 'cafe\u0301 au lait'];
+    const current = (message: string) => {
+      const cost = { memory: 65536, passes: 3, parallelism: 4, tagLength: 32 };
+      const tag = argon2Sync('argon2id', { message, nonce: SALT, ...cost })
+        .toString('base64')
+        .replace(/=+$/, '');
+      return `$argon2id$v=19$m=65536,t=3,p=4$${SALT_64}$${tag}`;
+    };
+    const { pbkdf2 = current } = MAKERS;
+    const own = current(nfc);
+    const other = current(nfd);
+    for (const stored of [pbkdf2(nfc), pbkdf2(nfd), own, other])
       for (const typed of [nfc, nfd]) {
         const { fits: isIn, upgraded } = await hasher.check(typed, stored);
         assert.equal(isIn, true, stored);
-        if (stored === current(nfc)) assert.equal(upgraded, undefined, 'it is as this server makes it');
-        else assert.deepEqual(await hasher.check(nfc, upgraded), { fits: true }, stored);
+        if (stored === own) assert.equal(upgraded, undefined, 'it is as this server makes it');
+        else assert.equal((await hasher.check(nfc, upgraded)).fits, true, stored);
       }
-  assert.deepEqual(await hasher.check('cafe au lait', current(nfd)), { fits: false });
-  // Other servers may hash what was typed, which is in no normal form.
-  const mixed = 'e\u0301\u00e9';
-  assert.equal((await hasher.check(mixed, MAKERS.pbkdf2?.(mixed))).fits, true);
+    assert.deepEqual(await hasher.check('cafe au lait', other), { fits: false });
+    // Other servers may hash what was typed, which is in no normal form.
+    const mixed = 'e\u0301\u00e9';
+    assert.equal((await hasher.check(mixed, MAKERS.pbkdf2?.(mixed))).fits, true);
+  });
 });
