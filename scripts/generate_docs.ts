@@ -9,6 +9,7 @@ import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { schemaOfTheme } from '../server/src/pages/theme.ts';
 import { mapOfPages } from '../site/pages.ts';
 import { certificationPage } from './certification_page.ts';
+import { deploymentPage } from './deployment_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { libraryPage } from './library_page.ts';
 import { migrationPage } from './migration_page.ts';
@@ -27,6 +28,7 @@ for (const [path, text] of [
   ['docs/configuration.md', configuration()],
   ['docs/client_metadata.md', clientMetadata()],
   ['docs/certification.md', certificationPage()],
+  ['docs/deployment.md', deploymentPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/library.md', libraryPage()],
   ['docs/migration.md', migrationPage()],

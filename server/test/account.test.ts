@@ -239,7 +239,7 @@ for (const database of ANY_DATABASE) {
       for (const { html } of [sessions, await browser.get(`${account()}/security`)])
         assert.match(
           html,
-          /(?:Signed in|With password,) <time [^>]*>just now<\/time> from the network <bdi>(127\.0\.0\.0\/24|0:0:0::\/48)<\/bdi>/,
+          /(?:Signed in|With password,) <time [^>]*>just now<\/time> from the network <bdi>(127\.0\.0\.0\/24|0:0:0:0::\/56)<\/bdi>/,
         );
       assert.match(
         (await press(browser, sessions, 'end-other-sessions')).html,

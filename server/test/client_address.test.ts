@@ -74,13 +74,14 @@ test('the unit of an address is the IPv4 address or the IPv6 /64, however it is 
     assert.equal(addressUnit(address), unit, address);
 });
 
-test('the network of an address is an IPv4 /24 or an IPv6 /48, and names no single device', () => {
+test('the network of an address is an IPv4 /24 or an IPv6 /56, and names no single device', () => {
   for (const [address, network] of [
     ['203.0.113.77', '203.0.113.0/24'],
     ['::ffff:203.0.113.77', '203.0.113.0/24'],
-    ['2001:db8:42:7::9', '2001:db8:42::/48'],
-    ['2001:db8::9', '2001:db8:0::/48'],
-    ['::1', '0:0:0::/48'],
+    ['2001:db8:42:7::9', '2001:db8:42:0::/56'],
+    ['2001:db8:42:abcd::9', '2001:db8:42:ab00::/56'],
+    ['2001:db8::9', '2001:db8:0:0::/56'],
+    ['::1', '0:0:0:0::/56'],
     ['', undefined],
     ['example', undefined],
   ] as const)

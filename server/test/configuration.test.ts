@@ -162,6 +162,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   workers: { text: '4', json: 4, value: 4, badText: '0', badJson: 65 },
   demo: SWITCH_ON,
   log: { text: 'pretty', json: 'off', value: 'pretty', badText: 'loud', badJson: true },
+  logAddresses: { text: 'full', json: 'full', value: 'full', badText: 'on', badJson: true },
   sweepInterval: { text: '5', json: 5, value: 5, badText: '-1', badJson: 0 },
   sessionLifetime: LIFETIME,
   sessionIdleLifetime: LIFETIME,

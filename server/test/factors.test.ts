@@ -176,7 +176,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(again.status, 403);
       assert.match(again.html, /already used/);
       assert.equal(thief.browser.cookies.has('grantd_session'), false);
-      await logged({ event: 'refused', page: 'second', reason: 'code_used' });
+      await logged({ event: 'sign_in_failed', page: 'second', reason: 'code_used' });
       const older = await submitSecond(thief.browser, again, { code: app.code(-1) });
       assert.match(older.html, /already used/, 'neither does an earlier one');
     });
@@ -200,7 +200,7 @@ for (const database of ANY_DATABASE) {
       assert.match(right.headers.get('retry-after') ?? '', /^\d+$/);
       const [recoveryCode = ''] = app.recoveryCodes;
       assert.equal((await submitSecond(browser, page, { recovery_code: recoveryCode })).status, 429);
-      await logged({ event: 'refused', page: 'second', reason: 'too_many_codes' });
+      await logged({ event: 'sign_in_failed', page: 'second', reason: 'too_many_codes' });
     });
 
     test('a recovery code replaces the second step once, and only digests of them are stored', async () => {
@@ -274,7 +274,7 @@ for (const database of ANY_DATABASE) {
         assert.match(page.html, /This passkey cannot be used here/);
         assert.equal(page.browser.cookies.has('grantd_session'), false);
       }
-      await logged({ event: 'refused', page: 'login', reason: 'passkey_wrong' });
+      await logged({ event: 'sign_in_failed', page: 'login', reason: 'passkey_wrong' });
       assert.ok(isConsent(await signInByPasskey(authenticator)));
       const stranger = await signInByPasskey(new Authenticator(server.url));
       assert.match(stranger.html, /This passkey cannot be used here/);
@@ -317,7 +317,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await browser.post(action, sent)));
       const replayed = await browser.post(action, { ...sent, again: 'yes' });
       assert.match(replayed.html, /That took too long/);
-      await logged({ event: 'refused', reason: 'passkey_challenge_used' });
+      await logged({ event: 'sign_in_failed', reason: 'passkey_challenge_used' });
     });
 
     test('WebAuthn §6.1.1 a signature counter that does not grow is refused', async () => {
@@ -326,7 +326,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isConsent(await signInByPasskey(authenticator)));
       for (const counter of [0, 3, 8])
         assert.match((await signInByPasskey(authenticator, { counter })).html, /cannot be used here/);
-      await logged({ event: 'refused', reason: 'passkey_counter_wrong' });
+      await logged({ event: 'sign_in_failed', reason: 'passkey_counter_wrong' });
       assert.ok(isConsent(await signInByPasskey(authenticator, { counter: 40 })));
     });
 

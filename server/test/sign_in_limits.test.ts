@@ -141,7 +141,7 @@ test('a flood of sign-ins from one IPv6 /64 does not delay users elsewhere', asy
       .log()
       .filter(
         ({ event, reason }) =>
-          event === 'signed_in' || (event === 'refused' && reason !== 'too_many_sign_ins'),
+          event === 'signed_in' || (event === 'sign_in_failed' && reason !== 'too_many_sign_ins'),
       );
   await until(() => events().length > 0, 'the flood has begun');
   const before = events().length;

@@ -510,6 +510,12 @@ for (const database of ANY_DATABASE) {
       await signIn({ sub: 'oli-1', preferred_username: 'oli' });
       await grantdPrints(server.folder, ['user', 'disable', 'oli']);
       isProblem(await signIn({ sub: 'oli-1' }), 403, /is disabled/);
+      const isRefusal = ({ event, reason, provider, subject }: Readonly<Record<string, unknown>>) =>
+        event === 'sign_in_failed' &&
+        reason === 'person_disabled' &&
+        provider === 'company' &&
+        typeof subject === 'string';
+      await server.logged(isRefusal, 'the refused user');
       const { tokenRequests } = company;
       const codes = tokenRequests.map(({ form }) => form.get('code') ?? '');
       for (const secret of [...codes, SECRET, 'not-kept']) assert.ok(!server.stdout().includes(secret));
@@ -625,7 +631,7 @@ for (const database of ANY_DATABASE) {
         assert.match(page.html, /id="consent-allow"/);
       }
       await server.logged(
-        ({ event, reason }) => event === 'refused' && reason === 'provider_sign_in_old',
+        ({ event, reason }) => event === 'sign_in_failed' && reason === 'provider_sign_in_old',
         'a refusal',
       );
     });

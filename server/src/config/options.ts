@@ -268,6 +268,12 @@ export const OPTIONS = {
     'json',
     { needsRestart: true },
   ),
+  logAddresses: option(
+    'Server',
+    oneOf('off', 'network', 'full'),
+    'Whether log lines contain the IP address of a request’s sender. network: its IPv4 /24 or IPv6 /56. full: the whole address, which fail2ban needs (docs/sign_in_problems.md). Behind a proxy, also set trustedProxies.',
+    'off',
+  ),
   sweepInterval: option(
     'Server',
     wholeNumber(1, 24 * 60 * 60),

@@ -469,9 +469,10 @@ export type PageName =
   | 'upstream';
 
 /** An event of a page. It never contains a password, a cookie or a code. */
-interface PageEvent {
+export interface PageEvent {
   readonly type:
     | 'refused'
+    | 'sign_in_failed'
     | 'signed_in'
     | 'second_step_begun'
     | 'signed_out'
@@ -498,7 +499,7 @@ interface PageEvent {
   readonly requestId: string;
   readonly reason?: PageReason;
   readonly clientId?: string;
-  /** The user’s internal identifier, if known for certain. */
+  /** The user’s internal identifier. Of a refused sign-in, the user whose name was entered. */
   readonly subject?: string;
   readonly sessionId?: string;
   /** The identity provider that the event is about. */
@@ -531,9 +532,16 @@ interface Known {
   clientId: string | undefined;
   /** Why a token was inactive, a request was refused or a page stopped it. */
   reason: string | undefined;
+  /** Where the request comes from, if the log shows it. */
+  address: string | undefined;
 }
 
-const NOTHING_KNOWN: Known = { operation: undefined, clientId: undefined, reason: undefined };
+const NOTHING_KNOWN: Known = {
+  operation: undefined,
+  clientId: undefined,
+  reason: undefined,
+  address: undefined,
+};
 
 /** A request that has ended, as its line in the log shows it. The log leaves out what is undefined. */
 interface RequestReport extends Readonly<Known> {
@@ -587,9 +595,13 @@ export function originOf(actor: ActorKind | undefined): () => EventOrigin {
   return () => ({ ...outside, ...causes.getStore() });
 }
 
+/** The form in which the log shows an address; `undefined` if it does not show it. */
+type ShownAddress = (address: string) => string | undefined;
+
 /** Writes one line for each request and one for each event. The request ID connects them. */
 export class RequestLog {
   readonly #log: Log;
+  readonly #shownAddress: ShownAddress | undefined;
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
   /**
@@ -600,17 +612,19 @@ export class RequestLog {
   readonly #freePlaces: number[] = [];
   #count = 0;
 
-  constructor(log: Log) {
+  constructor(log: Log, shownAddress?: ShownAddress) {
     this.#log = log;
+    this.#shownAddress = shownAddress;
     this.#isOn = log.isLevelEnabled?.('info') ?? true;
   }
 
   /** Starts to log a request. @returns the request ID */
-  begin(request: IncomingMessage, response: ServerResponse): string {
+  begin(request: IncomingMessage, response: ServerResponse, sender = ''): string {
     const place = this.#freePlaces.pop() ?? this.#open.length;
     const id = `${this.#idPrefix}${(this.#count++).toString(36)}-${place.toString(36)}`;
     if (!this.#isOn) return id;
-    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, atMs: performance.now() };
+    const address = this.#shownAddress?.(sender);
+    const open: OpenRequest = { ...NOTHING_KNOWN, id, request, response, address, atMs: performance.now() };
     this.#open[place] = open;
     response.on('close', () => this.#log.info(this.#reportOf(place, open)));
     return id;
@@ -638,7 +652,7 @@ export class RequestLog {
     this.#remember(event);
     // The request line and the line of the delivery attempt already report these two.
     if (event.type === 'answered' || event.type === 'logout_not_delivered') return;
-    const { type, ...known } = event;
+    const { type, ...known } = { address: this.#addressOfCause(), ...event };
     const isFailure = 'status' in known && known.status >= 500;
     const line = { event: type, ...known, ...('cause' in known && { cause: causeOf(known.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);
@@ -648,7 +662,8 @@ export class RequestLog {
   pageEvent({ type, cause, ...event }: PageEvent): void {
     if (!this.#isOn) return;
     this.#remember(event);
-    this.#log.info({ event: type, ...event, ...(cause !== undefined && { cause: causeOf(cause) }) });
+    const address = this.#addressOfCause();
+    this.#log.info({ event: type, address, ...event, ...(cause !== undefined && { cause: causeOf(cause) }) });
   }
 
   /** Notes for the line of a request what becomes known during it. */
@@ -658,7 +673,13 @@ export class RequestLog {
 
   /** Logs a failure outside the library. */
   failure(requestId: string, reason: FailureReason, error: unknown): void {
-    this.#log.error({ event: 'failure', requestId, reason, cause: causeOf(error) });
+    const address = this.#addressOfCause();
+    this.#log.error({ event: 'failure', address, requestId, reason, cause: causeOf(error) });
+  }
+
+  /** Does not ask the open request, because a sender who has disconnected already must not go unnamed. */
+  #addressOfCause(): string | undefined {
+    return this.#shownAddress?.(currentCause().address ?? '');
   }
 
   /** Ignores events after the end of the request, for example if its caller has disconnected. */

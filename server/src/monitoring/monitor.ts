@@ -21,7 +21,6 @@ export interface Watched {
 interface Line {
   readonly event?: string;
   readonly operation?: string;
-  readonly page?: string;
   readonly method?: string;
   readonly status?: number;
   readonly durationMs?: number;
@@ -155,10 +154,10 @@ export class Monitor {
   }
 
   #count(line: Line, level: string): void {
-    const { event = '', page, reason = '' } = line;
+    const { event = '', reason = '' } = line;
     if (event === 'request') this.#countRequest(line);
     if (level === 'error' || level === 'fatal') this.meter.add('grantd_errors_total', 1, event);
-    if (event === 'refused' && page === 'login') this.meter.add('grantd_sign_ins_total', 1, reason);
+    if (event === 'sign_in_failed') this.meter.add('grantd_sign_ins_total', 1, reason);
     const counted = COUNTED_BY_EVENT.get(event);
     if (counted !== undefined) this.meter.add(counted[0], 1, counted[1]);
   }

@@ -111,9 +111,9 @@ export async function checkPassword(
   if ('person' in outcome && outcome.person.subject === person.subject) return outcome;
   const reason = 'refused' in outcome ? outcome.refused : 'password_wrong';
   const { subject } = person;
-  const event = { type: 'refused', page: 'account', requestId: requestIdOf(c), subject } as const;
-  parts.requestLog.pageEvent({ ...event, sessionId: id, reason });
-  await parts.recordFailure(c, { reason, subject, isCounted: true });
+  const isFirst = 'isFirst' in outcome && outcome.isFirst;
+  const failure = { page: 'account', reason, subject, sessionId: id, isCounted: true, isFirst } as const;
+  await parts.recordFailure(c, failure);
   if (!('refused' in outcome) || !('secondsToWait' in outcome))
     return { refusal: { problem: 'credentials_wrong', status: 403 } };
   const { refused, secondsToWait } = outcome;

@@ -76,7 +76,7 @@ const PROBLEMS = {
 type Refusal =
   | Exclude<SignIn, { person: unknown }>
   | { readonly refused: PasskeySignInRefusal; readonly subject?: string }
-  | { readonly refused: 'person_not_expected' | 'person_changed' };
+  | { readonly refused: 'person_not_expected' | 'person_changed'; readonly subject: string };
 
 /** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
 export function showLogin(parts: PageParts) {
@@ -107,19 +107,12 @@ export function submitLogin(parts: PageParts) {
     const answer = passkeyAnswer(form);
     if (answer === undefined && !form.has('password') && isIdentifierFirst(parts))
       return (await beginAtHome(c, parts, page, username)) ?? renderForm(c, parts, page, { username });
-    const event = {
-      page: 'login',
-      requestId: requestIdOf(c),
-      ...(clientId !== undefined && { clientId }),
-    } as const;
     const refuse = async (refusal: Refusal) => {
-      const { refused: reason } = refusal;
       await parts.recordFailure(c, {
-        ...{ reason, subject: triedBy(refusal), clientId },
+        ...{ page: 'login', reason: refusal.refused, subject: triedBy(refusal), clientId },
         isCounted: answer === undefined,
+        isFirst: 'isFirst' in refusal && refusal.isFirst,
       });
-      const about = 'subject' in refusal && refusal.subject !== undefined && { subject: refusal.subject };
-      parts.requestLog.pageEvent({ ...event, type: 'refused', reason, ...about });
       return renderForm(c, parts, page, { username, refusal });
     };
     const checked =
@@ -131,11 +124,14 @@ export function submitLogin(parts: PageParts) {
     // A passkey that does not count yet is no half of a sign-in, but a whole one that lacks a step.
     if (answer === undefined && (await missingOf(parts, person, how.amr, page))?.step === 'second') {
       await parts.halfSignIns.set(c, person, page.sealed);
-      parts.requestLog.pageEvent({ ...event, type: 'second_step_begun', subject: person.subject });
+      parts.requestLog.pageEvent({
+        ...{ type: 'second_step_begun', page: 'login', requestId: requestIdOf(c), subject: person.subject },
+        ...(clientId !== undefined && { clientId }),
+      });
       return c.redirect(`${parts.basePath}/login/second?pending=${page.sealed}`, 303);
     }
     const finished = await finishSignIn(c, parts, page, person, { page: 'login', ...how });
-    return finished ?? refuse({ refused: 'person_changed' });
+    return finished ?? refuse({ refused: 'person_changed', subject: person.subject });
   };
 }
 
@@ -163,7 +159,8 @@ async function attemptWithPasskey(
   const outcome = await signInWithPasskey(parts, answer);
   if ('refused' in outcome) return outcome;
   const { person, passkey } = outcome;
-  if (!(await isExpected(parts, page, person))) return { refused: 'person_not_expected' };
+  if (!(await isExpected(parts, page, person)))
+    return { refused: 'person_not_expected', subject: person.subject };
   const isStillThere = async () => (await parts.factors.passkey(passkey.id)) !== undefined;
   return { person, how: { amr: passkeyMethods(parts, passkey), isStillThere } };
 }
@@ -183,8 +180,10 @@ async function attempt(
   const provedAtMs = parts.clock();
   const outcome = await signIn(parts.signInParts, username, password, placeFinder(c, parts));
   if ('refused' in outcome) return outcome;
-  if (!(await isExpected(parts, page, outcome.person))) return { refused: 'person_not_expected' };
-  return { person: outcome.person, how: { amr: METHODS.password, provedAtMs } };
+  const { person } = outcome;
+  if (!(await isExpected(parts, page, person)))
+    return { refused: 'person_not_expected', subject: person.subject };
+  return { person, how: { amr: METHODS.password, provedAtMs } };
 }
 
 async function renderForm(

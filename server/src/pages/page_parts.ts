@@ -21,7 +21,7 @@ import type { Factors } from '../data/factors.ts';
 import type { Groups } from '../data/groups.ts';
 import type { People, Person } from '../data/people.ts';
 import type { Sessions } from '../data/sessions.ts';
-import type { RequestLog } from '../log/log.ts';
+import type { PageEvent, PageReason, RequestLog } from '../log/log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { AccessEnding } from '../people/groups.ts';
 import type { LinkBook, MailQueue } from '../people/mailing.ts';
@@ -71,10 +71,10 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   /** The users, for changes that they make to themselves. */
   readonly ownPeople: People;
-  /** Records a failed sign-in in the audit trail, and in the user’s history. */
+  /** Records a refused sign-in in the log, in the audit trail, and in the user’s history. */
   readonly recordFailure: (
     c: PageContext,
-    failure: Omit<FailedSignIn, 'userAgent' | 'network' | 'address'>,
+    failure: Omit<FailedSignIn, 'reason' | 'userAgent' | 'network' | 'address'> & LoggedFailure,
   ) => Promise<void>;
   readonly selfService: SelfService;
   readonly removal: PersonRemoval;
@@ -115,6 +115,11 @@ export interface PageParts {
   readonly basePath: string;
   /** Milliseconds. */
   readonly clock: () => number;
+}
+
+/** What the log says about a refused sign-in in addition. */
+interface LoggedFailure extends Pick<PageEvent, 'page' | 'provider' | 'sessionId' | 'cause'> {
+  readonly reason: PageReason;
 }
 
 /** What sign-in through identity providers needs. */
@@ -212,14 +217,14 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
 
 /**
  * The network of an address, which says where a sign-in came from without naming one device.
- * @returns an IPv4 /24 or an IPv6 /48; `undefined` if the text is no address
+ * @returns an IPv4 /24 or an IPv6 /56; `undefined` if the text is no address
  */
 export function networkOf(address: string): string | undefined {
   const unit = addressUnit(address);
   const [ipv4] = /^(?:\d+\.){3}(?=\d+$)/.exec(unit) ?? [];
   if (ipv4 !== undefined) return `${ipv4}0/24`;
-  const [, groups] = /^((?:[0-9a-f]+:){2}[0-9a-f]+):[0-9a-f]+::\/64$/.exec(unit) ?? [];
-  return groups && `${groups}::/48`;
+  const [, groups, last = ''] = /^((?:[0-9a-f]+:){3})([0-9a-f]+)::\/64$/.exec(unit) ?? [];
+  return groups && `${groups}${(Number.parseInt(last, 16) & 0xff00).toString(16)}::/56`;
 }
 
 function forwardedFor(headers: IncomingHttpHeaders): string[] {

@@ -61,7 +61,7 @@ import { showLogout, submitLogout } from './logout_page.ts';
 import { showMailbox } from './mailbox_page.ts';
 import type { Operator } from './operator.ts';
 import type { PageContext, PageEnvironment, PageParts } from './page_parts.ts';
-import { clientAddress, networkOf, readRequest } from './page_parts.ts';
+import { clientAddress, networkOf, readRequest, requestIdOf } from './page_parts.ts';
 import { showSecond, submitSecond } from './second_page.ts';
 import {
   receiveAnswer,
@@ -203,11 +203,21 @@ export function openPages(
     groups: instance.groups,
     clientAddress: addressOf,
     ownPeople,
-    recordFailure: (c, failure) =>
-      recordFailure({
+    async recordFailure(c, { page, provider, sessionId, cause, ...failure }) {
+      const { reason, subject, clientId } = failure;
+      requestLog.pageEvent({
+        ...{ type: 'sign_in_failed', page, requestId: requestIdOf(c), reason },
+        ...(subject !== undefined && { subject }),
+        ...(clientId !== undefined && { clientId }),
+        ...(sessionId !== undefined && { sessionId }),
+        ...(provider !== undefined && { provider }),
+        ...(cause !== undefined && { cause }),
+      });
+      await recordFailure({
         ...{ ...failure, userAgent: userAgentOf(c), network: networkOfVisitor(c) },
         address: addressUnit(addressOf(c.env.incoming)),
-      }),
+      });
+    },
     selfService: new SelfService({
       ...{ people: ownPeople, storage: ownStorage, ending: sessionEnding, hasher, passwords },
       queue: mail?.queue,

@@ -58,40 +58,37 @@ export function submitSecond(parts: PageParts) {
     const waiting = await waitingIn(c, parts, page);
     if (waiting instanceof Response) return waiting;
     const { subject } = waiting.person;
-    const event = {
-      ...({ page: 'second', requestId: requestIdOf(c), subject } as const),
-      ...(clientId !== undefined && { clientId }),
-    };
-    const refuse = async (reason: PageReason) => {
-      parts.requestLog.pageEvent({ ...event, type: 'refused', reason });
-      await parts.recordFailure(c, {
-        reason,
-        subject,
-        clientId,
+    const refuse = (refusal: Refusal | { readonly refused: PageReason }) =>
+      parts.recordFailure(c, {
+        ...{ page: 'second', reason: refusal.refused, subject, clientId },
         isCounted: passkeyAnswer(form) === undefined,
+        isFirst: 'isFirst' in refusal && refusal.isFirst,
       });
-    };
     // A directory may have disabled the user since the password, or since the session began. Asks it before the step is
     // checked, so that an outage uses up no code.
     const admitted = await parts.signInParts.directory?.admit(waiting.person);
     if (admitted !== undefined && 'refused' in admitted) {
       parts.halfSignIns.forget(c);
-      await refuse(admitted.refused);
+      await refuse(admitted);
       if (waiting.session !== undefined)
         void parts.notifyClients(await parts.browserSessions.end(c, waiting.session));
       return redirectToPage(c, parts, 'login', page.pending);
     }
     const outcome = await check(parts, { ...waiting, ...admitted }, form);
     if ('refused' in outcome) {
-      await refuse(outcome.refused);
+      await refuse(outcome);
       return renderSecond(c, parts, page, waiting, outcome);
     }
-    if (outcome.isRecovery) parts.requestLog.pageEvent({ ...event, type: 'recovery_code_used' });
+    if (outcome.isRecovery)
+      parts.requestLog.pageEvent({
+        ...{ type: 'recovery_code_used', page: 'second', requestId: requestIdOf(c), subject },
+        ...(clientId !== undefined && { clientId }),
+      });
     const how = { page: 'second', ...outcome.how } as const;
     const finished = await finishSignIn(c, parts, page, outcome.person, how);
     if (finished !== undefined) return finished;
     parts.halfSignIns.forget(c);
-    await refuse('person_changed');
+    await refuse({ refused: 'person_changed' });
     return redirectToPage(c, parts, 'login', page.pending);
   };
 }

@@ -15,6 +15,7 @@ import { proceed } from './authorization.ts';
 import { type BrowserSession, type HowSignedIn, signInName } from './browser_sessions.ts';
 import { type PendingAccount, type PendingRequest, pendingOf } from './browser_state.ts';
 import { PageProblem, renderProblem } from './error_page.ts';
+import { clientIdOf } from './finish_sign_in.ts';
 import { pageSetting, renderPage } from './layout.ts';
 import { isFresh, missingOf } from './missing_step.ts';
 import { bodyOf, type PageContext, type PageParts, requestIdOf, type UpstreamParts } from './page_parts.ts';
@@ -255,9 +256,10 @@ async function signIn(
   if ('unlinked' in resolved) return askToConnect(c, parts, provider, pending, resolved.unlinked);
   const { person, identity } = resolved;
   const refusal = await refusalOf(parts, page, person);
-  if (refusal !== undefined) return refuse(c, parts, provider, refusal, pending);
+  const known = { subject: person.subject, clientId: clientIdOf(page) };
+  if (refusal !== undefined) return refuse(c, parts, provider, refusal, pending, known);
   const admitted = await admit(person);
-  if ('refused' in admitted) return refuse(c, parts, provider, admitted.refused, pending);
+  if ('refused' in admitted) return refuse(c, parts, provider, admitted.refused, pending, known);
   const how = { amr: upstream.amrOf(connected, user), provedAtMs: user.provedAtMs };
   const isAsked = request.againSinceMs !== undefined;
   if (!isAsked && (await isTooOld(parts, page, admitted.person, how)))
@@ -266,7 +268,7 @@ async function signIn(
     ...how,
     begun: (sessionId) => upstream.identities.noteSession(sessionId, identity.id, user.sid),
   });
-  if (begun === undefined) return refuse(c, parts, provider, 'person_changed', pending);
+  if (begun === undefined) return refuse(c, parts, provider, 'person_changed', pending, known);
   const { session, ended } = begun;
   await parts.knownBrowsers.recordUser(c, person.subject);
   parts.requestLog.pageEvent({
@@ -443,7 +445,7 @@ async function link(
   parts.mail?.queue.wake();
   parts.requestLog.pageEvent({
     ...{ type: 'provider_linked', page: 'account', requestId: requestIdOf(c), provider: provider.id },
-    ...{ subject, sessionId: id },
+    ...{ subject: person.subject, sessionId: id },
   });
   return linked;
 }
@@ -623,6 +625,9 @@ interface RefusalDetails {
   readonly label?: string;
   readonly connect?: string;
   readonly cause?: unknown;
+  /** The user and the client, if known. */
+  readonly subject?: string;
+  readonly clientId?: string | undefined;
 }
 
 /** Shows why the user is not signed in, with a way back to where the user came from. */
@@ -632,15 +637,12 @@ async function refuse(
   provider: Provider,
   reason: ProviderReason,
   pending: PendingRequest = securityPage(parts),
-  { cause, ...shown }: RefusalDetails = {},
+  { cause, subject, clientId, ...shown }: RefusalDetails = {},
 ): Promise<Response> {
   const { problem, status } = PROBLEMS[reason];
   const requestId = requestIdOf(c);
-  parts.requestLog.pageEvent({
-    ...{ type: 'refused', page: 'upstream', requestId, reason, provider: provider.id },
-    ...(cause !== undefined && { cause }),
-  });
-  await parts.recordFailure(c, { reason, isCounted: false });
+  const about = { page: 'upstream', reason, subject, clientId, provider: provider.id } as const;
+  await parts.recordFailure(c, { ...about, cause, isCounted: false });
   const setting = pageSetting(c, parts);
   const sealed = await parts.pendingRequests.seal(pending);
   const view = {

@@ -28,7 +28,7 @@ const CODE_LENGTH = 16;
 
 export type CodeRefusal =
   | { readonly refused: 'code_wrong' | 'code_used' | 'recovery_code_wrong' }
-  | { readonly refused: 'too_many_codes'; readonly secondsToWait: number };
+  | { readonly refused: 'too_many_codes'; readonly secondsToWait: number; readonly isFirst: boolean };
 
 /** Why an authenticator app could not be added. */
 export type TotpRefusal = 'code_wrong' | 'totp_exists' | 'totp_offer_wrong';
@@ -89,8 +89,8 @@ export class SecondFactors {
 
   /** Checks a code of the user’s app. Each code counts once. */
   async checkTotp({ subject, name }: Person, code: string): Promise<CodeRefusal | undefined> {
-    const secondsToWait = await this.#begin(subject);
-    if (secondsToWait > 0) return { refused: 'too_many_codes', secondsToWait };
+    const reached = await this.#begin(subject);
+    if (reached !== undefined) return reached;
     const { factors } = this.#parts;
     const stored = await factors.totpOf(subject);
     const secret = stored && (await this.#unseal(stored.sealed, subject));
@@ -103,8 +103,8 @@ export class SecondFactors {
 
   /** Checks and uses up a recovery code. */
   async useRecoveryCode({ subject }: Person, typed: string): Promise<CodeRefusal | undefined> {
-    const secondsToWait = await this.#begin(subject);
-    if (secondsToWait > 0) return { refused: 'too_many_codes', secondsToWait };
+    const reached = await this.#begin(subject);
+    if (reached !== undefined) return reached;
     const isUsed = await this.#parts.factors.useRecoveryCode(subject, digestOf(subject, typed));
     if (!isUsed) return { refused: 'recovery_code_wrong' };
     await this.#succeeded(subject);
@@ -132,9 +132,12 @@ export class SecondFactors {
     return codes.filter((code) => code !== undefined);
   }
 
-  /** An attempt that one limit refuses does not count for the next. @returns seconds to wait; 0 to go on */
-  async #begin(subject: string): Promise<number> {
-    return (await this.#limits.begin(...countsOf(subject)))?.secondsToWait ?? 0;
+  /** An attempt that one limit refuses does not count for the next. @returns `undefined` to go on */
+  async #begin(subject: string): Promise<Extract<CodeRefusal, { refused: 'too_many_codes' }> | undefined> {
+    const reached = await this.#limits.begin(...countsOf(subject));
+    if (reached === undefined) return undefined;
+    const { secondsToWait, isFirst } = reached;
+    return { refused: 'too_many_codes', secondsToWait, isFirst };
   }
 
   async #succeeded(subject: string): Promise<void> {

@@ -29,6 +29,9 @@ export type SignIn =
   | {
       readonly refused: 'too_many_attempts' | 'too_many_failures' | 'too_many_sign_ins';
       readonly secondsToWait: number;
+      /** Whether a limit has just been reached. */
+      readonly isFirst?: boolean;
+      readonly triedSubject?: string;
     };
 
 /** The time in which a full queue moves on. */
@@ -47,9 +50,10 @@ export async function signIn(
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
   const typedName = typed.trim();
-  if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked' };
   const name = attemptName(typedName);
   const person = name === '' ? undefined : await people.byName(typedName);
+  const tried = person !== undefined && { triedSubject: person.subject };
+  if (!passwords.areAskedOf(typedName)) return { refused: 'password_not_asked', ...tried };
   const place = await placeOf(person);
   const ofName: Count = { name, place: place.name, most: ATTEMPTS_OF_NAME };
   // A known browser does not depend on what others at its address do.
@@ -63,7 +67,6 @@ export async function signIn(
       directory?.decidesAbout(person) === true
         ? await askDirectory({ directory, hasher, limits }, typedName, password, place, ofEntries)
         : await checkPassword({ people, hasher }, person, password, place);
-    const tried = person !== undefined && { triedSubject: person.subject };
     if ('refused' in checked) return { ...checked, ...tried };
     const state = await storage.getPrincipalState('subject', checked.person.subject);
     if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled', ...tried };
@@ -76,7 +79,7 @@ export async function signIn(
     if (reached !== undefined) {
       await limits.end({ takenBack: ofAddress });
       const refused = reached.count === ofName ? 'too_many_attempts' : 'too_many_failures';
-      return { refused, secondsToWait: reached.secondsToWait };
+      return { refused, secondsToWait: reached.secondsToWait, isFirst: reached.isFirst, ...tried };
     }
     try {
       return await check();
@@ -87,7 +90,9 @@ export async function signIn(
     }
   };
   // Queues before counting, so that a refused request does not count as an attempt.
-  return hasher.admit(place, attempt) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
+  return (
+    hasher.admit(place, attempt) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT, ...tried }
+  );
 }
 
 /**
@@ -142,7 +147,7 @@ async function checkPassword(
     : { refused: 'password_wrong' };
 }
 
-/** A sign-in that was refused after something was checked. */
+/** A refused sign-in. */
 export interface FailedSignIn {
   readonly reason: string;
   /** The user, if known. What was typed as a name may be a password, so it is not recorded. */
@@ -152,6 +157,8 @@ export interface FailedSignIn {
   readonly address: string;
   /** Whether a limit of attempts has counted it. */
   readonly isCounted: boolean;
+  /** Whether a limit of the user has just been reached. */
+  readonly isFirst?: boolean | undefined;
   /** The browser, as in the history of sign-ins. */
   readonly userAgent: string;
   readonly network?: string | undefined;
@@ -164,6 +171,8 @@ const UNCHECKED: ReadonlySet<string> = new Set([
   // Nobody has said yet who they are.
   ...['provider_denied', 'provider_unavailable'],
 ]);
+
+const LIMITS_OF_USER: ReadonlySet<string> = new Set(['too_many_attempts', 'too_many_codes']);
 
 /**
  * Of sign-ins that no limit counts, such as those with passkeys, at most `FAILURES_OF_ADDRESS` are recorded, so that they
@@ -181,9 +190,11 @@ export function failureRecorder({
   readonly limits: AttemptLimits;
   readonly clock: () => number;
 }): (failure: FailedSignIn) => Promise<void> {
-  return async ({ subject, address, isCounted, ...failure }) => {
+  return async ({ subject, address, isCounted, isFirst = false, ...failure }) => {
     const { reason, clientId } = failure;
-    if (UNCHECKED.has(reason)) return;
+    // Once for each window, so that the trail says since when the user is refused.
+    const isReached = isFirst && LIMITS_OF_USER.has(reason) && subject !== undefined;
+    if (UNCHECKED.has(reason) && !isReached) return;
     // A count of its own: failures with passkeys keep no one from signing in with a password.
     const ofAddress = { name: RECORDED, place: address, most: FAILURES_OF_ADDRESS };
     if (!isCounted && (await limits.begin(ofAddress)) !== undefined) return;
@@ -237,6 +248,8 @@ export interface Count {
 interface ReachedLimit {
   readonly count: Count;
   readonly secondsToWait: number;
+  /** Whether this is the first attempt beyond it. */
+  readonly isFirst: boolean;
 }
 
 /**
@@ -270,7 +283,8 @@ export class AttemptLimits {
     const count = counts[counted.length - 1];
     const last = counted.at(-1);
     if (count === undefined || last === undefined || last.attempts <= count.most.attempts) return undefined;
-    return { count, secondsToWait: Math.max(1, Math.ceil((last.endsAtMs - nowMs) / 1000)) };
+    const secondsToWait = Math.max(1, Math.ceil((last.endsAtMs - nowMs) / 1000));
+    return { count, secondsToWait, isFirst: last.attempts === count.most.attempts + 1 };
   }
 
   /**

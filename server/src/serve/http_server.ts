@@ -369,19 +369,19 @@ export function requestListener({
   };
 
   return (request, response) => {
-    const id = requestLog.begin(request, response);
-    const named = Object.assign(request, { id });
+    const address = addressOf(request);
+    const named = Object.assign(request, { id: requestLog.begin(request, response, address) });
     const fail = (error: unknown) => {
-      requestLog.failure(id, 'unexpected', error);
+      requestLog.failure(named.id, 'unexpected', error);
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'cache-control': 'no-store', 'content-length': 0 }).end();
     };
     const next = (error?: unknown) => {
       if (error !== undefined) fail(error);
-      else answerOther(named, response, id).catch(fail);
+      else answerOther(named, response, named.id).catch(fail);
     };
     const mounted = request.url?.includes(DEFAULT_PATHS.registration) ? registration : protocol;
-    within({ requestId: id, address: addressOf(request) }, () => mounted(named, response, next)).catch(fail);
+    within({ requestId: named.id, address }, () => mounted(named, response, next)).catch(fail);
   };
 }
 

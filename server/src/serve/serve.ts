@@ -25,6 +25,7 @@ import type { Monitor, Watched } from '../monitoring/monitor.ts';
 import type { Tracing } from '../monitoring/tracing.ts';
 import { readCatalogues } from '../pages/languages.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
+import { networkOf } from '../pages/page_parts.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { AccessEnding } from '../people/groups.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -289,6 +290,12 @@ export interface Service {
   abandon(): Promise<void>;
 }
 
+const SHOWN_ADDRESSES = {
+  off: undefined,
+  network: networkOf,
+  full: (address: string) => address || undefined,
+};
+
 interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'history' | 'tracing' | 'sweeps'> {
   readonly secretOfStart?: readonly string[] | undefined;
   /** The users of the application that embeds the program. */
@@ -330,7 +337,7 @@ export async function openService(
     await refuseKnownPasswords(configuration, instance);
     useCatalogues(catalogues);
     if (sweeps) await recordConfiguration(instance, settings, isReload);
-    const requestLog = new RequestLog(log);
+    const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
     const mail = await mailService(instance, { settings, operator, providers, log });
     const unfinished = unfinishedWork(instance, server, log, sweeps, mail);

@@ -319,7 +319,7 @@ const ACCOUNT: OverviewView = {
       isCurrent: false,
       userAgent:
         'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
-      network: '2001:db8:42::/48',
+      network: '2001:db8:42:ab00::/56',
       signedInAtMs: NOW_MS - 80 * HOUR_MS,
       lastSeenAtMs: NOW_MS - 26 * HOUR_MS,
     },
