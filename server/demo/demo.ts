@@ -11,7 +11,7 @@ const PERSONAL = ['openid', 'profile', 'email', 'address', 'phone', 'offline_acc
 const API = 'http://localhost:4003';
 
 /** The demo clients. Their secrets are public, so they exist only on loopback. */
-const DEMO_CLIENTS = {
+export const DEMO_CLIENTS = {
   web: {
     id: 'demo-web',
     name: 'Demo web application',

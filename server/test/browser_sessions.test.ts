@@ -129,7 +129,8 @@ for (const database of DATABASES) {
       const alice = await world.add('alice');
       await world.signIn(alice);
       const begun = world.nowMs;
-      const lastSeen = async () => (await world.database.sessions.ofSubject(alice.subject))[0]?.lastSeenAtMs;
+      const lastSeen = async () =>
+        (await world.database.sessions.ofSubject(alice.subject, 0))[0]?.lastSeenAtMs;
       world.nowMs = begun + MINUTE_MS - 1;
       await world.current();
       assert.equal(await lastSeen(), begun);
@@ -157,7 +158,7 @@ for (const database of DATABASES) {
       next.nowMs = world.nowMs + 1;
       await next.signIn(alice);
       assert.equal(await next.step(alice), null);
-      assert.equal((await sessions.ofSubject(alice.subject)).length, 1);
+      assert.equal((await sessions.ofSubject(alice.subject, 0)).length, 1);
     });
 
     test('has a new secret after each sign-in, and the one before is worth nothing', async (t) => {
@@ -171,7 +172,7 @@ for (const database of DATABASES) {
       const thief = new World(world.database);
       thief.cookie = previous;
       assert.equal(await thief.current(), undefined);
-      assert.equal((await world.database.sessions.ofSubject(alice.subject)).length, 1);
+      assert.equal((await world.database.sessions.ofSubject(alice.subject, 0)).length, 1);
     });
 
     test('never has a secret that was there before the sign-in', async (t) => {
@@ -203,7 +204,7 @@ for (const database of DATABASES) {
       await world.database.sessions.addClient(id, 'web', { sid: id, sub: 'alice' });
       await world.signIn(await world.add('bob'));
       assert.equal((await world.current())?.name, 'bob');
-      assert.deepEqual(await world.database.sessions.ofSubject(alice.subject), []);
+      assert.deepEqual(await world.database.sessions.ofSubject(alice.subject, 0), []);
       assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, DUE), [
         { sessionId: id, clientId: 'web', subject: alice.subject, sid: id, sub: 'alice', attempts: 1 },
       ]);

@@ -61,6 +61,19 @@ test('a file with a mark has the same text as one without', () => {
   assert.deepEqual(readSecretFile(join(folder, 'grantd.db')), [secret]);
 });
 
+test('text in UTF-16, as older PowerShells write it, is read like UTF-8, and lines of an import are refused', async () => {
+  const folder = workbench.folder();
+  const little = Buffer.from(`${MARK}{"username":"änn"}\n`, 'utf16le');
+  const big = Buffer.from(little).swap16();
+  for (const bytes of [little, big, Buffer.concat([little, Buffer.from([0])])]) {
+    writeFileSync(join(folder, 'text'), bytes);
+    assert.equal(readTextFile(join(folder, 'text')), '{"username":"änn"}\n');
+    const imported = await grantd(folder, ['user', 'import', 'text', '--create']);
+    assert.deepEqual([imported.code, imported.stdout], [1, '']);
+    assert.match(imported.stderr, /^grantd: text is in UTF-16: save it in UTF-8\.$/m);
+  }
+});
+
 test('configuration, providers, certificates, clients, users and standard input may begin with a mark', async () => {
   const folder = workbench.folder();
   mkdirSync(join(folder, 'grantd-data'));

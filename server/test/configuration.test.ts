@@ -14,6 +14,8 @@ after(() => rmSync(folder, { recursive: true }));
 
 const SECRET = 'a'.repeat(32);
 const NEWER = 'b'.repeat(32);
+const SECRET_FILE = join(folder, 'server.secret');
+writeFileSync(SECRET_FILE, `${SECRET}\n`, { mode: 0o600 });
 
 interface Example {
   readonly text: string;
@@ -145,6 +147,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'short',
     badJson: [],
   },
+  secretFile: { text: SECRET_FILE, json: SECRET_FILE, value: SECRET_FILE, badText: ' ', badJson: 1 },
   pairwiseSecret: {
     text: NEWER,
     json: NEWER,
@@ -501,6 +504,9 @@ test('a database is an SQLite file or on PostgreSQL', () => {
   for (const url of [
     'sqlite:',
     'sqlite::memory:',
+    'sqlite:///:memory:',
+    'sqlite:file::memory:',
+    'sqlite:file:grantd.db?mode=memory',
     'postgres:grantd',
     'postgres://db.example:port/grantd',
     'postgres://user:pass#word@db.example/grantd',
@@ -510,13 +516,50 @@ test('a database is an SQLite file or on PostgreSQL', () => {
     'postgres://one.example:5432,two.example:5432/grantd',
     'mysql://db.example/grantd',
   ]) {
-    const expected = 'GRANTD_DATABASE: expected sqlite:PATH or postgres://USER@HOST:PORT/DATABASE';
+    const expected =
+      'GRANTD_DATABASE: expected sqlite:PATH with the path of a file (SQLite in memory is not possible), or postgres://USER@HOST:PORT/DATABASE';
     assert.throws(
       () => read(url),
       (error: unknown) => error instanceof ConfigurationRefused && error.message === expected,
       url,
     );
   }
+});
+
+test('the server’s secret can be in a file, and a line end is no part of it', () => {
+  const read = (content: string, environment: NodeJS.ProcessEnv = {}) => {
+    const path = join(folder, 'changing.secret');
+    writeFileSync(path, content, { mode: 0o600 });
+    return readConfiguration({}, { GRANTD_SECRET_FILE: path, ...environment }).settings.secret;
+  };
+  assert.deepEqual(read(SECRET), [SECRET]);
+  assert.deepEqual(read(`${SECRET}\r\n`), [SECRET]);
+  assert.deepEqual(read(`${JSON.stringify([NEWER, SECRET])}\n`), [NEWER, SECRET]);
+  assert.throws(
+    () => read('short'),
+    (error: unknown) =>
+      refusal(/^GRANTD_SECRET_FILE: .*changing\.secret: expected a text of at least 32/)(error) &&
+      !String(error).includes('short'),
+  );
+  assert.throws(
+    () => read(SECRET, { GRANTD_SECRET: NEWER }),
+    refusal(/^GRANTD_SECRET_FILE: expected no GRANTD_SECRET with it$/),
+  );
+});
+
+test('a secret in a variable may not end with a line break, which would make it another secret', () => {
+  const secrets = OPTION_NAMES.filter((name) => 'isSecret' in OPTIONS[name]);
+  for (const name of secrets) {
+    const read = (value: string) => readConfiguration({}, { [variableOf(name)]: value });
+    for (const end of ['\n', '\r\n'])
+      assert.throws(
+        () => read(`${NEWER}${end}`),
+        refusal(new RegExp(`^${variableOf(name)}: ends with a line`)),
+      );
+    assert.deepEqual([read(NEWER).settings[name]].flat(), [NEWER]);
+  }
+  const { settings } = readConfiguration({}, { GRANTD_SECRET: `${JSON.stringify([`${NEWER}\n`])}\n` });
+  assert.deepEqual(settings.secret, [`${NEWER}\n`], 'in an array, each character is meant');
 });
 
 test('an audience of digits alone is a text as well', () => {

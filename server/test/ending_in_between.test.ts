@@ -217,7 +217,7 @@ for (const database of DATABASES) {
           const refused = await browser.submit(login, ALICE);
           assert.deepEqual([refused.status, isLogin(refused)], [403, true]);
           assert.match(refused.html, /Wrong username or password\./);
-          assert.deepEqual(await others.sessions.ofSubject(subject), []);
+          assert.deepEqual(await others.sessions.ofSubject(subject, 0), []);
           const signedIn = await browser.submit(refused, { ...ALICE, password: 'another password' });
           assert.ok(isConsent(signedIn));
         });
@@ -235,7 +235,7 @@ for (const database of DATABASES) {
       const refused = await browser.submit(login, ALICE);
       assert.deepEqual([refused.status, isLogin(refused)], [403, true]);
       await others.storage.setDisabled('subject', subject, false);
-      assert.deepEqual(await others.sessions.ofSubject(subject), []);
+      assert.deepEqual(await others.sessions.ofSubject(subject, 0), []);
       assert.ok(isLogin(await browser.get(urlAt(url, 'openid'))));
     });
 

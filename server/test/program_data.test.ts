@@ -63,8 +63,9 @@ for (const database of DATABASES) {
       assert.equal(await sessions.add(session, 'digest-1', 9000, alice), true);
       assert.deepEqual(await sessions.bySecret('digest-1'), session);
       assert.equal(await sessions.bySecret('digest-2'), undefined);
-      assert.deepEqual(await sessions.ofSubject(alice.subject), [session]);
-      assert.deepEqual(await sessions.ofSubject('bob-1'), []);
+      assert.deepEqual(await sessions.ofSubject(alice.subject, 0), [session]);
+      assert.deepEqual(await sessions.ofSubject(alice.subject, 9000), []);
+      assert.deepEqual(await sessions.ofSubject('bob-1', 0), []);
     });
 
     test('renewing a session changes its secret once, however many try', async (t) => {
@@ -101,7 +102,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
       assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
       assert.equal(await sessions.bySecret('digest-1'), undefined);
-      assert.deepEqual(await sessions.ofSubject(subject), []);
+      assert.deepEqual(await sessions.ofSubject(subject, 0), []);
       assert.equal(await sessions.addClient('sid-1', 'spa', TOLD), false);
       assert.equal(await sessions.isOpen('sid-1'), false);
       assert.equal(
@@ -173,7 +174,7 @@ for (const database of DATABASES) {
       const secrets = { from: 'kept', to: 'renewed' };
       assert.equal(await sessions.add(sessionOf(alice, 'late'), 'late', 9000, alice), false);
       assert.equal(await sessions.renew('kept', secrets, signIn, 9000, alice), false);
-      assert.deepEqual(await sessions.ofSubject(alice.subject), [kept]);
+      assert.deepEqual(await sessions.ofSubject(alice.subject, 0), [kept]);
 
       const asTheyAre = { ...alice, passwordHash: 'another' };
       assert.equal(await sessions.renew('kept', secrets, signIn, 9000, asTheyAre), true);
@@ -196,7 +197,7 @@ for (const database of DATABASES) {
           await other.sessions.beginEnd({ subject: alice.subject }, 5000);
         };
         await Promise.all([one.sessions.add(sessionOf(alice, id), id, 9000, alice), change()]);
-        assert.deepEqual(await one.sessions.ofSubject(alice.subject), [], `round ${round}`);
+        assert.deepEqual(await one.sessions.ofSubject(alice.subject, 0), [], `round ${round}`);
         alice = { ...alice, passwordHash };
       }
     });

@@ -4,6 +4,7 @@ import { INACTIVE_REASONS, type InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
+import { readJwtHeader } from '../tokens/jwt.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
@@ -47,6 +48,7 @@ export async function explainToken(context: TokenContext, token: string): Promis
       ...dead(none.reason),
       kind: 'unknown',
       ...none,
+      ...(isCutOff(token) && { explanation: `${INACTIVE_REASONS[none.reason]} ${CUT_OFF}` }),
       ...(isOther && none.claims?.iss === context.issuer && { kind: type, explanation: OTHER_JWTS[type] }),
     };
   }
@@ -54,6 +56,22 @@ export async function explainToken(context: TokenContext, token: string): Promis
   const life = await lifeOf(context, record, claims);
   const known = { kind: record.kind, record, claims };
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
+}
+
+const CUT_OFF =
+  'The text looks cut off: its end is missing, for example because the copied line was wrapped. Copy the whole token.';
+
+const CUT_OPAQUE = /^grantd_(?:at|rt|ac)_[\w-]{0,42}$/;
+
+/** Base64url characters of a signature. Those of RSA depend on the key, which has at least 2048 bits. */
+const SIGNATURE_LENGTHS: Readonly<Record<string, number>> = { ES: 86, Ed: 86, RS: 342, PS: 342 };
+
+/** Whether a text begins like a JWT or a token of this server, and is too short for one. */
+function isCutOff(token: string): boolean {
+  const [header = '', , signature = ''] = token.split('.');
+  if (!header.startsWith('eyJ')) return CUT_OPAQUE.test(token);
+  const algorithm = readJwtHeader(`${header}.e30.`)?.algorithm ?? '';
+  return signature.length < (SIGNATURE_LENGTHS[algorithm.slice(0, 2)] ?? 1);
 }
 
 async function explainCode(context: TokenContext, code: string): Promise<Explanation> {

@@ -59,6 +59,7 @@ import {
   requireScopeTexts,
 } from '../operations/scopes.ts';
 import { explainToken, type MassRevocation, revokeAll, revokeToken } from '../operations/tokens.ts';
+import { validSessions } from '../people/sessions.ts';
 import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
 import {
   API,
@@ -488,7 +489,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.SESSIONS,
     async perform({ parts, path: { sub = '' } }) {
       const { subject } = await requireSubject(parts, sub);
-      return { body: { items: (await parts.sessions.ofSubject(subject)).map(shownSession) } };
+      return { body: { items: (await validSessions(parts, subject, Date.now())).map(shownSession) } };
     },
   },
   {

@@ -25,7 +25,7 @@ import * as secrets from '../operations/secrets.ts';
 import * as tokens from '../operations/tokens.ts';
 import { type LineReport, type NumberedLine, PeopleImport } from '../people/import.ts';
 import type { Lock } from '../people/locks.ts';
-import { SessionEnding } from '../people/sessions.ts';
+import { SessionEnding, validSessions } from '../people/sessions.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 type Texts = Readonly<Record<string, string>>;
@@ -243,7 +243,7 @@ export function localAdministration(
       const { subject } = person;
       const [listed, sessions, consents, links, ownFactors] = await Promise.all([
         people.withState(parts, person),
-        parts.sessions.ofSubject(subject),
+        validSessions(parts, subject, Date.now()),
         people.consentsOf(parts, subject),
         factors.listLinks(parts, person),
         factors.listFactors(parts, person),

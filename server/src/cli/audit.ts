@@ -50,6 +50,9 @@ export function auditCommands(): Command {
     .addHelpText(
       'after',
       `
+Use this command to look for something. In a program that follows changes, use grantd events list --after NUMBER, which
+prints the same events in the order in which they happened.
+
   grantd audit list --subject SUBJECT --since 2026-01-31
   grantd audit list --type sign_in_failed --address 192.0.2.7 --json`,
     )

@@ -1,8 +1,9 @@
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { addFlags, type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
+import { utf8Of } from '../config/text_file.ts';
 import type { Database } from '../data/database.ts';
 import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
@@ -162,7 +163,9 @@ export function endProgress(): void {
  * @throws {BadUsage} standard input is empty
  */
 export async function readStandardInput(what: string): Promise<string> {
-  const content = (await text(process.stdin)).replace(/^\uFEFF/, '').replace(/\r?\n$/, '');
+  const content = utf8Of(await buffer(process.stdin))
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
   if (content === '') throw new BadUsage(`expected ${what} on standard input`);
   return content;
 }

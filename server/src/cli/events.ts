@@ -29,6 +29,10 @@ export function eventsCommands(): Command {
     .addHelpText(
       'after',
       `
+These are the events of grantd audit list, in the other order and without paging. Use this command in a program that
+follows changes: it passes the number of the last event that it has seen with --after. To look for something, use grantd
+audit list: it filters by user, client, actor, address and time, and prints the newest events first.
+
   grantd events list --after 120 --type person_removed --json`,
     )
     .action(({ after = '0', type, target, ...flags }: EventsFlags) => {

@@ -103,16 +103,18 @@ function explainRotation(
   { source, secret }: { readonly source: string; readonly secret?: string },
 ): void {
   const isVariable = source.startsWith('GRANTD_');
+  const next = isVariable ? 'restart every process' : 'reload every server (SIGHUP)';
   const name = secret ?? 'NEW';
   const array = (first: string, second: string) => {
     const value = `["${first}","${second}"]`;
-    return isVariable ? `${source}='${value}'` : `"secret": ${value}`;
+    if (isVariable) return `${source}='${value}'`;
+    return source.startsWith('the file ') ? value : `"secret": ${value}`;
   };
   printOne(output, { source, ...(secret !== undefined && { secret }) }, [
     `The secret is set by ${source}. PRESENT stands for its present value:`,
     '',
-    `  1. ${array('PRESENT', name)}, and restart every process`,
-    `  2. ${array(name, 'PRESENT')}, and restart every process`,
+    `  1. ${array('PRESENT', name)}, and ${next}`,
+    `  2. ${array(name, 'PRESENT')}, and ${next}`,
     '',
     'With a single process, start at step 2. Then follow grantd secrets status.',
     ...(secret === undefined ? ['For a new secret: grantd secrets rotate --generate'] : []),
@@ -124,7 +126,7 @@ async function drop(parts: AdministrationParts, force: boolean): Promise<void> {
     const { fingerprint } = outcome;
     if ('source' in outcome)
       return printOne(parts, outcome, [
-        `Set ${outcome.source} to only its first secret (${fingerprint}), and restart every process.`,
+        `Set ${outcome.source} to only its first secret (${fingerprint}), and reload or restart every process.`,
       ]);
     printOne(parts, outcome, [
       `${outcome.file} now contains only the secret ${fingerprint}; ${outcome.dropped.join(', ')} is dropped.`,

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createReadStream, createWriteStream, rmSync, type WriteStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
+import { readTextFile, utf8Of } from '../config/text_file.ts';
 import { ImportCounts, readLine } from '../operations/people_lines.ts';
 import type { LineReport, NumberedLine } from '../people/import.ts';
 import {
@@ -197,6 +197,8 @@ async function* documentLines({ file, format, fromLine }: ImportWish): AsyncGene
   let line = 0;
   for await (const content of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     line += 1;
+    if (line === 1 && content.startsWith('\uFFFD\uFFFD'))
+      throw new Refused(`${file} is in UTF-16: save it in UTF-8.`);
     if (line < fromLine || content.trim() === '') continue;
     yield { line, read: readLine(line === 1 ? content.replace(/^\uFEFF/, '') : content, format) };
   }
@@ -208,7 +210,7 @@ async function documentUsers({ file, format, fromLine }: ImportWish): Promise<re
   try {
     content =
       file === '-'
-        ? (await text(process.stdin)).replace(/^\uFEFF/, '')
+        ? utf8Of(await buffer(process.stdin)).toString('utf8')
         : readTextFile(typedPath(process.env, file));
   } catch (error) {
     throw unreadable(file, error);

@@ -22,6 +22,7 @@ import {
   type Settings,
   variableOf,
 } from './options.ts';
+import { readPrivateText } from './private_file.ts';
 import { ConfigurationRefused } from './refused.ts';
 import { readTextFile } from './text_file.ts';
 
@@ -59,7 +60,7 @@ export function readOptions(flags: GivenFlags, environment: NodeJS.ProcessEnv): 
 
 /** @throws {ConfigurationRefused} as `readOptions` */
 export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
-  return configurationOf(readOptions(flags, environment));
+  return withSecretOfFile(configurationOf(readOptions(flags, environment)), environment);
 }
 
 /**
@@ -71,7 +72,29 @@ export function embeddedConfiguration(given: Readonly<Record<string, unknown>>):
   const file = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   const unknown = unknownOption(file);
   if (unknown !== undefined) throw new ConfigurationRefused(unknownName(unknown, unknown, OPTION_NAMES));
-  return configurationOf(optionsIn({ flags: {}, environment: {}, file, nameInFile: (name) => name }));
+  const configuration = configurationOf(
+    optionsIn({ flags: {}, environment: {}, file, nameInFile: (name) => name }),
+  );
+  return withSecretOfFile(configuration, {});
+}
+
+/** The configuration with the server’s secret from `secretFile`, if that is set. */
+function withSecretOfFile(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+): Configuration {
+  if (settings.secretFile === undefined) return { settings, sourceOf };
+  const source = sourceOf('secretFile');
+  if (settings.secret !== undefined)
+    throw new ConfigurationRefused(`${source}: expected no ${sourceOf('secret')} with it`);
+  const path = typedPath(environment, settings.secretFile);
+  const { kind } = OPTIONS.secret;
+  const secret = kind.fromText(readPrivateText(path, source, 'secret').trim());
+  if (secret === undefined) throw new ConfigurationRefused(`${source}: ${path}: expected ${kind.expected}`);
+  return {
+    settings: { ...settings, secret },
+    sourceOf: (name) => (name === 'secret' ? `the file ${path}` : sourceOf(name)),
+  };
 }
 
 function optionsIn(sources: Sources): readonly EffectiveOption[] {
@@ -110,12 +133,23 @@ function findValue(
   if (fromFlag !== undefined) return checked(kind.fromText(fromFlag), flagOf(name), kind.expected);
   // An empty variable counts as unset, because many tools unset variables that way.
   const fromEnvironment = environment[variableOf(name)] || undefined;
-  if (fromEnvironment !== undefined)
+  if (fromEnvironment !== undefined) {
+    if ('isSecret' in OPTIONS[name]) refuseLineEnd(name, fromEnvironment);
     return checked(kind.fromText(fromEnvironment), variableOf(name), kind.expected);
+  }
   if (Object.hasOwn(file, name)) {
     return checked(kind.read(file[name]), nameInFile(name), kind.expected);
   }
   return undefined;
+}
+
+/** A line end after the value is a part of the secret that other places, such as a file, do not have. */
+function refuseLineEnd(name: OptionName, value: string): void {
+  if (/^[^[].*[\r\n]$/s.test(value))
+    throw new ConfigurationRefused(
+      `${variableOf(name)}: ends with a line break, which would be a part of the secret: expected the value without it. ` +
+        `If grantd has run with it before, set ${name} in the config file, with the line break as \\n`,
+    );
 }
 
 function checked(value: unknown, source: string, expected: string): { value: unknown; source: string } {

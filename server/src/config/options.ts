@@ -24,10 +24,14 @@ import { readDetailsTypes } from './details_types.ts';
 import { PICTURE_TYPES } from './picture.ts';
 
 /** The accepted forms of a database URL, for messages that end in “expected …”. */
-const DATABASE_URL_FORM = 'sqlite:PATH or postgres://USER@HOST:PORT/DATABASE';
+const DATABASE_URL_FORM =
+  'sqlite:PATH with the path of a file (SQLite in memory is not possible), or postgres://USER@HOST:PORT/DATABASE';
+
+/** SQLite's own names for databases in memory and its URIs would be names of files here. */
+const SQLITE_FILE = /^sqlite:(?!file:)(?!(?:.*\/)?:memory:$).+/;
 
 export function isDatabaseUrl(url: string): boolean {
-  return isPostgresUrl(url) ? isReadable(url) : /^sqlite:(?!:memory:$).+/.test(url);
+  return isPostgresUrl(url) ? isReadable(url) : SQLITE_FILE.test(url);
 }
 
 export function isPostgresUrl(url: string): boolean {
@@ -223,6 +227,12 @@ export const OPTIONS = {
     'Secret from which the server derives the keys that hash client secrets and encrypt signing keys. To rotate it, set an array: the server uses the first secret for new hashes and encryption, and accepts data that was made with any secret of the array (docs/secrets.md).',
     'with SQLite, the file PATH.secret next to the database, created at the first start; required with PostgreSQL',
     { isSecret: true },
+  ),
+  secretFile: optionWithoutDefault(
+    'Server',
+    FILE,
+    'File with the value of secret, instead of secret. Only its owner may read it. The server reads it again at SIGHUP, so a rotation needs no restart (docs/secrets.md).',
+    'none',
   ),
   pairwiseSecret: optionWithoutDefault(
     'Server',

@@ -3,7 +3,7 @@
 import { parse } from 'yaml';
 import { bytesOf } from './picture.ts';
 import { ConfigurationRefused } from './refused.ts';
-import { withoutMark } from './text_file.ts';
+import { utf8Of } from './text_file.ts';
 
 /**
  * Reads a file in YAML or JSON.
@@ -11,7 +11,7 @@ import { withoutMark } from './text_file.ts';
  * @throws {ConfigurationRefused} the file is unreadable, too large, or neither
  */
 export function parsedFile(path: string, source: string, mostBytes: number): unknown {
-  const text = withoutMark(bytesOf(path, source, mostBytes)).toString('utf8');
+  const text = utf8Of(bytesOf(path, source, mostBytes)).toString('utf8');
   try {
     return parse(text, { maxAliasCount: 0 });
   } catch (error) {

@@ -17,6 +17,7 @@ import { revokeAll } from '../operations/tokens.ts';
 import { browserText } from '../pages/account_sessions.ts';
 import { named } from '../pages/application_shown.ts';
 import { type Page, type PageSetting, renderPage } from '../pages/layout.ts';
+import { validSessions } from '../people/sessions.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
 import { perform, type Visit } from './access.ts';
@@ -47,7 +48,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
   if (subject === undefined) return renderList(visit, await listOf(visit));
   const person = await requireSubject(parts, subject);
   const ask = ASKED.find((one) => one === c.req.query('ask'));
-  const sessions = await parts.sessions.ofSubject(subject);
+  const sessions = await validSessions(parts, subject, Date.now());
   if (ask !== undefined) {
     const grant = ask === 'end_grant' ? await requireGrant(visit, subject, c.req.query('grant')) : undefined;
     const target = grant === undefined ? { person } : { grantId: grant.id };

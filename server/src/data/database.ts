@@ -144,7 +144,8 @@ export async function migrateDatabase(
         migrating === 'contract'
           ? `the tables of ${name} are in use, for example by a backup: try again when it has ended.`
           : `the tables of ${name} are of an earlier version, and other processes use them: stop every server of the ` +
-              'earlier version and every command first, then start again (or run grantd migrate up).',
+              'earlier version, every command, and everything else that reads them, such as a backup or an open ' +
+              'transaction of another program, then start again (or run grantd migrate up).',
       );
   }
 }

@@ -74,8 +74,11 @@ export interface Sessions {
   /** @returns `undefined` if the session does not exist or has ended. The caller checks expiry. */
   bySecret(secretDigest: string): Promise<StoredSession | undefined>;
 
-  /** A user’s sessions that have not ended, last used first. The caller checks expiry. */
-  ofSubject(subject: string): Promise<readonly StoredSession[]>;
+  /** A user’s sessions that have neither ended nor expired, last used first. */
+  ofSubject(subject: string, nowMs: number): Promise<readonly StoredSession[]>;
+
+  /** Shortens all sessions to these lifetimes, for all who list them. */
+  limit(lifetimes: SessionLifetimes): Promise<void>;
 
   /**
    * Renews a session with a new secret and sign-in. Compare-and-set on the secret, and on the password as in `add`.
@@ -139,6 +142,13 @@ export interface ClientNames {
   readonly sub: string;
 }
 
+export interface SessionLifetimes {
+  /** Seconds since the last use. */
+  readonly idle: number;
+  /** Seconds since the sign-in. */
+  readonly absolute: number;
+}
+
 export type EndedSession = Pick<StoredSession, 'id' | 'subject'>;
 
 export type SessionsToEnd = { readonly id: string; readonly subject: string } | SessionsOfPerson;
@@ -177,7 +187,7 @@ const SESSIONS_SQL = {
   bySecret: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND secret_digest = $2 AND ${OPEN}`,
 
   ofSubject: `
-    SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND subject = $2 AND ${OPEN}
+    SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND subject = $2 AND expires_at_ms > $3 AND ${OPEN}
     ORDER BY last_seen_at_ms DESC, id`,
 
   renew: `
@@ -191,6 +201,12 @@ const SESSIONS_SQL = {
   touch: `
     UPDATE grantd.sessions SET last_seen_at_ms = $3, expires_at_ms = $4
     WHERE issuer = $1 AND id = $2 AND last_seen_at_ms < $3 AND ${OPEN}`,
+
+  limit: `
+    UPDATE grantd.sessions
+    SET expires_at_ms = CASE WHEN signed_in_at_ms + $2 < last_seen_at_ms + $3 THEN signed_in_at_ms + $2
+      ELSE last_seen_at_ms + $3 END
+    WHERE issuer = $1 AND (expires_at_ms > signed_in_at_ms + $2 OR expires_at_ms > last_seen_at_ms + $3)`,
 
   // Blocks a concurrent end of the session, so that it notifies the new client too.
   hold: `
@@ -284,7 +300,11 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       const [row] = await tables.read(SESSIONS_SQL.bySecret, issuer, secretDigest);
       return row && sessionOf(row);
     },
-    ofSubject: async (subject) => (await tables.read(SESSIONS_SQL.ofSubject, issuer, subject)).map(sessionOf),
+    ofSubject: async (subject, nowMs) =>
+      (await tables.read(SESSIONS_SQL.ofSubject, issuer, subject, nowMs)).map(sessionOf),
+    async limit({ idle, absolute }) {
+      await tables.write([SESSIONS_SQL.limit, issuer, absolute * 1000, idle * 1000]);
+    },
     async renew(id, { from, to }, signIn, expiresAtMs, { subject, passwordHash }) {
       const { amr, userAgent, network = null, signedInAtMs, lastSeenAtMs = signedInAtMs } = signIn;
       const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];

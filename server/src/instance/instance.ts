@@ -415,7 +415,8 @@ function requireSame(wanted: string, stored: string): string {
   const port = DEFAULT_ISSUER.test(stored) ? ` (or --port ${new URL(stored).port || '80'})` : '';
   throw new Refused(
     `the database belongs to the issuer ${stored}, not to ${wanted}. Every token in it names that issuer. ` +
-      `Use --issuer ${stored}${port}, or another --database.`,
+      `Use --issuer ${stored}${port}, or another --database. The issuer of a database cannot be changed: ` +
+      'docs/production.md says how to move to another issuer.',
   );
 }
 

@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
 import type { People, Person } from '../data/people.ts';
-import type { Sessions, StoredSession } from '../data/sessions.ts';
+import type { SessionLifetimes, Sessions, StoredSession } from '../data/sessions.ts';
 import { newIdentifier } from '../data/tables.ts';
 import { METHODS } from '../people/acr.ts';
-import type { SessionEnd, SessionEnding } from '../people/sessions.ts';
+import { isVoid, type SessionEnd, type SessionEnding, validSessions } from '../people/sessions.ts';
 import type { Cookies } from './browser_state.ts';
 
 export const SESSION_COOKIE = 'grantd_session';
@@ -47,13 +47,6 @@ export interface BegunSession {
 /** Identifies one sign-in of a session. */
 export function signInName({ id, signedInAtMs }: BrowserSession): string {
   return `${id} ${signedInAtMs}`;
-}
-
-interface SessionLifetimes {
-  /** Seconds since the last use. */
-  readonly idle: number;
-  /** Seconds since the sign-in. */
-  readonly absolute: number;
 }
 
 interface Parts {
@@ -168,9 +161,9 @@ export class BrowserSessions {
 
   /** All valid sessions of a user, last used first. */
   async ofPerson({ subject }: Person): Promise<readonly StoredSession[]> {
-    const stored = await this.#parts.sessions.ofSubject(subject);
-    const isValid = await Promise.all(stored.map((session) => this.#isValid(session)));
-    return stored.filter((_, index) => isValid[index]);
+    const valid = await validSessions(this.#parts, subject, this.#parts.clock());
+    // Another process may have extended one by its own, longer lifetimes.
+    return valid.filter((session) => !this.#isExpired(session));
   }
 
   /** Ends this browser’s session and revokes its tokens. */
@@ -190,9 +183,7 @@ export class BrowserSessions {
   }
 
   async #isVoid(subject: string, signedInAtMs: number): Promise<boolean> {
-    const state = await this.#parts.storage.getPrincipalState('subject', subject);
-    if (state?.disabledAtMs !== undefined) return true;
-    return state?.raisedAtMs !== undefined && state.raisedAtMs >= signedInAtMs;
+    return isVoid(await this.#parts.storage.getPrincipalState('subject', subject), signedInAtMs);
   }
 
   #isExpired(session: StoredSession): boolean {

@@ -288,6 +288,15 @@ interface Additions {
   readonly addConsole: Surroundings['addConsole'];
 }
 
+/** Tells an operator why nothing is found if a proxy removes the path of the issuer. */
+function outsideOf({ basePath, server }: PageParts, c: PageContext) {
+  if (`${c.req.path}/`.startsWith(`${basePath}/`)) return {};
+  const description =
+    `All paths of this server begin with ${basePath}, because its issuer is ${server.issuer}. ` +
+    'This request does not. Configure the proxy so that it does not remove the path.';
+  return { detail: { description, requestId: requestIdOf(c) } };
+}
+
 function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Additions): PageListener {
   // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
@@ -346,7 +355,7 @@ function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Add
   addConsole?.(app, parts);
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.get(at('/font'), showFont(parts)).all(refuseForReading);
-  app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
+  app.notFound((c) => renderProblem(c, parts, { problem: 'not_found', ...outsideOf(parts, c) }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }

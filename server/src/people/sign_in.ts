@@ -29,7 +29,7 @@ export type SignIn =
   | {
       readonly refused: 'too_many_attempts' | 'too_many_failures' | 'too_many_sign_ins';
       readonly secondsToWait: number;
-      /** Whether a limit has just been reached. */
+      /** Whether the limit of the user has just been reached. */
       readonly isFirst?: boolean;
       readonly triedSubject?: string;
     };
@@ -79,7 +79,12 @@ export async function signIn(
     if (reached !== undefined) {
       await limits.end({ takenBack: ofAddress });
       const refused = reached.count === ofName ? 'too_many_attempts' : 'too_many_failures';
-      return { refused, secondsToWait: reached.secondsToWait, isFirst: reached.isFirst, ...tried };
+      return {
+        refused,
+        secondsToWait: reached.secondsToWait,
+        isFirst: reached.isFirst && refused === 'too_many_attempts',
+        ...tried,
+      };
     }
     try {
       return await check();

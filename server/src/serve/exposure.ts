@@ -51,6 +51,31 @@ export async function refuseKnownPasswords(
 }
 
 /**
+ * Demo data stays in the database after `--demo`.
+ * @returns a warning for people; `undefined` if none of its clients and users is left
+ */
+export async function leftDemoData({
+  database,
+  demoMark,
+  storage,
+  people,
+}: Instance): Promise<string | undefined> {
+  if (!(await demoMark.isSet())) return undefined;
+  const { DEMO_CLIENTS, DEMO_PERSON } = await import('../../demo/demo.ts');
+  const ids = Object.values(DEMO_CLIENTS).map(({ id }) => id);
+  const clients = await Promise.all(ids.map((id) => storage.clients.get(id)));
+  const left = [
+    ...ids.filter((_, index) => clients[index]).map((id) => `the client ${id}`),
+    ...((await people.byName(DEMO_PERSON.name)) === undefined ? [] : [`the user ${DEMO_PERSON.name}`]),
+  ];
+  if (left.length === 0) return undefined;
+  return (
+    `grantd: ${database.name} still contains data of --demo, with public passwords: ${left.join(', ')}. ` +
+    'Use another --database, or remove them with grantd client remove and grantd user remove.'
+  );
+}
+
+/**
  * Options for TLS and client certificates that do not belong together.
  * @throws {ConfigurationRefused} names the option and what it needs
  */

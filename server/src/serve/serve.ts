@@ -31,7 +31,7 @@ import { AccessEnding } from '../people/groups.ts';
 import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { useCatalogues } from '../texts/texts.ts';
-import { refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
+import { leftDemoData, refuseForeignDemo, refuseKnownPasswords, refusePlainIssuer } from './exposure.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -221,7 +221,8 @@ export async function serveDatabase(
           ],
         };
       };
-      const what = { issuer: instance.issuer, database: name, ...(demo && { demo: await demo() }) };
+      const notice = demo === undefined ? await noticeOf(configuration, instance) : await demo();
+      const what = { issuer: instance.issuer, database: name, ...(notice !== undefined && { notice }) };
       started(what, instance.secretTexts(), (...given) => {
         const result = reload(...given);
         reloading = result.catch(() => undefined);
@@ -261,6 +262,10 @@ export async function serveDatabase(
     connections.closeAllConnections();
     connections.close();
   }
+}
+
+async function noticeOf({ settings }: Configuration, instance: Instance): Promise<string | undefined> {
+  return settings.demo ? undefined : askStorage(() => leftDemoData(instance));
 }
 
 function changed(name: OptionName, one: unknown, other: unknown): readonly OptionName[] {
@@ -336,7 +341,11 @@ export async function openService(
     });
     await refuseKnownPasswords(configuration, instance);
     useCatalogues(catalogues);
-    if (sweeps) await recordConfiguration(instance, settings, isReload);
+    if (sweeps) {
+      await recordConfiguration(instance, settings, isReload);
+      const { sessionIdleLifetime: idle, sessionLifetime: absolute } = settings;
+      await instance.sessions.limit({ idle, absolute });
+    }
     const requestLog = new RequestLog(log, SHOWN_ADDRESSES[settings.logAddresses]);
     const server = await instance.server(monitor?.events(requestLog.event) ?? requestLog.event);
     const mail = await mailService(instance, { settings, operator, providers, log });

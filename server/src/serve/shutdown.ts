@@ -90,8 +90,8 @@ export interface Started {
   readonly issuer: string;
   /** The name of the database. */
   readonly database: string;
-  /** Commands to try. Present with demo data. */
-  readonly demo?: string;
+  /** For people: commands to try with demo data, or a warning of demo data that is left. */
+  readonly notice?: string;
   /** The URL of the metrics, if they are on. */
   readonly metrics?: string | undefined;
 }
@@ -100,7 +100,7 @@ export interface Started {
 export function announce(
   log: Log,
   { host, port, mtlsPort, workers, profile }: Settings,
-  { issuer, database, demo, metrics }: Started,
+  { issuer, database, notice, metrics }: Started,
 ): void {
   const isShared = workers > 1;
   log.info({
@@ -115,5 +115,5 @@ export function announce(
   const ports = `port ${port}${mtlsPort === undefined ? '' : `, and port ${mtlsPort} for client certificates`}`;
   console.error(`grantd serves ${issuer}${by} (listening on ${host}, ${ports})`);
   if (metrics !== undefined) console.error(`metrics are at ${metrics}`);
-  if (demo !== undefined) console.error(demo);
+  if (notice !== undefined) console.error(notice);
 }

@@ -9,7 +9,7 @@ import { createSecureContext, createServer as createTlsServer, type Server as Tl
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { withoutMark } from '../config/text_file.ts';
+import { utf8Of } from '../config/text_file.ts';
 import { causeOf, type Log } from '../log/log.ts';
 
 /** The options whose values are files. */
@@ -192,7 +192,7 @@ function filesOf(
     const path = typedPath(environment, given);
     paths[name] = path;
     try {
-      content[name] = withoutMark(readFileSync(path));
+      content[name] = utf8Of(readFileSync(path));
     } catch (error) {
       throw new ConfigurationRefused(`${sourceOf(name)}: expected a readable file`, { cause: error });
     }
@@ -203,10 +203,7 @@ function filesOf(
 }
 
 async function contentOf(paths: Paths): Promise<Content> {
-  const entries = Object.entries(paths).map(async ([name, path]) => [
-    name,
-    withoutMark(await readFile(path)),
-  ]);
+  const entries = Object.entries(paths).map(async ([name, path]) => [name, utf8Of(await readFile(path))]);
   return Object.fromEntries(await Promise.all(entries));
 }
 
