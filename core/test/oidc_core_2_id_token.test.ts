@@ -146,3 +146,20 @@ test('explainToken recognises an ID token, with its claims, and says what it is 
   });
   assert.deepEqual([claims?.aud, claims?.sub], ['web', 'alice']);
 });
+
+test('explainToken says of each beginning of a token that its end is missing, and of no other text', async (t) => {
+  const world = await openWorld(t);
+  const { id_token, access_token, refresh_token } = await world.grant('alice', 'web', 'openid');
+  const explained = async (token: string) =>
+    (await world.server.operator.explainToken(token)).explanation?.includes('its end is missing') ?? false;
+  for (const token of [id_token, access_token, refresh_token]) {
+    assert.ok(token);
+    const shortest = token.startsWith('eyJ') ? 'eyJ'.length : 'grantd_rt_'.length;
+    for (let length = shortest; length < token.length; length += length < 60 ? 1 : 17)
+      assert.equal(await explained(token.slice(0, length)), true, token.slice(0, length));
+    assert.equal(await explained(token), false, token);
+    const other = token.endsWith('A') ? 'Q' : 'A';
+    assert.equal(await explained(`${token.slice(0, -1)}${other}`), false);
+  }
+  for (const text of ['', 'a.b.c', 'password', 'grantd_ia_1.2']) assert.equal(await explained(text), false);
+});

@@ -317,6 +317,13 @@ describe('a file of grantd apply', () => {
     return outcome.stderr.replaceAll(/^grantd: creating the database.*\n/gm, '');
   }
 
+  test('asks for the secret of a new client that names neither a secret nor another way to authenticate', async () => {
+    assert.match(
+      await refusal('clients: {shop: {scope: a}}\n'),
+      /^grantd: grantd\.yaml:1:11: clients\.shop: expected secret: \{ env: /,
+    );
+  });
+
   test('is refused as a whole, with the place of everything that is wrong', async () => {
     const file = FILE.replace('redirect_uris:', 'redirect_uri:')
       .replace('api_scopes: [orders:read]', 'api_scope: orders:read')

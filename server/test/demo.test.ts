@@ -193,6 +193,24 @@ for (const database of ANY_DATABASE) {
       assert.ok(JSON.parse(spa.stdout).disabledAt);
     });
 
+    test('is what a later start without --demo warns of, until it is removed', async () => {
+      const folder = await workbench.home();
+      const first = await workbench.start(folder, ['--demo']);
+      await first.stop();
+      const warning = async () => {
+        const own = await workbench.start(folder, ['--port', String(first.port)]);
+        await own.stop();
+        return /still contains data of --demo, with public passwords: (.*)\. Use/.exec(own.stderr())?.[1];
+      };
+      const clients = ['demo-web', 'demo-api', 'demo-spa', 'demo-machine'];
+      const all = [...clients.map((id) => `the client ${id}`), 'the user alice'];
+      assert.equal(await warning(), all.join(', '));
+      for (const id of clients) await grantd(folder, ['client', 'remove', id]);
+      assert.equal(await warning(), 'the user alice');
+      await grantd(folder, ['user', 'remove', 'alice', '--yes']);
+      assert.equal(await warning(), undefined);
+    });
+
     test('is refused on an address that others can reach, before anything is made', async () => {
       const folder = await workbench.home();
       const { code, stderr } = await grantd(folder, ['serve', '--demo', '--host', '0.0.0.0', '--port', '0']);
@@ -248,5 +266,14 @@ for (const path of ['/', '/tenant', '/tenant/']) {
     assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
     assert.equal(revoked, '');
     assert.equal(introspectedAgain, '{"active":false}');
+
+    // As behind a proxy that removes the path of the issuer.
+    const stripped = await (await fetch(`http://localhost:${port}/token/stripped`)).text();
+    const expected = `All paths of this server begin with ${path.replace(/\/$/, '')}, because its issuer is ${issuer}.`;
+    assert.equal(stripped.includes(expected), path !== '/', stripped);
+    assert.doesNotMatch(
+      await (await fetch(`${issuer.replace(/\/$/, '')}/unknown`)).text(),
+      /All paths of this/,
+    );
   });
 }

@@ -116,6 +116,25 @@ describe('the log of requests', () => {
     assert.deepEqual([operation, status, reason, aborted], ['token', 401, 'client_unknown', undefined]);
   });
 
+  test('has the stacks of a repeated failure once in a second, and each time its message', async () => {
+    const fail = (message: string) => {
+      const cause = new Error('the store does not answer', { cause: new Error(message) });
+      const event = { operation: 'token', requestId: 'none', error: 'temporarily_unavailable' } as const;
+      requestLog.event({ ...event, type: 'refused', status: 503, reason: 'storage_unavailable', cause });
+    };
+    for (const message of ['/data/grantd.db: full', '/data/grantd.db: full', 'another']) fail(message);
+    const causes = lines.map(({ cause }) => cause as { stack?: string; cause: { message: string } });
+    assert.deepEqual(
+      causes.map(({ stack, cause }) => [stack !== undefined, cause.message]),
+      [
+        [true, '/data/grantd.db: full'],
+        [false, '/data/grantd.db: full'],
+        [true, 'another'],
+      ],
+    );
+    assert.ok(JSON.stringify(lines[1]).length < 350, JSON.stringify(lines[1]));
+  });
+
   test('keeps nothing of a request whose caller disconnects before the response', async () => {
     const COUNT = 40;
     const CLIENT_CHARACTERS = 500_000;

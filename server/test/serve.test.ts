@@ -71,6 +71,10 @@ for (const database of DATABASES) {
       const { code, stderr } = await grantd(server.folder, args);
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`belongs to the issuer ${server.url}, not to https://id.example`));
+      assert.match(
+        stderr,
+        /The issuer of a database cannot be changed: docs\/production\.md says how to move/,
+      );
       const byPort = await grantd(server.folder, ['serve', '--port', '0']);
       assert.equal(byPort.code, 1);
       assert.match(byPort.stderr, new RegExp(`Use --issuer ${server.url} \\(or --port ${server.port}\\)`));

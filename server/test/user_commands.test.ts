@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+import { ALICE, Browser, isLogin, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
@@ -50,6 +51,22 @@ for (const database of ANY_DATABASE) {
         input: 'short',
       });
       assert.deepEqual([short.code, short.stdout], [2, '']);
+    });
+
+    test('a session that a shorter lifetime has ended is over for browsers and listed nowhere', async () => {
+      const own = await workbench.start(await workbench.home(), ['--demo']);
+      const browser = new Browser(own.url);
+      await signInAndConsent(browser, authorizationUrl(own.url, pkce), ALICE);
+      const listed = async () =>
+        JSON.parse(await grantdPrints(own.folder, ['user', 'show', 'alice', '--json'])).sessions;
+      assert.equal((await listed()).length, 1);
+      await own.stop();
+      await pause(1000);
+      const options = ['--demo', '--port', String(own.port), '--session-idle-lifetime', '1'];
+      const again = await workbench.start(own.folder, options);
+      assert.deepEqual(await listed(), []);
+      assert.ok(isLogin(await browser.get(`${again.url}/account`)));
+      await again.stop();
     });
 
     test('end-sessions signs out of all browsers, and says of how many', async () => {

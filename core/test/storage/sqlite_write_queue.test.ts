@@ -42,6 +42,15 @@ function writerOn(path: string): DatabaseSync {
   return writer;
 }
 
+test('a write that the disk has no room for names the file, and changes nothing', async () => {
+  const { path, database, write, texts } = notesIn('no_room.db');
+  await write('small');
+  database.exec(`PRAGMA max_page_count = ${database.prepare('PRAGMA page_count').get()?.page_count}`);
+  const named = faultBy(new RegExp(`${path}: .*full: look whether the disk is full`));
+  await assert.rejects(write('x'.repeat(100_000)), named);
+  assert.deepEqual(texts(), ['small']);
+});
+
 /** A store with live tokens of one client. */
 async function storeWith(
   name: string,

@@ -337,6 +337,10 @@ export function causeOf(error: unknown, depth = 0): LoggedError {
   };
 }
 
+function withoutStacks({ stack: _, cause, ...error }: LoggedError): LoggedError {
+  return { ...error, ...(cause !== undefined && { cause: withoutStacks(cause) }) };
+}
+
 /** Shortens a text. Removes bearer values first, because a cut could make them unrecognisable. */
 function cut(text: string, longest: number): string {
   const loggable = withoutBearers(text);
@@ -595,6 +599,8 @@ export function originOf(actor: ActorKind | undefined): () => EventOrigin {
   return () => ({ ...outside, ...causes.getStore() });
 }
 
+const REPEATED_CAUSE_MS = 1000;
+
 /** The form in which the log shows an address; `undefined` if it does not show it. */
 type ShownAddress = (address: string) => string | undefined;
 
@@ -611,6 +617,8 @@ export class RequestLog {
   readonly #open: (OpenRequest | undefined)[] = [];
   readonly #freePlaces: number[] = [];
   #count = 0;
+  /** The last failure whose cause is in the log. */
+  #failure = { shown: '', atMs: 0 };
 
   constructor(log: Log, shownAddress?: ShownAddress) {
     this.#log = log;
@@ -654,7 +662,7 @@ export class RequestLog {
     if (event.type === 'answered' || event.type === 'logout_not_delivered') return;
     const { type, ...known } = { address: this.#addressOfCause(), ...event };
     const isFailure = 'status' in known && known.status >= 500;
-    const line = { event: type, ...known, ...('cause' in known && { cause: causeOf(known.cause) }) };
+    const line = { event: type, ...known, ...('cause' in known && { cause: this.#causeOf(known.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);
   };
 
@@ -674,7 +682,18 @@ export class RequestLog {
   /** Logs a failure outside the library. */
   failure(requestId: string, reason: FailureReason, error: unknown): void {
     const address = this.#addressOfCause();
-    this.#log.error({ event: 'failure', address, requestId, reason, cause: causeOf(error) });
+    this.#log.error({ event: 'failure', address, requestId, reason, cause: this.#causeOf(error) });
+  }
+
+  /** In an outage, each request fails for the same reason, so one of them in a second has the stacks. */
+  #causeOf(error: unknown): LoggedError {
+    const cause = causeOf(error);
+    const short = withoutStacks(cause);
+    const shown = JSON.stringify(short);
+    const nowMs = performance.now();
+    if (shown === this.#failure.shown && nowMs - this.#failure.atMs < REPEATED_CAUSE_MS) return short;
+    this.#failure = { shown, atMs: nowMs };
+    return cause;
   }
 
   /** Does not ask the open request, because a sender who has disconnected already must not go unnamed. */

@@ -131,7 +131,7 @@ export class ReadQueue implements Reads {
 
   read<T>(look: () => T): Promise<T> {
     return new Promise((resolve, rejectAs) => {
-      const reject = (error: unknown) => rejectAs(asFault(error));
+      const reject = (error: unknown) => rejectAs(asFault(withFile(this.#database, error)));
       const answer = () => {
         try {
           resolve(look());
@@ -251,7 +251,7 @@ export class WriteQueue {
 
   readonly transaction: Transaction = (work) =>
     new Promise((resolve, rejectAs) => {
-      const reject = (error: unknown) => rejectAs(asRejection(error));
+      const reject = (error: unknown) => rejectAs(asRejection(withFile(this.#database, error)));
       const perform = () => {
         const result = work();
         return () => resolve(result);
@@ -418,6 +418,19 @@ export function committed<T>(database: DatabaseSync, work: () => T): T {
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
   }
+}
+
+/** Primary result codes of a disk that does not work or is full: SQLITE_IOERR and SQLITE_FULL. */
+const DISK_CODES = [10, 13];
+
+/** SQLite's messages about the disk do not name the file. @returns the error, or one that names it */
+function withFile(database: DatabaseSync, error: unknown): unknown {
+  if (!(error instanceof Error) || !('errcode' in error)) return error;
+  if (!DISK_CODES.includes(Number(error.errcode) % 256)) return error;
+  const advice = 'look whether the disk is full, or broken';
+  return new Error(`${database.location?.() ?? 'the database'}: ${error.message}: ${advice}`, {
+    cause: error,
+  });
 }
 
 /** Primary result codes of a damaged file: SQLITE_CORRUPT and SQLITE_NOTADB. */
