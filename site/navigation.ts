@@ -71,7 +71,10 @@ export const PARTS: readonly Part[] = [
       },
       { path: 'docs/passkeys.md', to: 'let users sign in with passkeys and second factors' },
       { path: 'docs/users.md', to: 'import, add and group users' },
-      { path: 'docs/sign_in_problems.md', to: 'help a user who cannot sign in, and block addresses with fail2ban' },
+      {
+        path: 'docs/sign_in_problems.md',
+        to: 'help a user who cannot sign in, and block addresses with fail2ban',
+      },
       { path: 'docs/end_access.md', to: 'end all access of a user' },
       { path: 'docs/directory.md', to: 'let users of an LDAP directory sign in' },
       { path: 'docs/providers.md', to: 'let users sign in with another provider' },

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { Hono } from 'hono';
 import type { OpenDatabase } from '../src/data/database.ts';
@@ -248,3 +250,11 @@ for (const database of DATABASES) {
     });
   });
 }
+
+test('browsers, commands, the admin API and the console list sessions by one rule', () => {
+  const folder = join(import.meta.dirname, '..', 'src');
+  const listing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /sessions\s*\.ofSubject\(/.test(readFileSync(join(folder, file), 'utf8')));
+  assert.deepEqual(listing, [join('people', 'sessions.ts')]);
+});
