@@ -89,6 +89,9 @@ describe('a refused sign-in', () => {
       refused.map(({ address }) => address),
     );
     assert.ok(banned.includes('2001:db8::7') && !banned.includes('192.0.2.5'));
+    // In the journal of systemd, the line has the host and the program in front, and keeps its time.
+    const inJournal = lines.flatMap((line) => failure.exec(`host grantd[7]: ${line}`)?.groups?.address ?? []);
+    assert.deepEqual(inJournal, banned);
 
     const log = join(server.folder, 'log');
     writeFileSync(log, server.stdout());
