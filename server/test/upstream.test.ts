@@ -244,6 +244,36 @@ for (const database of ANY_DATABASE) {
       assert.equal((await linksOf('dora'))?.length, 1);
     });
 
+    test('a user signs in with the ID token if the provider refuses further claims', async () => {
+      const of = { sub: 'finn-1', email: 'finn@company.example', email_verified: true };
+      for (const [userInfo, reason] of [
+        ['refused', 'unexpected HTTP response status code'],
+        ['page', 'unexpected response content-type'],
+      ] as const) {
+        isAt(await signIn({ ...of, userInfo }), '/account');
+        const isMeant = (line: object) => JSON.stringify(line).includes(reason);
+        assert.equal((await server.logged(isMeant, `that ${reason}`)).event, 'signed_in');
+      }
+      isProblem(await signIn({ ...of, userInfo: { sub: 'another' } }), 403, /did not succeed/);
+      isProblem(await signIn({ ...of, userInfo: 'outage' }), 503, /./);
+      isAt(await signIn({ user: { id: 77, login: 'finn' } }, { provider: 'github' }), '/account');
+    });
+
+    test('a key that the provider has just replaced is fetched at once, but not at the will of strangers', async () => {
+      const claims = { sub: 'hugo-1', preferred_username: 'hugo' };
+      isAt(await signIn(claims), '/account');
+      await company.replaceKey('two');
+      const before = company.paths.length;
+      isAt(await signIn(claims), '/account');
+      for (const kid of ['three', 'four']) {
+        const token = await company.logoutToken({ aud: 'login', sub: 'hugo-1' }, { kid }, true);
+        const body = new URLSearchParams({ logout_token: token });
+        const url = `${server.url}/upstream/company/backchannel_logout`;
+        assert.equal((await fetch(url, { method: 'POST', body })).status, 400);
+      }
+      assert.equal(company.paths.slice(before).filter((path) => path === '/keys').length, 1);
+    });
+
     test('UserInfo cannot verify the address of the ID token', async () => {
       await newPerson(server, 'eva');
       await setEmail(server, 'eva', 'eva@company.example', true);

@@ -196,8 +196,11 @@ interface KeySet {
   keys: readonly JWK[];
   /** Milliseconds since 1970 at which the keys were fetched. */
   fetchedAtMs: number;
-  /** Milliseconds since 1970 of the last request, whether it succeeded or not. */
-  askedAtMs: number;
+  /**
+   * Milliseconds since 1970 of the last request that failed, or that was made because fresh keys lacked one. A first
+   * request does not count: the owner may replace the keys directly after it.
+   */
+  triedAtMs: number;
   /** Why the last request failed. */
   error?: unknown;
   fetching?: Promise<readonly JWK[]> | undefined;
@@ -222,18 +225,18 @@ export class RemoteKeySets {
   }
 
   /**
-   * Finds a key of the set at a URI. If the cached set does not contain it, fetches the set again, but not more often
-   * than every ten seconds. Concurrent callers share one request.
+   * Finds a key of the set at a URI. If the cached set does not contain it, fetches the set again at once, but then not
+   * for another ten seconds. Concurrent callers share one request.
    * @throws {DocumentError} the set cannot be fetched, or is not a JWK set
    */
   async find(uri: string, choose: (keys: readonly JWK[]) => JWK | undefined): Promise<JWK | undefined> {
     const set = this.#setOf(uri);
-    const remembered = this.#clock() - set.fetchedAtMs < CACHE_MS ? choose(set.keys) : undefined;
-    return remembered ?? choose(await this.#renewed(uri, set));
+    const isFresh = this.#clock() - set.fetchedAtMs < CACHE_MS;
+    return (isFresh ? choose(set.keys) : undefined) ?? choose(await this.#renewed(uri, set, isFresh));
   }
 
   #setOf(uri: string): KeySet {
-    const set = this.#sets.get(uri) ?? { keys: [], fetchedAtMs: -Infinity, askedAtMs: -Infinity };
+    const set = this.#sets.get(uri) ?? { keys: [], fetchedAtMs: -Infinity, triedAtMs: -Infinity };
     this.#sets.delete(uri); // move it to the end, as the most recently used
     this.#sets.set(uri, set);
     const [oldest] = this.#sets.keys();
@@ -242,20 +245,22 @@ export class RemoteKeySets {
   }
 
   /** @throws {DocumentError} this request fails, or the previous one did a moment ago */
-  async #renewed(uri: string, set: KeySet): Promise<readonly JWK[]> {
+  async #renewed(uri: string, set: KeySet, isFresh: boolean): Promise<readonly JWK[]> {
     if (set.fetching !== undefined) return set.fetching;
-    if (this.#clock() - set.askedAtMs < RETRY_AFTER_MS) {
+    const nowMs = this.#clock();
+    if (nowMs - set.triedAtMs < RETRY_AFTER_MS) {
       if (set.error !== undefined) throw set.error;
-      return set.keys;
+      if (isFresh) return set.keys;
     }
-    set.askedAtMs = this.#clock();
+    if (isFresh) set.triedAtMs = nowMs;
     set.fetching = this.#fetch(uri);
     try {
       set.keys = await set.fetching;
-      set.fetchedAtMs = set.askedAtMs;
+      set.fetchedAtMs = nowMs;
       set.error = undefined;
       return set.keys;
     } catch (error) {
+      set.triedAtMs = nowMs;
       set.error = error; // the cached keys stay in use for their time
       throw error;
     } finally {

@@ -253,7 +253,8 @@ async function signIn(
     isReserved: async (name) => (await parts.signInParts.directory?.hasName(name)) === true,
   });
   parts.mail?.queue.wake();
-  if ('unlinked' in resolved) return askToConnect(c, parts, provider, pending, resolved.unlinked);
+  if ('unlinked' in resolved)
+    return askToConnect(c, parts, provider, pending, resolved.unlinked, user.missing);
   const { person, identity } = resolved;
   const refusal = await refusalOf(parts, page, person);
   const known = { subject: person.subject, clientId: clientIdOf(page) };
@@ -275,6 +276,7 @@ async function signIn(
     ...{ type: 'signed_in', page: 'upstream', requestId: requestIdOf(c), provider: provider.id },
     ...{ subject: person.subject, sessionId: session.id },
     ...('authorization' in page && { clientId: page.authorization.client.id }),
+    ...(user.missing && { cause: user.missing }),
   });
   void parts.notifyClients(ended);
   if (!('authorization' in page)) {
@@ -329,6 +331,7 @@ async function askToConnect(
   provider: Provider,
   pending: PendingRequest,
   identity: NewIdentity,
+  cause: Error | undefined,
 ): Promise<Response> {
   const { cookies, values } = upstreamOf(parts);
   const waiting: Waiting = { identity, pending, atMs: parts.clock() };
@@ -336,7 +339,7 @@ async function askToConnect(
   const canWait = sealed.length <= MAX_COOKIE_LENGTH;
   if (canWait) cookies.set(c, LINK_COOKIE, sealed, MAX_FLOW_MS / 1000);
   return refuse(c, parts, provider, 'provider_not_linked', pending, {
-    label: identity.label,
+    ...{ label: identity.label, cause },
     ...(canWait && { connect: `${parts.basePath}/upstream/${provider.id}/connect` }),
   });
 }

@@ -1,8 +1,9 @@
 // The client of one identity provider: OpenID Connect Core by openid-client, or GitHub.
 import type { KeyObject, webcrypto } from 'node:crypto';
 import { isJsonObject } from '@grantd/core/options';
-import type { JWTVerifyGetKey } from 'jose';
+import { JWKSNoMatchingKey } from 'jose/errors';
 import { createRemoteJWKSet, customFetch as joseFetch } from 'jose/jwks/remote';
+import { compactVerify } from 'jose/jws/compact/verify';
 import { jwtVerify } from 'jose/jwt/verify';
 import * as openid from 'openid-client';
 import type { Provider } from '../config/providers.ts';
@@ -40,6 +41,8 @@ export interface UpstreamUser {
   /** When the user proved to the provider who they are; `undefined` if it does not say. */
   readonly provedAtMs: number | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Why claims are missing, if the provider refused to give some of them. */
+  readonly missing?: Error;
 }
 
 /** What the answer to an authorization request must fit. Known only to the browser that asked, sealed. */
@@ -91,9 +94,13 @@ const MAX_LOGOUT_TOKEN_AGE = 5 * 60;
 
 const BACKCHANNEL_LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
 
+/** Milliseconds between two requests for keys that the published ones lack. */
+const RETRY_KEYS_AFTER_MS = 10 * 1000;
+
 interface Discovered {
-  readonly configuration: openid.Configuration;
-  readonly keys: JWTVerifyGetKey | undefined;
+  readonly metadata: openid.ServerMetadata;
+  readonly configure: () => openid.Configuration;
+  readonly keys: ProviderKeys | undefined;
   readonly untilMs: number;
 }
 
@@ -113,7 +120,7 @@ export class UpstreamClient {
     readonly url: URL;
     readonly request: UpstreamRequest;
   }> {
-    const { configuration } = await this.#ready();
+    const { configure, metadata } = await this.#ready();
     const request = {
       state: openid.randomState(),
       nonce: openid.randomNonce(),
@@ -135,11 +142,11 @@ export class UpstreamClient {
       ...(isOpenid && again && { prompt: 'login', max_age: '0' }),
       ...(loginHint && { [isOpenid ? 'login_hint' : 'login']: loginHint }),
     };
-    const isPushed = configuration.serverMetadata().pushed_authorization_request_endpoint !== undefined;
+    const isPushed = metadata.pushed_authorization_request_endpoint !== undefined;
     const url = await this.#ask(() =>
       isPushed
-        ? openid.buildAuthorizationUrlWithPAR(configuration, parameters)
-        : openid.buildAuthorizationUrl(configuration, parameters),
+        ? openid.buildAuthorizationUrlWithPAR(configure(), parameters)
+        : openid.buildAuthorizationUrl(configure(), parameters),
     ).catch((error: unknown) => {
       // The provider refused this server, not the user, who has not been asked yet.
       throw error instanceof ProviderRefusal
@@ -155,9 +162,10 @@ export class UpstreamClient {
    */
   async finish(callback: URL, request: UpstreamRequest): Promise<UpstreamUser> {
     const { state, nonce, verifier, maxAge, againSinceMs } = request;
-    const { configuration } = await this.#ready();
+    const { configure, keys, metadata } = await this.#ready();
     const isOpenid = this.#provider.protocol === 'openid';
     return this.#ask(async () => {
+      const configuration = configure();
       const tokens = await openid.authorizationCodeGrant(configuration, callback, {
         expectedState: state,
         pkceCodeVerifier: verifier,
@@ -166,20 +174,38 @@ export class UpstreamClient {
       });
       if (!isOpenid) return this.#githubUser(configuration, tokens.access_token);
       const claims = tokens.claims();
-      if (claims === undefined) throw new ProviderRefusal('provider_answer_invalid', 'no ID token');
+      if (claims === undefined || tokens.id_token === undefined)
+        throw new ProviderRefusal('provider_answer_invalid', 'no ID token');
+      await compactVerify(tokens.id_token, requireKeys(keys).find, { algorithms: algorithmsOf(metadata) });
       const provedAtMs = provedAt(claims.auth_time, againSinceMs);
-      const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined;
-      const asked: Partial<openid.UserInfoResponse> = hasUserInfo
-        ? await openid.fetchUserInfo(configuration, tokens.access_token, claims.sub)
-        : {};
+      const { asked, missing } = await this.#userInfo(tokens.access_token, claims);
       return {
         issuer: claims.iss,
         sub: claims.sub,
         sid: typeof claims.sid === 'string' ? claims.sid : undefined,
         provedAtMs: provedAtMs === undefined ? undefined : Math.min(provedAtMs, this.#clock()),
         claims: this.#merged(asked, claims),
+        ...(missing && { missing }),
       };
     });
+  }
+
+  /** Asks for the claims that the ID token may lack. */
+  async #userInfo(
+    accessToken: string,
+    idToken: openid.IDToken,
+  ): Promise<{ readonly asked: Claims; readonly missing?: Error }> {
+    const { metadata, configure, keys } = await this.#ready();
+    if (metadata.userinfo_endpoint === undefined) return { asked: {} };
+    const configuration = configure();
+    // A signed answer is checked with the keys that have verified the ID token.
+    openid.enableNonRepudiationChecks(configuration);
+    openid.setJwksCache(configuration, { jwks: requireKeys(keys).all(), uat: Date.now() / 1000 });
+    try {
+      return { asked: await openid.fetchUserInfo(configuration, accessToken, idToken.sub) };
+    } catch (error) {
+      return { asked: {}, missing: refusedClaims(error) };
+    }
   }
 
   /** The ID token is signed, so it takes precedence. One answer must not verify the address of the other. */
@@ -191,22 +217,20 @@ export class UpstreamClient {
 
   /** The URL at which users sign out of the provider (RP-Initiated Logout §2). `undefined` if it has none. */
   async logoutUrl(parameters: Readonly<Record<string, string>>): Promise<URL | undefined> {
-    const { configuration } = await this.#ready();
-    if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
-    return openid.buildEndSessionUrl(configuration, parameters);
+    const { configure, metadata } = await this.#ready();
+    if (metadata.end_session_endpoint === undefined) return undefined;
+    return openid.buildEndSessionUrl(configure(), parameters);
   }
 
   /** Verifies a logout token (Back-Channel Logout §2.6). */
   async logoutToken(token: string): Promise<LogoutToken> {
-    const { configuration, keys } = await this.#ready();
-    if (keys === undefined) throw new ProviderRefusal('provider_answer_invalid', 'the provider has no keys');
-    const { issuer, id_token_signing_alg_values_supported: algorithms = ['RS256'] } =
-      configuration.serverMetadata();
+    const { metadata, keys } = await this.#ready();
+    const { issuer } = metadata;
     const { payload, protectedHeader } = await this.#ask(() =>
-      jwtVerify(token, keys, {
+      jwtVerify(token, requireKeys(keys).find, {
         issuer,
         audience: this.#provider.clientId,
-        algorithms: algorithms.filter((one) => one !== 'none' && !one.startsWith('HS')),
+        algorithms: algorithmsOf(metadata),
         requiredClaims: ['iat', 'jti', 'events'],
         maxTokenAge: MAX_LOGOUT_TOKEN_AGE,
         clockTolerance: CLOCK_TOLERANCE,
@@ -256,19 +280,18 @@ export class UpstreamClient {
         'secret' in credential
           ? secretMethod(metadata)(credential.secret)
           : openid.PrivateKeyJwt(privateKeyOf(credential, metadata));
-      const configuration = new openid.Configuration(
-        metadata,
-        clientId,
-        { [openid.clockTolerance]: CLOCK_TOLERANCE },
-        authentication,
-      );
-      configuration.timeout = TIMEOUT_SECONDS;
-      configuration[openid.customFetch] = providerFetch;
-      if (issuer.startsWith('http:')) openid.allowInsecureRequests(configuration);
-      if (protocol === 'openid') openid.enableNonRepudiationChecks(configuration);
+      const configure = () => {
+        const tolerance = { [openid.clockTolerance]: CLOCK_TOLERANCE };
+        const configuration = new openid.Configuration(metadata, clientId, tolerance, authentication);
+        configuration.timeout = TIMEOUT_SECONDS;
+        configuration[openid.customFetch] = providerFetch;
+        if (issuer.startsWith('http:')) openid.allowInsecureRequests(configuration);
+        return configuration;
+      };
       return {
-        configuration,
-        keys: metadata.jwks_uri === undefined ? undefined : keysAt(metadata.jwks_uri),
+        metadata,
+        configure,
+        keys: metadata.jwks_uri === undefined ? undefined : providerKeys(metadata.jwks_uri, this.#clock),
         untilMs: this.#clock() + METADATA_LIFETIME_MS,
       };
     } catch (error) {
@@ -308,7 +331,8 @@ export class UpstreamClient {
       throw new ProviderRefusal('provider_answer_invalid', 'GitHub named no user');
     // The address of the profile is public, and need not be verified.
     const { email: _, ...claims } = user;
-    const addresses = this.#provider.scopes.includes('user:email') ? await ask('/user/emails') : [];
+    const isWanted = this.#provider.scopes.includes('user:email');
+    const addresses = isWanted ? await ask('/user/emails').catch(refusedClaims) : [];
     const primary = Array.isArray(addresses)
       ? addresses.find((one) => isJsonObject(one) && one.primary === true)
       : undefined;
@@ -320,6 +344,7 @@ export class UpstreamClient {
         ...claims,
         ...(isJsonObject(primary) && { email: primary.email, email_verified: primary.verified === true }),
       },
+      ...(addresses instanceof Error && { missing: addresses }),
     };
   }
 
@@ -388,6 +413,22 @@ function failureOf(error: unknown): ProviderUnavailable | ProviderRefusal {
   return new ProviderRefusal('provider_answer_invalid', message);
 }
 
+/**
+ * Why a provider refused claims of a user. It has still signed the user in.
+ * @throws {ProviderUnavailable | ProviderRefusal} an outage, or claims of another user (OpenID Connect Core §5.3.2)
+ */
+function refusedClaims(error: unknown): Error {
+  const failure = failureOf(error);
+  const areForeign = hasCode(error, 'OAUTH_JSON_ATTRIBUTE_COMPARISON_FAILED');
+  if (failure instanceof ProviderUnavailable || areForeign) throw failure;
+  return failure;
+}
+
+/** Whether an error of the libraries, or one of its causes, has a code. */
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && (('code' in error && error.code === code) || hasCode(error.cause, code));
+}
+
 /** An error for the log. Those of the libraries carry requests and responses with codes and tokens. */
 function summary(error: unknown): Error {
   const texts: string[] = [];
@@ -433,9 +474,23 @@ async function bodyOf(response: Response): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-function keysAt(uri: string): JWTVerifyGetKey {
-  return createRemoteJWKSet(new URL(uri), {
+/** The keys with which a provider signs. */
+interface ProviderKeys {
+  readonly find: RemoteKeys;
+  /** The keys as they were last found. */
+  readonly all: () => openid.ExportedJWKSCache['jwks'];
+}
+
+type RemoteKeys = (...about: Parameters<ReturnType<typeof createRemoteJWKSet>>) => Promise<CryptoKey>;
+
+/**
+ * Fetches the keys again at once if a signature needs one that they lack, because the provider may have replaced its
+ * keys. The next such signature waits a while, because anyone can send logout tokens with unknown keys.
+ */
+function providerKeys(uri: string, clock: () => number): ProviderKeys {
+  const keys = createRemoteJWKSet(new URL(uri), {
     timeoutDuration: TIMEOUT_SECONDS * 1000,
+    cooldownDuration: Infinity,
     [joseFetch]: (url, options) =>
       providerFetch(url, {
         body: undefined,
@@ -445,6 +500,34 @@ function keysAt(uri: string): JWTVerifyGetKey {
         signal: options.signal,
       }),
   });
+  let askedAgainAtMs = -Infinity;
+  return {
+    find: async (...about) => {
+      try {
+        return await keys(...about);
+      } catch (error) {
+        const isTooEarly = clock() - askedAgainAtMs < RETRY_KEYS_AFTER_MS;
+        if (!(error instanceof JWKSNoMatchingKey) || isTooEarly) throw error;
+        askedAgainAtMs = clock();
+        await keys.reload();
+        return keys(...about);
+      }
+    },
+    all: () => keys.jwks() ?? { keys: [] },
+  };
+}
+
+/** @throws {ProviderRefusal} the metadata name no keys */
+function requireKeys(keys: ProviderKeys | undefined): ProviderKeys {
+  if (keys === undefined) throw new ProviderRefusal('provider_answer_invalid', 'the provider has no keys');
+  return keys;
+}
+
+/** The algorithms of the provider with keys that only it has. */
+function algorithmsOf({
+  id_token_signing_alg_values_supported: algorithms = ['RS256'],
+}: openid.ServerMetadata): string[] {
+  return algorithms.filter((one) => one !== 'none' && !one.startsWith('HS'));
 }
 
 /** OpenID Connect Discovery §3: without a list, `client_secret_basic`. */

@@ -17,7 +17,8 @@ interface Issued {
  * which no real provider does on request.
  */
 export class IdentityProvider {
-  readonly #keys: CryptoKeyPair;
+  #keys: CryptoKeyPair;
+  #keyId = 'one';
   readonly #foreign: CryptoKeyPair;
   readonly #codes = new Map<string, Issued>();
   readonly #tokens = new Map<string, Claims>();
@@ -31,6 +32,8 @@ export class IdentityProvider {
   user: Claims = {};
   /** Members that replace those of the metadata. */
   metadata: Claims = {};
+  /** Paths of all requests, oldest first. */
+  readonly paths: string[] = [];
   /** Requests at the token endpoint: header and form. */
   readonly tokenRequests: { readonly authorization: string | undefined; readonly form: URLSearchParams }[] =
     [];
@@ -44,6 +47,12 @@ export class IdentityProvider {
     const provider = new IdentityProvider(await generateKeyPair('ES256'), await generateKeyPair('ES256'));
     provider.url = `http://127.0.0.1:${await listenOnLoopback(provider.#server)}`;
     return provider;
+  }
+
+  /** Replaces the key at once, without publishing the next one first. */
+  async replaceKey(keyId: string): Promise<void> {
+    this.#keys = await generateKeyPair('ES256');
+    this.#keyId = keyId;
   }
 
   close(): Promise<void> {
@@ -96,7 +105,9 @@ export class IdentityProvider {
   #sign(claims: Claims, header: Claims = {}, isForeign = false): Promise<string> {
     const { privateKey } = isForeign ? this.#foreign : this.#keys;
     const payload = JSON.parse(JSON.stringify(claims)) as JWTPayload;
-    return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'one', ...header }).sign(privateKey);
+    return new SignJWT(payload)
+      .setProtectedHeader({ alg: 'ES256', kid: this.#keyId, ...header })
+      .sign(privateKey);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -107,6 +118,7 @@ export class IdentityProvider {
     if (this.outage !== undefined) return void json({}, this.outage);
     const bearer = this.#tokens.get((request.headers.authorization ?? '').replace(/^Bearer /, ''));
     const asked = new URL(request.url ?? '/', this.url);
+    this.paths.push(asked.pathname);
     const redirect = (to: URL) => response.writeHead(302, { location: to.href }).end();
     switch (asked.pathname) {
       case '/authorize':
@@ -120,7 +132,7 @@ export class IdentityProvider {
         return void json({ ...this.#metadata(), ...this.metadata });
       case '/keys':
         return void json({
-          keys: [{ ...(await exportJWK(this.#keys.publicKey)), kid: 'one', alg: 'ES256' }],
+          keys: [{ ...(await exportJWK(this.#keys.publicKey)), kid: this.#keyId, alg: 'ES256' }],
         });
       case '/token':
       case '/login/oauth/access_token': {
@@ -129,11 +141,15 @@ export class IdentityProvider {
         return void json(...(await this.#redeem(form)));
       }
       case '/userinfo':
+        if (bearer?.userInfo === 'refused') return void json({ error: 'insufficient_scope' }, 403);
+        if (bearer?.userInfo === 'page')
+          return void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in</p>');
+        if (bearer?.userInfo === 'outage') return void json({}, 500);
         return void (bearer ? json({ sub: bearer.sub, ...(bearer.userInfo as object) }) : json({}, 401));
       case '/api/v3/user':
         return void (bearer ? json(bearer.user) : json({}, 401));
       case '/api/v3/user/emails':
-        return void (bearer ? json(bearer.emails) : json({}, 401));
+        return void (bearer?.emails ? json(bearer.emails) : json({}, bearer ? 403 : 401));
       default:
         return void json({}, 404);
     }
