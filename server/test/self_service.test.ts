@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Secret, TOTP } from 'otpauth';
+import { replay } from '../src/people/replay.ts';
 import { Authenticator, passkeyFormOf } from './harness/authenticator.ts';
 import { Browser, hiddenFields, isLogin, type Page, signInAndConsent, unescaped } from './harness/browser.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
@@ -296,6 +297,40 @@ for (const database of ANY_DATABASE) {
         const used = await browser.submit(form, { new_password: NEW_PASSWORD });
         assert.deepEqual([used.status, /no longer works/.test(used.html)], [400, true], command.join(' '));
         assert.equal(await canSignIn(name, NEW_PASSWORD), false);
+      }
+    });
+
+    test('a link from before a user was disabled stays unusable, however the user is enabled again', async () => {
+      const enable = {
+        command: (name: string) => grantdPrints(server.folder, ['user', 'enable', name]),
+        import: (name: string) =>
+          grantdPrints(
+            server.folder,
+            ['user', 'import', '--update', '-'],
+            JSON.stringify({ username: name, disabled: false }),
+          ),
+        replay: (name: string) =>
+          withDatabaseOf(server, async (database) => {
+            const found = await database.people.byName(name);
+            assert.ok(found);
+            await replay(database, [
+              { type: 'subject_enabled', target: found.subject, sequence: 1, atMs: 0 },
+            ]);
+          }),
+      };
+      for (const [way, enableBy] of Object.entries(enable)) {
+        const name = `kurt-${way}`;
+        const { email, browser } = await person(name);
+        await askForReset(browser, email);
+        const form = await browser.get(linkIn(await mailTo(email)));
+        await grantdPrints(server.folder, ['user', 'disable', name]);
+        await enableBy(name);
+        const used = await browser.submit(form, { new_password: NEW_PASSWORD });
+        assert.deepEqual([used.status, /no longer works/.test(used.html)], [400, true], way);
+        assert.deepEqual(
+          [await canSignIn(name, NEW_PASSWORD), await canSignIn(name, OLD_PASSWORD)],
+          [false, true],
+        );
       }
     });
 

@@ -277,8 +277,10 @@ describe('sign-in with oidc-provider, home-realm discovery, and logout in both d
     assert.deepEqual(await first.isAlive(), ALIVE);
     const current = await company.logoutToken({ aud: 'login', sub: 'wim-1' });
     assert.deepEqual([(await logOut(current)).status, await first.isAlive()], [200, ENDED]);
+    const later = await session({ sub: 'wim-1' });
     assert.equal((await logOut(current)).status, 400);
     assert.equal((await logOut(token)).status, 400);
+    assert.deepEqual(await later.isAlive(), ALIVE);
   });
 
   test('an outage of the provider is 503 to its logout token, and the token works afterwards', async () => {

@@ -201,6 +201,8 @@ export interface MailedLinks {
   find(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
   /** Uses a link up. Atomic: of concurrent uses, one succeeds. @returns as `find` */
   use(tokenDigest: string, nowMs: number): Promise<MailedLink | undefined>;
+  /** Ends all links of a user. */
+  forget(subject: string): Promise<void>;
 }
 
 const LINK_COLUMNS = 'purpose, subject, address, password_digest, browser_digest, expires_at_ms';
@@ -215,6 +217,7 @@ const LINKS_SQL = {
   use: `
     DELETE FROM grantd.mailed_links
     WHERE issuer = $1 AND token_digest = $2 AND expires_at_ms > $3 RETURNING ${LINK_COLUMNS}`,
+  forget: 'DELETE FROM grantd.mailed_links WHERE issuer = $1 AND subject = $2',
 };
 
 export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedLinks {
@@ -245,6 +248,9 @@ export function mailedLinksTable(tables: ProgramTables, issuer: string): MailedL
         }),
       );
       return row && linkOf(row);
+    },
+    async forget(subject) {
+      await tables.write([LINKS_SQL.forget, issuer, subject]);
     },
   };
 }

@@ -19,6 +19,7 @@ export interface OperationParts
     | 'sessions'
     | 'consents'
     | 'mails'
+    | 'mailedLinks'
     | 'auditTrail'
     | 'factors'
     | 'upstreamIdentities'

@@ -15,6 +15,7 @@ import { askStorage } from '../data/tables.ts';
 import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
+import { setDisabled } from '../people/enabling.ts';
 import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
 import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
@@ -298,11 +299,11 @@ async function changeRow(
 
 /** Disabling also revokes all tokens of the user and ends their sessions. */
 export async function setPersonDisabled(
-  parts: Pick<OperationParts, 'sessions' | 'storage'>,
+  parts: Pick<OperationParts, 'sessions' | 'storage' | 'mailedLinks'>,
   person: Pick<Person, 'subject'>,
   disabled: boolean,
 ): Promise<void> {
-  await parts.storage.setDisabled('subject', person.subject, disabled);
+  await setDisabled(parts, person.subject, disabled);
   if (disabled) await endSessionsOf(parts, person);
 }
 

@@ -231,7 +231,7 @@ async function takeFlow(
   cookies.remove(c, cookieOf(state));
   const endsAtMs = flow.begunAtMs + MAX_FLOW_MS;
   if (endsAtMs <= clock()) return undefined;
-  return (await upstream.takeOnce('state', state, Math.ceil(endsAtMs / 1000))) ? flow : undefined;
+  return (await upstream.takeState(state, Math.ceil(endsAtMs / 1000))) ? flow : undefined;
 }
 
 /** Signs in the user whom the provider names. */
@@ -538,8 +538,9 @@ export function receiveLogout(parts: PageParts, of: UpstreamParts) {
     const tokens = new URLSearchParams(bodyOf(c)).getAll('logout_token');
     try {
       const [token] = tokens;
-      const ends = token && tokens.length === 1 ? await of.upstream.logOut(connected, token) : undefined;
-      if (ends === undefined) {
+      const ends = token && tokens.length === 1 ? await of.upstream.logOut(connected, token) : 'used';
+      if (ends === 'pending') return refuseForNow(c);
+      if (ends === 'used') {
         parts.requestLog.pageEvent({ ...event, type: 'refused', reason: 'provider_answer_foreign' });
         return c.json({ error: 'invalid_request' }, 400);
       }
@@ -552,10 +553,15 @@ export function receiveLogout(parts: PageParts, of: UpstreamParts) {
       if (failure === undefined) throw cause;
       parts.requestLog.pageEvent({ ...event, type: 'refused', ...failure, cause });
       if (failure.reason !== 'provider_unavailable') return c.json({ error: 'invalid_request' }, 400);
-      c.header('retry-after', String(RETRY_AFTER_SECONDS));
-      return c.json({ error: 'temporarily_unavailable' }, 503);
+      return refuseForNow(c);
     }
   };
+}
+
+/** Lets the provider send its logout token again. */
+function refuseForNow(c: PageContext): Response {
+  c.header('retry-after', String(RETRY_AFTER_SECONDS));
+  return c.json({ error: 'temporarily_unavailable' }, 503);
 }
 
 /** The provider at which the user of a session also signs out. */

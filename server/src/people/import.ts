@@ -7,11 +7,12 @@ import {
   type ImportedPerson,
   type NamedPerson,
 } from '../data/imported_people.ts';
-import type { Mails, NewMail } from '../data/mails.ts';
+import type { MailedLinks, Mails, NewMail } from '../data/mails.ts';
 import { NO_PASSWORD, nameAsKept, nameKey, nameProblem, type People } from '../data/people.ts';
 import type { ProgramSecret } from '../data/secrets.ts';
 import { askStorage, newIdentifier } from '../data/tables.ts';
 import type { NewIdentity, UpstreamIdentities } from '../data/upstream_identities.ts';
+import { setDisabled } from './enabling.ts';
 import { AccessEnding } from './groups.ts';
 import type { ImportLine, LineProblem } from './import_lines.ts';
 import { MailQueue } from './mailing.ts';
@@ -42,6 +43,7 @@ interface Parts {
   readonly importedPeople: ImportedPeople;
   readonly upstreamIdentities: UpstreamIdentities;
   readonly mails: Mails;
+  readonly mailedLinks: Pick<MailedLinks, 'forget'>;
   /** Asked for only if a user is invited. @throws {Refused} the secret is not set */
   readonly secret: () => ProgramSecret;
   /** The language of an email to a user with this claim `locale`. */
@@ -301,7 +303,7 @@ export class PeopleImport {
   }
 
   async #update(said: ImportLine, person: NamedPerson, isDisabled: boolean): Promise<LineOutcome> {
-    const { people, importedPeople, upstreamIdentities, storage, ending, groups } = this.#parts;
+    const { people, importedPeople, upstreamIdentities, ending, groups } = this.#parts;
     const { subject, groups: before = [] } = person;
     const { username: name, claims, passwordHash, disabled, groups: wanted, directoryId } = said;
     const warnings: string[] = [];
@@ -314,8 +316,7 @@ export class PeopleImport {
       await groups.addMember({ subject, group }, Date.now());
     for (const group of wanted === undefined ? [] : before.filter((one) => !wanted.includes(one)))
       await this.#access.leaveGroup({ subject, group });
-    if (disabled !== undefined && disabled !== isDisabled)
-      await askStorage(() => storage.setDisabled('subject', subject, disabled));
+    if (disabled !== undefined && disabled !== isDisabled) await setDisabled(this.#parts, subject, disabled);
     for (const link of await this.#missingLinks(said, person))
       if ((await upstreamIdentities.link(link, subject, Date.now())) === undefined)
         warnings.push(takenLinkWarning(link));

@@ -1,10 +1,14 @@
 import type { AdministrableStorage, EventRecord, EventType, TokenRecord } from '@grantd/core';
 import type { OpenDatabase } from '../data/database.ts';
 import { ConsentWithdrawal } from './consents.ts';
+import { setDisabled } from './enabling.ts';
 import { PersonRemoval } from './removal.ts';
 import { SessionEnding } from './sessions.ts';
 
-type Replayed = Pick<OpenDatabase, 'storage' | 'people' | 'sessions' | 'consents' | 'factors'>;
+type Replayed = Pick<
+  OpenDatabase,
+  'storage' | 'people' | 'sessions' | 'consents' | 'factors' | 'mailedLinks'
+>;
 
 /** What a replay did to a restored database, and what it could not do. */
 export interface ReplayOutcome {
@@ -61,6 +65,7 @@ function stepsOn({
   sessions,
   consents,
   factors,
+  mailedLinks,
 }: Replayed): Partial<Record<EventType, Step>> {
   const ending = new SessionEnding({ sessions, storage });
   const removal = new PersonRemoval({ people, consents, ending, storage });
@@ -71,10 +76,16 @@ function stepsOn({
       await storage.revokeAll({ principal, id });
       return undefined;
     };
-  const setDisabled =
-    (principal: 'client' | 'subject', disabled: boolean): Step =>
+  const clientDisabled =
+    (disabled: boolean): Step =>
     async (id) => {
-      await storage.setDisabled(principal, id, disabled);
+      await storage.setDisabled('client', id, disabled);
+      return undefined;
+    };
+  const subjectDisabled =
+    (disabled: boolean): Step =>
+    async (id) => {
+      await setDisabled({ storage, mailedLinks }, id, disabled);
       return undefined;
     };
   const endSession: Step = async (id) => {
@@ -85,14 +96,14 @@ function stepsOn({
 
   return {
     client_revoked: revokeAll('client'),
-    client_disabled: setDisabled('client', true),
-    client_enabled: setDisabled('client', false),
+    client_disabled: clientDisabled(true),
+    client_enabled: clientDisabled(false),
     async client_removed(id) {
       return (await storage.clients.remove(id)) ? undefined : 'unknown';
     },
     subject_revoked: revokeAll('subject'),
-    subject_disabled: setDisabled('subject', true),
-    subject_enabled: setDisabled('subject', false),
+    subject_disabled: subjectDisabled(true),
+    subject_enabled: subjectDisabled(false),
     async person_removed(subject) {
       await removal.remove(subject);
       return undefined;

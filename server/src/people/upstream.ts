@@ -1,7 +1,8 @@
 // Which user an identity at a provider belongs to, and which may be created or linked.
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage, Claims } from '@grantd/core';
 import type { Provider } from '../config/providers.ts';
+import type { ApiRequests } from '../data/api_requests.ts';
 import type { Notice } from '../data/mails.ts';
 import { emailDomain, NO_PASSWORD, nameProblem, type People, type Person } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -30,6 +31,7 @@ interface Parts {
   readonly people: Pick<People, 'bySubject' | 'byVerifiedEmail'>;
   readonly ending: Pick<SessionEnding, 'end'>;
   readonly storage: Pick<AdministrableStorage, 'oneTimeIdentifiers'>;
+  readonly requests: Pick<ApiRequests, 'begin' | 'finish' | 'forget'>;
   readonly clock: () => number;
 }
 
@@ -101,10 +103,10 @@ export class Upstream {
     });
   }
 
-  /** Uses a value up, until it would have expired. @returns `false` if it was used before */
-  async takeOnce(kind: 'state' | 'logout', value: string, expiresAt: number): Promise<boolean> {
+  /** Uses a `state` up, until it would have expired. @returns `false` if it was used before */
+  async takeState(state: string, expiresAt: number): Promise<boolean> {
     const { oneTimeIdentifiers } = this.#parts.storage;
-    return askStorage(() => oneTimeIdentifiers.take(`upstream_${kind} ${value}`, expiresAt));
+    return askStorage(() => oneTimeIdentifiers.take(`upstream_state ${state}`, expiresAt));
   }
 
   /**
@@ -216,26 +218,37 @@ export class Upstream {
   }
 
   /**
-   * Ends the sessions that a logout token is about, with their tokens.
-   * @returns `undefined` for a token that was used before
+   * Ends the sessions that a logout token is about, with their tokens. After a fault, the provider can send the token
+   * again. A token that was used ends nothing, so that sessions that begin after it stay.
    */
   async logOut(
     { provider, client }: ConnectedProvider,
     token: string,
-  ): Promise<readonly SessionEnd[] | undefined> {
-    const { identities, ending } = this.#parts;
+  ): Promise<readonly SessionEnd[] | 'used' | 'pending'> {
+    const { identities, ending, requests, clock } = this.#parts;
     const { issuer, jti, issuedAt, expiresAt, sub, sid } = await client.logoutToken(token);
-    const sessions = await identities.sessionsOf({
-      ...{ provider: provider.id, upstreamIssuer: issuer, upstreamSub: sub, upstreamSid: sid },
-      signedInBeforeMs: (issuedAt + CLOCK_TOLERANCE) * 1000,
-    });
-    // Ends them first, because the provider sends a token again that met a fault. A replay ends no later session.
-    const ends: SessionEnd[] = [];
-    for (const session of sessions) ends.push(...(await ending.end(session)));
-    const isFirst = await this.takeOnce('logout', JSON.stringify([provider.id, issuer, jti]), expiresAt);
-    return isFirst ? ends : undefined;
+    const about = JSON.stringify(['upstream_logout', provider.id, issuer, jti]);
+    const key = createHash('sha256').update(about).digest('base64url');
+    const begun = await requests.begin(key, key, clock(), clock() + LOGOUT_PENDING_MS);
+    if (!('attempt' in begun)) return begun.sealed === undefined ? 'pending' : 'used';
+    try {
+      const sessions = await identities.sessionsOf({
+        ...{ provider: provider.id, upstreamIssuer: issuer, upstreamSub: sub, upstreamSid: sid },
+        signedInBeforeMs: (issuedAt + CLOCK_TOLERANCE) * 1000,
+      });
+      const ends: SessionEnd[] = [];
+      for (const session of sessions) ends.push(...(await ending.end(session)));
+      await requests.finish(key, begun.attempt, 'used', expiresAt * 1000);
+      return ends;
+    } catch (error) {
+      await requests.forget(key, begun.attempt);
+      throw error;
+    }
   }
 }
+
+/** Milliseconds after which another process may handle the logout token of a process that died. */
+const LOGOUT_PENDING_MS = 30_000;
 
 /** Whether the operator believes the provider about addresses of this domain. */
 function isTrusted({ trustedDomains }: Provider, address: string): boolean {

@@ -499,12 +499,13 @@ export async function directoryOf(
 
 /** Loads the part that signs users in through providers, if any is configured. */
 async function upstreamOf(
-  { upstreamIdentities: identities, people, storage }: Instance,
+  { upstreamIdentities: identities, apiRequests: requests, people, storage }: Instance,
   providers: readonly Provider[],
 ): Promise<Parameters<typeof import('../pages/pages.ts')['openPages']>[1]['openUpstream']> {
   if (providers.length === 0) return undefined;
   const { Upstream } = await import('../people/upstream.ts');
-  return ({ ending }) => new Upstream(providers, { identities, people, ending, storage, clock: Date.now });
+  const parts = { identities, people, requests, storage, clock: Date.now };
+  return ({ ending }) => new Upstream(providers, { ...parts, ending });
 }
 
 /** A provider whose key can be compared. */
