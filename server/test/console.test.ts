@@ -591,18 +591,23 @@ describe('groups', () => {
     const refused = await (await removal('alice'))();
     assert.equal(refused.status, 409);
     assert.match(refused.html, /You are the last administrator\. First add another one\./);
+    const invited = await own.instance.people.add({ name: 'ivy', claims: {}, passwordHash: '' });
+    assert.ok(invited);
+    await own.instance.groups.addMember({ subject: invited.subject, group: 'admins' }, Date.now());
+    assert.equal((await (await removal('alice'))()).status, 409, 'an invited user cannot sign in yet');
     await own.addUser('bob', ['admins']);
     const both = await Promise.all([removal('alice'), removal('bob')]);
     const answered = await Promise.all(both.map((submit) => submit()));
     assert.deepEqual(answered.map(({ status }) => status).sort(), [200, 409]);
-    const [rest] = await own.instance.people.list({ limit: 10 });
+    const [rest] = await own.instance.people.list({ limit: 10, hasWay: true });
     assert.ok(rest);
 
     const warnings: string[] = [];
     const parts = { ...own.instance.actingAs('cli'), configuration: own.configuration };
     const commands = localAdministration(parts, (some) => warnings.push(...some));
     await commands.leaveGroup(await commands.requireGroup('admins'), rest, () => {});
-    const none = 'no administrator is left: grantd group add-member "admins" USERNAME adds one';
+    const none =
+      'no administrator is left who can sign in: grantd group add-member "admins" USERNAME adds one';
     assert.deepEqual(warnings, [none]);
     await own.addUser('carol', ['admins']);
     const carol = await commands.requirePerson('carol');

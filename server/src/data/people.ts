@@ -47,6 +47,8 @@ export interface PeopleFilter {
   /** Part of the username, e-mail address, name or phone number. */
   readonly search?: string;
   readonly group?: string;
+  /** Only users with a way to sign in. An invited user who has not chosen a password has none. */
+  readonly hasWay?: true;
   /** Only users whose name is sorted after this one. */
   readonly after?: string;
   /** Default: no limit. */
@@ -402,6 +404,17 @@ const PEOPLE_SQL = {
     WHERE issuer = $1 AND subject = $2 AND revision = $3 AND search_text IS NULL RETURNING subject`,
 };
 
+/** Whether a user has a password, here or in the directory, a passkey, or a link to a provider. */
+const HAS_WAY = `(password_hash <> '${NO_PASSWORD}' OR directory_id IS NOT NULL OR ${[
+  'passkeys',
+  'upstream_identities',
+]
+  .map(
+    (table) => `EXISTS (
+      SELECT 1 FROM grantd.${table} AS w WHERE w.issuer = people.issuer AND w.subject = people.subject)`,
+  )
+  .join(' OR ')})`;
+
 /** What a search looks for: the text, and its domain in Punycode and Unicode, because the stored one may be either. */
 function searchForms(search: string): readonly string[] {
   const lowered = lowerCase(search);
@@ -413,7 +426,7 @@ function searchForms(search: string): readonly string[] {
 }
 
 /** The statement for a list of users. Each combination of conditions is a statement, so that indexes can be used. */
-function listCall(issuer: string, { search, group, after = '', limit }: PeopleFilter): TableCall {
+function listCall(issuer: string, { search, group, hasWay, after = '', limit }: PeopleFilter): TableCall {
   const values: (string | number)[] = [issuer, after];
   const parameter = (value: string | number) => `$${values.push(value)}`;
   const conditions = ['issuer = $1', 'name > $2'];
@@ -428,6 +441,7 @@ function listCall(issuer: string, { search, group, after = '', limit }: PeopleFi
       SELECT 1 FROM grantd.group_members AS g
       WHERE g.issuer = people.issuer AND g.subject = people.subject AND g.group_name = ${parameter(group)}
         AND g.ended_at_ms IS NULL)`);
+  if (hasWay) conditions.push(HAS_WAY);
   const most = limit === undefined ? '' : `LIMIT ${parameter(limit)}`;
   return [
     `SELECT ${COLUMNS} FROM grantd.people WHERE ${conditions.join(' AND ')} ORDER BY name ${most}`,

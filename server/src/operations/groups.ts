@@ -3,8 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { Refused } from '../config/refused.ts';
 import type { Group, NewGroup } from '../data/groups.ts';
 import { nameProblem, type Person } from '../data/people.ts';
-import { askStorage } from '../data/tables.ts';
-import { AccessEnding } from '../people/groups.ts';
+import { AccessEnding, membersWhoSignIn } from '../people/groups.ts';
 import {
   changedByOthers,
   InvalidInput,
@@ -191,11 +190,9 @@ export async function administratorWarnings(
 ): Promise<readonly string[]> {
   const { adminGroup } = parts.configuration.settings;
   if (adminGroup === undefined) return [];
-  const members = (await parts.people.list({ group: adminGroup })).map(({ subject }) => subject);
-  const disabled = await askStorage(() => parts.storage.disabledSubjects(members));
-  if (members.length > disabled.size) return [];
+  if ((await membersWhoSignIn(parts, adminGroup)).length > 0) return [];
   return [
-    `no administrator is left: grantd group add-member ${JSON.stringify(adminGroup)} USERNAME adds one`,
+    `no administrator is left who can sign in: grantd group add-member ${JSON.stringify(adminGroup)} USERNAME adds one`,
   ];
 }
 

@@ -44,29 +44,19 @@ export class AccessEnding {
   }
 
   /**
-   * As `leaveGroup`, for administrators: another one who is not disabled always stays, also if two leave at the same time.
+   * As `leaveGroup`, for administrators: another one who can sign in always stays, also if two leave at the same time.
    * @returns `last` if there is none; then nothing ends
    */
   async leaveUnlessLast(membership: Membership): Promise<EndedMembership | 'last' | undefined> {
     for (;;) {
-      const { others, isMember } = await this.#membersBeside(membership);
-      if (!isMember) return undefined;
-      const [other] = others;
+      const { subject, group } = membership;
+      if ((await this.#parts.people.bySubject(subject))?.groups?.includes(group) !== true) return undefined;
+      const other = (await membersWhoSignIn(this.#parts, group)).find((one) => one !== subject);
       if (other === undefined) return 'last';
       const ended = await this.leaveGroup(membership, other);
       if (ended !== undefined) return ended;
       // The other one has left meanwhile.
     }
-  }
-
-  async #membersBeside({ subject, group }: Membership) {
-    const members = (await this.#parts.people.list({ group })).map((person) => person.subject);
-    const others = members.filter((one) => one !== subject);
-    const disabled = await askStorage(() => this.#parts.storage.disabledSubjects(others));
-    return {
-      others: others.filter((one) => !disabled.has(one)),
-      isMember: others.length < members.length,
-    };
   }
 
   /** Finishes what dead processes began. @returns the memberships */
@@ -118,6 +108,22 @@ export class AccessEnding {
     if (!grants.some((grant) => grant.clientId === clientId)) return 0;
     return askStorage(() => storage.revokeGrants(subject, clientId));
   }
+}
+
+/** Members of a group who can sign in: they are not disabled, and have a way to sign in. */
+export async function membersWhoSignIn(
+  {
+    people,
+    storage,
+  }: {
+    readonly people: Pick<People, 'list'>;
+    readonly storage: Pick<AdministrableStorage, 'disabledSubjects'>;
+  },
+  group: string,
+): Promise<readonly string[]> {
+  const members = (await people.list({ group, hasWay: true })).map(({ subject }) => subject);
+  const disabled = await askStorage(() => storage.disabledSubjects(members));
+  return members.filter((one) => !disabled.has(one));
 }
 
 const USERS_PER_PAGE = 1000;
