@@ -307,6 +307,19 @@ describe('the admin API', () => {
       admin.add('thief', { resource: AUDIENCE }),
       new InvalidInput('resource', `${AUDIENCE} is the admin API of this server`),
     );
+    const { host } = new URL(ADMIN_ISSUER);
+    for (const resource of [
+      ...[AUDIENCE, `${AUDIENCE}/`, `${AUDIENCE}//`, `${AUDIENCE}?`, `https://${host}/%61dmin`],
+      ...[`https://${host}/ADMIN`, `https://${host.toUpperCase()}:443/admin`, `http://${host}/admin/`],
+      ...[ADMIN_ISSUER, `${ADMIN_ISSUER}/`, `https://${host}:443`, `https://${host}?a=b`, `http://${host}`],
+    ])
+      await assert.rejects(
+        admin.add('thief', { resource }),
+        (error: InvalidInput) =>
+          error.member === 'resource' && /is (?:the admin API of )?this server/.test(error.problem),
+        resource,
+      );
+    await assert.rejects(admin.add('grantd', {}), /grantd is the ID of this server’s admin API/);
     await assert.rejects(
       admin.add('thief', { resource: 'https://api.example', api_scopes: ['grantd:keys:read'] }),
       new InvalidInput('api_scopes', 'grantd:keys:read is a scope of this server’s admin API'),

@@ -1,12 +1,5 @@
 // The scopes of the admin API, and the clients that may have them.
-import {
-  type ApiRecord,
-  type ClientRegistry,
-  hasResource,
-  isSameResource,
-  type NewClient,
-  unguarded,
-} from '@grantd/core';
+import { type ApiRecord, type ClientRegistry, hasResource, type NewClient, unguarded } from '@grantd/core';
 
 /** The scopes of the admin API, with what they allow. */
 export const ADMIN_SCOPES = {
@@ -41,9 +34,12 @@ export function adminAudience(issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/admin`;
 }
 
+/** The client ID of the admin API. No client can be registered with it. */
+export const ADMIN_CLIENT_ID = 'grantd';
+
 /** The admin API as clients request it. It is not stored, so that no client can be removed or changed in its place. */
 function adminApi(issuer: string): ApiRecord {
-  return { clientId: 'grantd', resource: adminAudience(issuer), scopes: Object.keys(ADMIN_SCOPES) };
+  return { clientId: ADMIN_CLIENT_ID, resource: adminAudience(issuer), scopes: Object.keys(ADMIN_SCOPES) };
 }
 
 /** Adds the admin API to the APIs of the registered clients. */
@@ -65,6 +61,25 @@ export function withAdminApi(clients: ClientRegistry, issuer: string): ClientReg
 }
 
 /**
+ * Whether a URI could be taken for another one. Unlike `isSameResource`, it ignores everything that a proxy, a library or
+ * a person may change: the scheme, the query, slashes, case, and percent-encoding.
+ */
+function isLike(uri: string | undefined, other: string): boolean {
+  return uri !== undefined && looseForm(uri) === looseForm(other);
+}
+
+function looseForm(uri: string): string {
+  const { hostname = '', port = '', pathname = uri } = URL.parse(uri) ?? {};
+  const path = pathname.replaceAll(/%([0-7][0-9a-f])/gi, (_, code) =>
+    String.fromCharCode(parseInt(code, 16)),
+  );
+  return `${hostname.replace(/\.$/, '')}:${port}${path}`
+    .toLowerCase()
+    .replaceAll(/\/+/g, '/')
+    .replace(/\/$/, '');
+}
+
+/**
  * Why a client cannot have what it is to be registered for. A client that registered itself could change itself, and users
  * must be in a group that the operator names.
  * @returns `undefined` if it can
@@ -74,8 +89,10 @@ export function adminProblem(
   { resource, scopes, grantTypes, metadata = {}, registrationTokenDigest }: NewClient,
 ): { readonly member: string; readonly problem: string } | undefined {
   const audience = adminAudience(issuer);
-  if (isSameResource(resource, audience))
+  if (isLike(resource, audience))
     return { member: 'resource', problem: `${audience} is the admin API of this server` };
+  if (isLike(resource, issuer))
+    return { member: 'resource', problem: `${issuer} is this server, whose own tokens have it as audience` };
   const declared = metadata.api_scopes?.find(isAdminScope);
   if (declared !== undefined)
     return { member: 'api_scopes', problem: `${declared} is a scope of this server’s admin API` };

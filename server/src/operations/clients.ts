@@ -23,7 +23,7 @@ import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import { flagOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
-import { adminProblem } from '../instance/admin_access.ts';
+import { ADMIN_CLIENT_ID, adminProblem } from '../instance/admin_access.ts';
 import { AccessEnding } from '../people/groups.ts';
 import {
   changedByOthers,
@@ -125,13 +125,15 @@ export interface StoredClient {
 }
 
 /**
- * The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15).
+ * The token of a client that acts for itself has the client’s ID as `sub` (RFC 9700 §4.15). The texts of scopes name
+ * their API by its client ID.
  * @returns why a new client cannot have this ID; `undefined` if it can
  */
 export async function idProblem(
   { people }: Pick<OperationParts, 'people'>,
   id: string,
 ): Promise<string | undefined> {
+  if (id === ADMIN_CLIENT_ID) return `${id} is the ID of this server’s admin API`;
   return (await people.isSubject(id))
     ? `a user has or had the sub ${id}, so APIs could take the client for the user`
     : undefined;
