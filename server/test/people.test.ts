@@ -5,7 +5,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { nameKey, nameProblem } from '../src/data/people.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import { nameKey, nameProblem, type Person } from '../src/data/people.ts';
 import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { PersonRemoval } from '../src/people/removal.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
@@ -128,6 +129,41 @@ for (const database of DATABASES) {
         ]);
         assert.deepEqual(outcomes.sort(), ['name_taken', 'updated'], name);
       }
+    });
+
+    test('of several users who show at once that an address is theirs, one gets it, in every spelling', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const spellings = ['kim@пример.рф', 'KIM@xn--e1afmkfd.xn--p1ai', 'kim@ПРИМЕР.рф.', ' kim@пример。рф'];
+      const claims = (email = '') => ({ email, email_verified: true });
+      for (let round = 1; round <= 5; round++) {
+        const own = spellings.map((spelling) => spelling.replace('@', `${round}@`));
+        const signUp = ({ people }: OpenDatabase, email: string, at: number): Promise<Person | undefined> =>
+          people.add({
+            name: `new ${round} ${at}`,
+            passwordHash: 'x',
+            claims: claims(email),
+            claimsEmail: true,
+          });
+        const added = await Promise.all(own.map((email, at) => signUp(at % 2 ? one : other, email, at)));
+        assert.equal(added.filter((person) => person !== undefined).length, 1, `sign-up ${round}`);
+        const owner = added.find((person) => person !== undefined) ?? assert.fail();
+
+        const [ann, ben] = [await addPerson(one, `ann ${round}`), await addPerson(one, `ben ${round}`)];
+        assert.equal(await one.people.updateEmail({ ...ann, claims: claims(own[1]) }), 'taken');
+        const free = own.map((email) => email.replace('kim', 'lea'));
+        const outcomes: string[] = await Promise.all([
+          one.people.updateEmail({ ...ann, claims: claims(free[0]) }),
+          other.people.updateEmail({ ...ben, claims: claims(free[1]) }),
+        ]);
+        assert.deepEqual(outcomes.sort(), ['taken', 'updated'], `new address ${round}`);
+        // An address that its user no longer has is free.
+        assert.equal(await one.people.update({ ...owner, claims: {} }), 'updated');
+        assert.ok(await signUp(other, own[2] ?? '', 9));
+      }
+      // An operator can give an address to several users.
+      for (const name of ['mia', 'max'])
+        assert.ok(await one.people.add({ name, passwordHash: 'x', claims: claims('family@example.com') }));
     });
 
     test('a removed user leaves only the subject identifier, which is never reused', async (t) => {

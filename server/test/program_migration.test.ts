@@ -44,6 +44,7 @@ const NEW_INDEXES = [
   'people_to_make_searchable',
   'people_by_verified_email',
   'people_by_directory_id',
+  'people_by_claimed_email',
 ];
 const NEW_COLUMNS = [
   'name_key',
@@ -54,6 +55,7 @@ const NEW_COLUMNS = [
   'directory_id',
   'held_level',
   'held_until_ms',
+  'claimed_email',
 ];
 
 for (const database of DATABASES) {

@@ -566,6 +566,26 @@ for (const database of ANY_DATABASE) {
       assert.equal((await visitor.get(link)).status, 400);
     });
 
+    test('of two links with which one address signs up, one makes an account', async () => {
+      const browsers = [newBrowser(), newBrowser()];
+      const forms: Page[] = [];
+      for (const [at, browser] of browsers.entries()) {
+        const email = ['nina@example.org', 'nina@EXAMPLE.org'][at] ?? '';
+        await browser.submit(await browser.get(`${server.url}/sign-up`), { email });
+        forms.push(await browser.get(linkIn(await mailTo(email))));
+      }
+      const used = await Promise.all(
+        browsers.map((browser, at) =>
+          browser.submit(forms[at] ?? assert.fail(), { username: `nina${at}`, new_password: NEW_PASSWORD }),
+        ),
+      );
+      assert.deepEqual(used.map(({ status }) => status).sort(), [200, 400]);
+      const owners = await withDatabaseOf(server, ({ people }) =>
+        people.byVerifiedEmail('nina@example.org', 5),
+      );
+      assert.equal(owners.length, 1);
+    });
+
     test('an invited user has no password until they choose one by their link, which verifies the address', async () => {
       const invite = ['user', 'invite', 'lena', '--email', 'lena@example.com', '--claim', 'name=Lena'];
       assert.match(await grantdPrints(server.folder, invite), /^added and invited lena, sub /);

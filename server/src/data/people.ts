@@ -40,7 +40,13 @@ export interface Person {
 /** The password hash of users without a password. No password fits it. */
 export const NO_PASSWORD = '';
 
-export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'>;
+export interface NewPerson extends Pick<Person, 'name' | 'passwordHash' | 'claims' | 'directoryId'> {
+  /**
+   * Whether the user has shown that the verified email address is theirs. Then no other user may have it. Operators can
+   * give an address to several users.
+   */
+  readonly claimsEmail?: boolean;
+}
 
 /** Which users to list. */
 export interface PeopleFilter {
@@ -59,8 +65,8 @@ export interface PeopleFilter {
 export interface People {
   /**
    * @param subject default: a new one
-   * @returns `undefined` if the name or the subject identifier is taken, or the entry of the directory belongs to another
-   * user
+   * @returns `undefined` if the name, the subject identifier or a claimed address is taken, or the entry of the directory
+   * belongs to another user
    */
   add(person: NewPerson, subject?: string): Promise<Person | undefined>;
   /** The user with exactly this name, or else with a name that readers confuse with it. */
@@ -93,6 +99,11 @@ export interface People {
   setDirectoryId(subject: string, id: string): Promise<boolean>;
   /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
+  /**
+   * As `update`, for a user who has shown that the verified email address is theirs.
+   * @returns `taken` if another user has the address
+   */
+  updateEmail(person: Person): Promise<'updated' | 'taken' | 'changed'>;
   /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
   beginRemoval(subject: string, nowMs: number): Promise<void>;
   /** Deletes the user with their factors and their history of sign-ins. The name can be reused, the subject identifier cannot. Idempotent. */
@@ -109,7 +120,10 @@ export interface People {
 }
 
 /** A new user as stored, with a subject identifier and a normalized name. */
-export function personToKeep({ name, ...person }: NewPerson, subject = newIdentifier()): Person {
+export function personToKeep(
+  { name, claimsEmail: _, ...person }: NewPerson,
+  subject = newIdentifier(),
+): Person {
   return { ...person, subject, name: nameAsKept(name), createdAtMs: Date.now(), revision: 0 };
 }
 
@@ -324,18 +338,33 @@ export const COLUMNS = `${STORED_COLUMNS}, (
       SELECT string_agg(m.group_name, '\n' ORDER BY m.group_name) FROM grantd.group_members AS m
       WHERE m.issuer = people.issuer AND m.subject = people.subject AND m.ended_at_ms IS NULL) AS group_names`;
 
+/** Whether another user than `$2` has one of the keys of an address. */
+function emailTaken(...keys: readonly string[]): string {
+  const texts = keys.map((key) => `CAST(${key} AS text)`).join(', ');
+  return `SELECT 1 FROM grantd.people AS others
+    WHERE others.issuer = $1 AND others.subject <> $2 AND others.verified_email IN (${texts})`;
+}
+
 /** Whether another user has the name or its key. Users whose names predate keys keep their names. */
 const TAKEN = `
   SELECT 1 FROM grantd.people AS others
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
     AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
+/** @param condition a further one */
+function addPerson(condition: string): string {
+  return `
+    INSERT INTO grantd.people
+      (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest, claimed_email)
+    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, CAST($7 AS text), $8, $9, CAST($10 AS text), $11,
+      CAST($12 AS text)
+    WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2) ${condition}
+    ON CONFLICT DO NOTHING RETURNING subject`;
+}
+
 const PEOPLE_SQL = {
-  add: `
-    INSERT INTO grantd.people (issuer, ${STORED_COLUMNS}, name_key, search_text, verified_email, import_digest)
-    SELECT $1, $2, $3, $4, $5, CAST($6 AS bigint), 0, CAST($7 AS text), $8, $9, CAST($10 AS text), $11
-    WHERE NOT EXISTS (SELECT 1 FROM grantd.removed_people WHERE issuer = $1 AND subject = $2)
-    ON CONFLICT DO NOTHING RETURNING subject`,
+  add: addPerson(''),
+  addOwner: addPerson(`AND NOT EXISTS (${emailTaken('$12', '$13', '$14')})`),
   byName: `
     SELECT ${COLUMNS} FROM grantd.people WHERE issuer = $1 AND (name = $2 OR name_key IN ($3, $4))
     ORDER BY CASE WHEN name = $2 THEN 0 WHEN name_key = $3 THEN 1 ELSE 2 END LIMIT 1`,
@@ -365,9 +394,16 @@ const PEOPLE_SQL = {
 
   update: `
     UPDATE grantd.people SET name = $4, name_key = CASE WHEN name = $4 THEN name_key ELSE $3 END, claims = $5,
-      search_text = $7, verified_email = $8, revision = revision + 1
+      search_text = $7, verified_email = $8, revision = revision + 1,
+      claimed_email = CASE WHEN claimed_email = $8 THEN claimed_email END
     WHERE issuer = $1 AND subject = $2 AND revision = $6 AND NOT EXISTS (${TAKEN}) RETURNING subject`,
   taken: TAKEN,
+  updateEmail: `
+    UPDATE grantd.people SET claims = $3, search_text = $4, verified_email = $6, claimed_email = $6,
+      revision = revision + 1
+    WHERE issuer = $1 AND subject = $2 AND revision = $5 AND NOT EXISTS (${emailTaken('$6', '$7', '$8')})
+    RETURNING subject`,
+  emailTaken: emailTaken('$3', '$4', '$5'),
 
   beginRemoval: `
     INSERT INTO grantd.removed_people (issuer, subject, removed_at_ms)
@@ -475,7 +511,7 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     async add(newPerson, subject) {
       const person = personToKeep(newPerson, subject);
       const [added] = await tables.write(
-        recorded(newPersonCall(issuer, person), personAct('person_added', person.subject)),
+        recorded(newPersonCall(issuer, person, newPerson), personAct('person_added', person.subject)),
       );
       return added?.length === 1 ? person : undefined;
     },
@@ -524,6 +560,21 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
       if (updated?.length === 1) return 'updated';
       return (await tables.read(PEOPLE_SQL.taken, issuer, ...values)).length > 0 ? 'name_taken' : 'changed';
     },
+    async updateEmail({ subject, name, claims, revision }) {
+      const keys = emailKeysOf(String(claims.email));
+      const [updated] = await tables.write(
+        recorded(
+          [
+            ...([PEOPLE_SQL.updateEmail, issuer, subject, JSON.stringify(claims)] as const),
+            ...[searchTextOf({ name, claims }), revision, ...keys],
+          ],
+          personAct('person_changed', subject),
+        ),
+      );
+      if (updated?.length === 1) return 'updated';
+      const taken = await tables.read(PEOPLE_SQL.emailTaken, issuer, subject, ...keys);
+      return taken.length > 0 ? 'taken' : 'changed';
+    },
     async beginRemoval(subject, nowMs) {
       await tables.write(
         recorded([PEOPLE_SQL.beginRemoval, issuer, subject, nowMs], personAct('person_removed', subject)),
@@ -567,17 +618,23 @@ export function personAct(type: ActType, subject: string): ActOfChange & { reado
   return { type, target: subject, subject };
 }
 
-/** Adds a user. Returns no row if the name is taken. @param imported facts about a user of an import */
+/** Adds a user. Returns no row if the name or a claimed address is taken. */
 export function newPersonCall(
   issuer: string,
   person: Person,
-  { importDigest, mayLookAlike }: { readonly importDigest?: string; readonly mayLookAlike?: boolean } = {},
+  {
+    importDigest,
+    mayLookAlike,
+    claimsEmail,
+  }: { readonly importDigest?: string; readonly mayLookAlike?: boolean; readonly claimsEmail?: boolean } = {},
 ): TableCall {
   const { subject, name, passwordHash, claims, createdAtMs, directoryId = null } = person;
   const columns = [subject, name, passwordHash, JSON.stringify(claims), createdAtMs, directoryId];
   const key = mayLookAlike ? null : nameKey(name);
   const found = [key, searchTextOf(person), verifiedEmailOf(claims), importDigest ?? null];
-  return [PEOPLE_SQL.add, issuer, ...columns, ...found];
+  return claimsEmail === true
+    ? [PEOPLE_SQL.addOwner, issuer, ...columns, ...found, ...emailKeysOf(String(claims.email))]
+    : [PEOPLE_SQL.add, issuer, ...columns, ...found, null];
 }
 
 /** A user from a row with `COLUMNS`. */

@@ -381,6 +381,9 @@ export const PROGRAM_TABLES: PostgresTables = {
     ALTER TABLE grantd.people
       ADD COLUMN held_level bigint NOT NULL DEFAULT 0,
       ADD COLUMN held_until_ms bigint NOT NULL DEFAULT 0;
+    -- The verified address, if the user has shown that it is theirs. An earlier program would keep it after a change.
+    ALTER TABLE grantd.people ADD COLUMN claimed_email text COLLATE "C";
+    CREATE UNIQUE INDEX people_by_claimed_email ON grantd.people (issuer, claimed_email) WHERE claimed_email IS NOT NULL;
     `,
     // Recovery codes, sealed until the user says that they are saved.
     {

@@ -395,6 +395,9 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   ALTER TABLE totp_secrets ADD COLUMN counts_from_ms INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE people ADD COLUMN held_level INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE people ADD COLUMN held_until_ms INTEGER NOT NULL DEFAULT 0;
+  -- The verified address, if the user has shown that it is theirs. An earlier program would keep it after a change.
+  ALTER TABLE people ADD COLUMN claimed_email TEXT;
+  CREATE UNIQUE INDEX people_by_claimed_email ON people (issuer, claimed_email) WHERE claimed_email IS NOT NULL;
   `,
   // Recovery codes, sealed until the user says that they are saved.
   {

@@ -193,7 +193,7 @@ export function upstreamIdentitiesTable(tables: ProgramTables, issuer: string): 
       const person = personToKeep(newPerson);
       const { subject } = person;
       const [added, [row] = []] = await tables.write(
-        newPersonCall(issuer, person),
+        newPersonCall(issuer, person, newPerson),
         // Without a link, the user is dropped.
         recorded(
           linkCall(identity, subject, nowMs),

@@ -129,8 +129,11 @@ async function create(
   const passwordHash = await parts.signInParts.hasher.hash(password);
   if ((await links.use(token)) === undefined) throw new PageProblem('link', 'link_invalid');
   const claims = { email: link.address, email_verified: true };
-  const person = await parts.ownPeople.add({ name: username, passwordHash, claims });
+  const person = await parts.ownPeople.add({ name: username, passwordHash, claims, claimsEmail: true });
   if (person === undefined) {
+    // Another link to the address was used at the same time.
+    if ((await parts.ownPeople.byVerifiedEmail(link.address, 1)).length > 0)
+      throw new PageProblem('link', 'link_invalid');
     await links.restore(token, link);
     return refuse('name_taken');
   }

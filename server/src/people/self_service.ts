@@ -61,7 +61,8 @@ export class SelfService {
     this.#parts.queue?.wake();
     const ended = [...before, ...(await this.#endEverything(person))];
     // The address of an invitation is verified by the use of its link.
-    if (link.purpose === 'invite') await this.#verify(person.subject, link.address);
+    if (link.purpose === 'invite')
+      await this.#verify(person.subject, link.address, (changed) => people.update(changed));
     return ended;
   }
 
@@ -77,10 +78,14 @@ export class SelfService {
     return { ...person, passwordHash };
   }
 
-  /** Sets a verified address, and tells the old one. @returns `false` if the user has changed too often meanwhile */
+  /**
+   * Sets a verified address, and tells the old one.
+   * @returns `false` if another user has the address, or the user has changed too often meanwhile
+   */
   async changeEmail(person: Person, address: string, language: string): Promise<boolean> {
     const old = verifiedAddressOf(person);
-    const changed = await this.#verify(person.subject, address);
+    const { people } = this.#parts;
+    const changed = await this.#verify(person.subject, address, (next) => people.updateEmail(next));
     if (changed === undefined) return false;
     if (old !== undefined && emailKey(old) !== emailKey(address)) {
       const { subject } = person;
@@ -90,13 +95,19 @@ export class SelfService {
     return true;
   }
 
-  async #verify(subject: string, email: string): Promise<Person | undefined> {
+  async #verify(
+    subject: string,
+    email: string,
+    update: (person: Person) => Promise<string>,
+  ): Promise<Person | undefined> {
     const { people } = this.#parts;
     for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       const person = await people.bySubject(subject);
       if (person === undefined) return undefined;
       const changed = { ...person, claims: { ...person.claims, email, email_verified: true } };
-      if ((await people.update(changed)) === 'updated') return changed;
+      const outcome = await update(changed);
+      if (outcome === 'updated') return changed;
+      if (outcome === 'taken') return undefined;
     }
     return undefined;
   }

@@ -189,7 +189,8 @@ export class Upstream {
     const { identities, clock } = this.#parts;
     for (const name of namesFor(provider, preferred, claims)) {
       if (await isReserved(name)) continue;
-      const person = { name, passwordHash: NO_PASSWORD, claims };
+      const claimsEmail = claims.email_verified === true;
+      const person = { name, passwordHash: NO_PASSWORD, claims, claimsEmail };
       const added = await identities.addPerson(identity, person, clock());
       if (added !== undefined) return added;
       if ((await identities.find(identity)) !== undefined) return undefined;
