@@ -357,6 +357,49 @@ test('a sign-in waits for a free connection no longer than the time limit', asyn
   assert.ok('user' in (await directory.authenticate('ada', passwordOf('ada'))), 'the pool has recovered');
 });
 
+test('a password that its user must change signs nobody in, and the password policy tells the reason', async () => {
+  const cases: readonly (readonly [value: string, code: number, refused: string | undefined])[] = [
+    // A reset, two grace logins, an expired password, and a locked account.
+    ['3003810102', 0, 'password_expired'],
+    ['3005a003810102', 0, 'password_expired'],
+    ['3003810100', 49, 'password_expired'],
+    ['3003810101', 49, 'directory_account_locked'],
+    // A password that expires in 90 seconds, and nothing to say.
+    ['3005a00380015a', 0, undefined],
+    ['3000', 0, undefined],
+    ['3000', 49, 'password_wrong'],
+  ];
+  const { dn } = server.addPerson('ada');
+  const directory = await open();
+  for (const [value, code, refused] of cases) {
+    server.policies.set(dn, Buffer.from(value, 'hex'));
+    server.refusals.clear();
+    if (code !== 0) server.refusals.set(dn, { code });
+    const outcome = await directory.authenticate('ada', passwordOf('ada'));
+    assert.equal('refused' in outcome ? outcome.refused : undefined, refused, `${value} with ${code}`);
+  }
+});
+
+test('an identifier can have any bytes, and finds its entry', async () => {
+  // The test server can only compare text.
+  for (const [attribute, value, id] of [
+    ['GUID', Buffer.from('00ff80c3', 'hex'), 'hex:00ff80c3'],
+    ['GUID', Buffer.from('ABCD'), 'hex:41424344'],
+    ['customId', Buffer.from('c328a0a1', 'hex'), 'hex:c328a0a1'],
+    ['customId', Buffer.from('a\0b'), 'hex:610062'],
+    ['customId', 'hex:41', 'hex:6865783a3431'],
+    ['customId', 'Émile-1', 'émile-1'],
+  ] as const) {
+    server.reset();
+    server.addPerson('ada', { [attribute]: value });
+    const directory = await open({ ldapIdAttribute: attribute });
+    const outcome = await directory.authenticate('ada', passwordOf('ada'));
+    assert.equal('user' in outcome ? outcome.user.id : outcome.refused, id);
+    const isComparable = /^[ -~]+$/.test(String(value)) && !id.startsWith('hex:68');
+    if (isComparable) assert.equal((await directory.byId(id))?.id, id, id);
+  }
+});
+
 test('a password is in no error', async () => {
   server.addPerson('ada');
   server.refusals.set(`uid=ada,ou=people,${SUFFIX}`, { code: 80, message: 'other' });
@@ -408,5 +451,9 @@ test('RFC 4514 §2 spellings of one distinguished name are the same', () => {
   assert.equal(dnKey('cn=sta\\5Cff,dc=com'), dnKey('cn=sta\\\\ff,dc=com'));
   for (const other of ['sta\\5Cff', 'sta\\\\ff', '\\5C73taff', '\\\\staff'])
     assert.notEqual(dnKey(`cn=${other},dc=com`), dnKey('cn=staff,dc=com'), other);
-  for (const text of ['', 'staff', 'cn=', '=x', 'cn=a,staff']) assert.equal(dnKey(text), undefined, text);
+  // The values of a relative name are a set.
+  assert.equal(dnKey('ou=x+cn=a,dc=com'), dnKey('CN=a + OU=X,dc=com'));
+  assert.notEqual(dnKey('cn=a\\+ou=x,dc=com'), dnKey('cn=a+ou=x,dc=com'));
+  for (const text of ['', 'staff', 'cn=', '=x', 'cn=a,staff', 'cn=a+staff'])
+    assert.equal(dnKey(text), undefined, text);
 });

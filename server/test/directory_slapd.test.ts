@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { Client } from 'ldapts';
+import { Attribute, Change, Client } from 'ldapts';
 import { freePort } from '../../core/test/harness/free_port.ts';
 import { type GivenFlags, readConfiguration } from '../src/config/configuration.ts';
 import type { Directory } from '../src/directory/contract.ts';
@@ -121,6 +121,32 @@ describe('OpenLDAP', { skip: ABSENCE }, () => {
     assert.deepEqual(await directory.authenticate(AWKWARD, 'guessed'), { refused: 'password_wrong' });
   });
 
+  test('a password policy refuses a reset password, a grace login and a locked account, each with its reason', async () => {
+    const directory = await open();
+    const outcomeOf = async (uid: string, password = `password of ${uid}`) => {
+      const outcome = await directory.authenticate(uid, password);
+      return 'refused' in outcome ? outcome.refused : 'signed in';
+    };
+    assert.equal(await outcomeOf('reset'), 'signed in');
+    await resetPassword(`ldap://127.0.0.1:${ports.plain}`, `uid=reset,ou=people,${SUFFIX}`);
+    assert.equal(await outcomeOf('reset'), 'password_expired');
+    // The password ages within a second.
+    let outcome = await outcomeOf('aged');
+    while (outcome === 'signed in') {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      outcome = await outcomeOf('aged');
+    }
+    // Two grace logins, and none.
+    assert.deepEqual(
+      [outcome, await outcomeOf('aged'), await outcomeOf('aged')],
+      Array(3).fill('password_expired'),
+    );
+    assert.deepEqual(
+      [await outcomeOf('locked', 'wrong'), await outcomeOf('locked', 'wrong'), await outcomeOf('locked')],
+      ['password_wrong', 'directory_account_locked', 'directory_account_locked'],
+    );
+  });
+
   test('a refused account and an unknown base are outages', async () => {
     for (const flags of [{ ldapBindDn: `cn=stranger,${SUFFIX}` }, { ldapBase: `ou=absent,${SUFFIX}` }])
       await assert.rejects((await open(flags)).authenticate('bob', 'password of bob'), {
@@ -137,6 +163,7 @@ include ${SCHEMAS}/inetorgperson.schema
 modulepath /usr/lib/ldap
 moduleload back_mdb
 moduleload memberof
+moduleload ppolicy
 pidfile ${folder}/slapd.pid
 TLSCertificateFile ${folder}/cert.pem
 TLSCertificateKeyFile ${folder}/key.pem
@@ -146,9 +173,36 @@ rootdn "${ADMIN.dn}"
 rootpw ${ADMIN.password}
 directory ${folder}/data
 overlay memberof
+overlay ppolicy
+ppolicy_use_lockout
 access to attrs=userPassword by anonymous auth by * none
 access to * by dn.exact="${ACCOUNT.dn}" read by anonymous auth by * none
 `;
+}
+
+const policy = (cn: string, attributes: Record<string, string>) => ({
+  ...{ objectClass: ['device', 'pwdPolicy'], cn, pwdAttribute: 'userPassword' },
+  ...attributes,
+});
+
+/** Policies of users of the same name. */
+const POLICIES: Readonly<Record<string, Record<string, string | string[]>>> = {
+  reset: policy('reset', { pwdMustChange: 'TRUE' }),
+  aged: policy('aged', { pwdMaxAge: '1', pwdGraceAuthNLimit: '2' }),
+  locked: policy('locked', { pwdLockout: 'TRUE', pwdMaxFailure: '1', pwdLockoutDuration: '600' }),
+};
+
+function policyOf(uid: string): string {
+  return `cn=${uid},ou=policies,${SUFFIX}`;
+}
+
+/** As an administrator does whose users must then choose another password. */
+async function resetPassword(url: string, dn: string): Promise<void> {
+  const client = new Client({ url });
+  await client.bind(ADMIN.dn, ADMIN.password);
+  const modification = new Attribute({ type: 'pwdReset', values: ['TRUE'] });
+  await client.modify(dn, new Change({ operation: 'add', modification }));
+  await client.unbind();
 }
 
 async function addEntries(url: string): Promise<void> {
@@ -170,6 +224,14 @@ async function addEntries(url: string): Promise<void> {
     [`ou=groups,${SUFFIX}`]: { objectClass: 'organizationalUnit', ou: 'groups' },
     [`uid=bob,ou=people,${SUFFIX}`]: person(
       ...(['bob', 'Builder', { cn: 'Bob Builder', mail: 'bob@example.com' }, 'password of bob'] as const),
+    ),
+    [`ou=policies,${SUFFIX}`]: { objectClass: 'organizationalUnit', ou: 'policies' },
+    ...Object.fromEntries(Object.entries(POLICIES).map(([uid, policy]) => [policyOf(uid), policy])),
+    ...Object.fromEntries(
+      Object.keys(POLICIES).map((uid) => [
+        `uid=${uid},ou=people,${SUFFIX}`,
+        person(uid, uid, { cn: uid, pwdPolicySubentry: policyOf(uid) }, `password of ${uid}`),
+      ]),
     ),
     [awkward]: person(AWKWARD, 'O’Neil', { cn: 'O’Neil' }, 'password of o'),
     [`cn=staff,ou=groups,${SUFFIX}`]: {

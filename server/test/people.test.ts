@@ -145,11 +145,16 @@ for (const database of DATABASES) {
             claims: claims(email),
             claimsEmail: true,
           });
-        const added = await Promise.all(own.map((email, at) => signUp(at % 2 ? one : other, email, at)));
+        const added: readonly (Person | undefined)[] = await Promise.all(
+          own.map((email, at) => signUp(at % 2 ? one : other, email, at)),
+        );
         assert.equal(added.filter((person) => person !== undefined).length, 1, `sign-up ${round}`);
         const owner = added.find((person) => person !== undefined) ?? assert.fail();
 
-        const [ann, ben] = [await addPerson(one, `ann ${round}`), await addPerson(one, `ben ${round}`)];
+        const [ann, ben]: readonly [Person, Person] = [
+          await addPerson(one, `ann ${round}`),
+          await addPerson(one, `ben ${round}`),
+        ];
         assert.equal(await one.people.updateEmail({ ...ann, claims: claims(own[1]) }), 'taken');
         const free = own.map((email) => email.replace('kim', 'lea'));
         const outcomes: string[] = await Promise.all([

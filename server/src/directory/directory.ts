@@ -99,7 +99,7 @@ export async function openDirectory(
   };
   /** An entry by its identifier, if the filter accepts it for any username. */
   const entryFilter = (id: string) => {
-    const value = isBinary(attributes.id) ? guidBytes(id) : id;
+    const value = idValue(attributes.id, id);
     const accepts = filled(attributes.filter, { username: '*' }, (text) => text);
     return new AndFilter({
       filters: [new EqualityFilter({ attribute: attributes.id, value }), FilterParser.parseString(accepts)],
@@ -306,7 +306,7 @@ class LdapDirectory implements SearchableDirectory {
     return connection.search(base, {
       filter,
       attributes: [...new Set(wanted)],
-      explicitBufferAttributes: isBinary(id) ? [id] : [],
+      explicitBufferAttributes: [id],
       // Two are enough to see that the filter is ambiguous.
       sizeLimit: 2,
       timeLimit,
@@ -340,7 +340,8 @@ class LdapDirectory implements SearchableDirectory {
   /** The identifier of the user; `undefined` if the account of the server cannot read it. */
   #idOf(entry: LdapEntry): string | undefined {
     const { id } = this.#mapping.attributes;
-    return (isBinary(id) ? guidsOf(entry, id) : textsOf(entry, id))[0];
+    const [value] = entry.attributes.get(id.toLowerCase()) ?? [];
+    return value === undefined || value.length === 0 ? undefined : idText(id, Buffer.from(value));
   }
 
   /** @throws {Error} the account of the server cannot read what is needed of the entry */
@@ -387,7 +388,8 @@ const REASONS: ReadonlyMap<string, DirectoryRefusal> = new Map([
   ['775', 'directory_account_locked'],
 ]);
 
-function reasonOf({ message }: RefusedBind): DirectoryRefusal {
+function reasonOf({ message, reason }: RefusedBind): DirectoryRefusal {
+  if (reason !== undefined) return reason;
   const [, detail = ''] = /AcceptSecurityContext error, data (\w+)/.exec(message) ?? [];
   return REASONS.get(detail) ?? 'password_wrong';
 }
@@ -396,9 +398,25 @@ function randomName(): string {
   return randomBytes(16).toString('hex');
 }
 
-/** Whether an attribute has bytes that are no text. */
-function isBinary(attribute: string): boolean {
-  return attribute.toLowerCase() === 'objectguid';
+/** Attributes with bytes that can look like text by chance: of Active Directory and eDirectory. */
+const BINARY_IDS: ReadonlySet<string> = new Set(['guid', 'objectsid', 'ms-ds-consistencyguid']);
+
+/** Comes before the bytes of an identifier that is no text. */
+const HEX = 'hex:';
+
+/** An identifier as it is stored: text as it is, bytes in hexadecimal. */
+function idText(attribute: string, bytes: Buffer): string {
+  const name = attribute.toLowerCase();
+  if (name === 'objectguid' && bytes.length === 16) return guidText(bytes);
+  const text = bytes.toString();
+  const isText = Buffer.from(text).equals(bytes) && !/\p{C}/u.test(text) && !text.startsWith(HEX);
+  return isText && !BINARY_IDS.has(name) ? text : HEX + bytes.toString('hex');
+}
+
+/** The value of a stored identifier, for a filter. */
+function idValue(attribute: string, text: string): string | Buffer {
+  if (text.startsWith(HEX)) return Buffer.from(text.slice(HEX.length), 'hex');
+  return attribute.toLowerCase() === 'objectguid' ? guidBytes(text) : text;
 }
 
 /** Text values of an attribute. A database cannot store a NUL. */
@@ -409,16 +427,11 @@ function textsOf({ attributes }: LdapEntry, name: string): readonly string[] {
   ) as string[];
 }
 
-/** Identifiers of Active Directory, as its tools print them: the first three parts have their lowest byte first. */
-function guidsOf({ attributes }: LdapEntry, name: string): readonly string[] {
-  const values = attributes.get(name.toLowerCase()) ?? [];
-  return values
-    .filter((value): value is Buffer => Buffer.isBuffer(value) && value.length === 16)
-    .map((bytes) => {
-      const parts = [bytes.subarray(0, 4), bytes.subarray(4, 6), bytes.subarray(6, 8)];
-      const first = parts.map((part) => Buffer.from(part).reverse().toString('hex'));
-      return [...first, bytes.toString('hex', 8, 10), bytes.toString('hex', 10)].join('-');
-    });
+/** An identifier of Active Directory, as its tools print it: the first three parts have their lowest byte first. */
+function guidText(bytes: Buffer): string {
+  const parts = [bytes.subarray(0, 4), bytes.subarray(4, 6), bytes.subarray(6, 8)];
+  const first = parts.map((part) => Buffer.from(part).reverse().toString('hex'));
+  return [...first, bytes.toString('hex', 8, 10), bytes.toString('hex', 10)].join('-');
 }
 
 /** The bytes of such an identifier. */
@@ -429,18 +442,25 @@ function guidBytes(text: string): Buffer {
 }
 
 /**
- * A key that spellings of one distinguished name share (RFC 4514): ignores case, spaces around names and values, and
- * how characters are escaped.
+ * A key that spellings of one distinguished name share (RFC 4514): ignores case, spaces around names and values, the
+ * order of the values of a relative name, and how characters are escaped.
  * @returns `undefined` if the text is no distinguished name
  */
 export function dnKey(text: string): string | undefined {
   const parts = text.match(/(?:\\[\s\S]|[^\\,])+/g) ?? [];
-  const keys = parts.map((part) => {
-    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(part) ?? [];
-    return type === '' || value === '' ? undefined : `${type}=${JSON.stringify(unescaped(value))}`;
+  const keys = parts.map(relativeKey);
+  return keys.length === 0 || keys.includes(undefined) ? undefined : keys.join(',');
+}
+
+/** The key of one part of a distinguished name, whose values are a set (RFC 4514 §2.2). */
+function relativeKey(part: string): string | undefined {
+  const keys = (part.match(/(?:\\[\s\S]|[^\\+])+/g) ?? []).map((one) => {
+    const [, type = '', value = ''] = /^\s*([\w.-]+)\s*=\s*((?:\\[\s\S]|[^\\])*?)\s*$/.exec(one) ?? [];
+    return type === '' || value === ''
+      ? undefined
+      : `${type}=${JSON.stringify(unescaped(value))}`.toLowerCase();
   });
-  if (keys.length === 0 || keys.includes(undefined)) return undefined;
-  return keys.join(',').toLowerCase();
+  return keys.length === 0 || keys.includes(undefined) ? undefined : keys.sort().join('+');
 }
 
 /** RFC 4514 §3: a backslash comes before a character, or before two hexadecimal digits of a byte. */

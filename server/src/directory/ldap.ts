@@ -1,8 +1,14 @@
 // Connections to a directory server (RFC 4511). Loaded only if the option ldapUrl is set.
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { Client, ResultCodeError, type SearchOptions } from 'ldapts';
-import { DirectoryFault } from './contract.ts';
+import {
+  Client,
+  PasswordPolicyControl,
+  PasswordPolicyError,
+  ResultCodeError,
+  type SearchOptions,
+} from 'ldapts';
+import { DirectoryFault, type DirectoryRefusal } from './contract.ts';
 
 /** How to reach the directory. */
 export interface LdapSettings {
@@ -30,6 +36,8 @@ export interface RefusedBind {
   readonly code: number;
   /** The text of the server, which some servers use for details. */
   readonly message: string;
+  /** The reason by the server’s password policy, if it gives one. */
+  readonly reason?: DirectoryRefusal | undefined;
 }
 
 /** Sign-ins that wait for a connection. Further ones fail at once. */
@@ -208,7 +216,8 @@ export class LdapConnection {
   }
 
   /**
-   * Checks a password by a bind.
+   * Checks a password by a bind, with the control for password policies (draft-behera-ldap-password-policy). A server
+   * that does not know the control ignores it.
    * @returns `undefined` if the directory accepts it
    * @throws {DirectoryFault} the directory does not decide
    */
@@ -216,14 +225,16 @@ export class LdapConnection {
     // RFC 4513 §5.1.2: without a password or a name, a server may accept any bind.
     if (password === '' || !dn.includes('='))
       throw new TypeError('a bind without a name or a password proves nothing');
+    const policy = new PasswordPolicyControl();
     try {
-      await this.#client.bind(dn, password);
-      return undefined;
+      await this.#client.bind(dn, password, policy);
     } catch (error) {
       if (error instanceof ResultCodeError && REFUSALS.includes(error.code))
-        return { code: error.code, message: error.message };
+        return { code: error.code, message: error.message, reason: reasonBy(policy) };
       throw faultOf(error);
     }
+    const reason = reasonBy(policy);
+    return reason && { code: 0, message: '', reason };
   }
 
   /** @throws {DirectoryFault} the directory does not answer, or the base does not exist */
@@ -258,6 +269,18 @@ export class LdapConnection {
     this.#client.unbind().catch(() => undefined);
     this.#socket.destroy();
   }
+}
+
+/**
+ * What the password policy of the server says about a bind. Some binds succeed only so that the user can change the
+ * password: after a reset, and a few times after it has expired (grace). It cannot be changed here.
+ */
+function reasonBy({ value = {} }: PasswordPolicyControl): DirectoryRefusal | undefined {
+  const { error, graceAuthNsRemaining } = value;
+  if (error === PasswordPolicyError.AccountLocked) return 'directory_account_locked';
+  const mustChange =
+    error === PasswordPolicyError.PasswordExpired || error === PasswordPolicyError.ChangeAfterReset;
+  return mustChange || graceAuthNsRemaining !== undefined ? 'password_expired' : undefined;
 }
 
 function faultOf(error: unknown, about = ''): DirectoryFault {

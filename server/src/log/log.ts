@@ -367,7 +367,7 @@ export const PAGE_REASONS = {
   directory_entry_missing:
     'The user comes from the LDAP directory, but the directory no longer has the user’s entry, or the option ldapFilter no longer matches it.',
   directory_name_taken:
-    'A user of the LDAP directory signed in for the first time, but another user of this server already has the username.',
+    'A user of the LDAP directory signed in for the first time, but another user of this server already has the username. If both are the same person, for example because the entry was deleted and made again, run grantd directory link.',
   directory_name_refused:
     'A user of the LDAP directory signed in for the first time, but this server does not allow the username in the directory entry.',
   directory_unavailable:

@@ -47,7 +47,21 @@ interface Response {
   attributes: readonly string[];
   send(entry: object): void;
   end(code: number): void;
+  addControl(control: { toBer(writer: BerWriter): void }): void;
 }
+
+interface BerWriter {
+  startSequence(): void;
+  endSequence(): void;
+  writeString(text: string): void;
+  writeBuffer(bytes: Buffer, tag: number): void;
+}
+
+/** The control for password policies (draft-behera-ldap-password-policy). */
+const PASSWORD_POLICY = '1.3.6.1.4.1.42.2.27.8.5.1';
+
+// The library takes the control for one of an answer, and refuses it without a value. Requests have none.
+(ldap as unknown as { PasswordPolicyControl: { OID: string } }).PasswordPolicyControl.OID = 'of answers only';
 
 interface Tls {
   /** For TLS from the start. */
@@ -68,6 +82,8 @@ export class DirectoryServer {
   readonly connections = { now: 0, most: 0 };
   /** Refusals of binds, by distinguished name. */
   readonly refusals = new Map<string, Refusal>();
+  /** Values of the control for password policies in answers to binds, in BER, by distinguished name. */
+  readonly policies = new Map<string, Buffer>();
   /** Answers nothing, but keeps connections open. */
   isSilent = false;
   /** Milliseconds before each answer. */
@@ -136,6 +152,7 @@ export class DirectoryServer {
     this.binds.length = 0;
     this.filters.length = 0;
     this.refusals.clear();
+    this.policies.clear();
     this.isSilent = false;
     this.delayMs = 0;
   }
@@ -186,6 +203,16 @@ export class DirectoryServer {
   #bind(dn: string, password: string, response: Response): void {
     const { code, message = '' } = this.#refusalOf(dn, password) ?? { code: 0 };
     response.diagnosticMessage = message;
+    const policy = this.policies.get(dn);
+    if (policy !== undefined)
+      response.addControl({
+        toBer(writer) {
+          writer.startSequence();
+          writer.writeString(PASSWORD_POLICY);
+          writer.writeBuffer(policy, 0x04);
+          writer.endSequence();
+        },
+      });
     response.end(code);
   }
 
