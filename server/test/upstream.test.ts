@@ -244,6 +244,19 @@ for (const database of ANY_DATABASE) {
       assert.equal((await linksOf('dora'))?.length, 1);
     });
 
+    test('a trusted domain links no account that a factor protects', async () => {
+      await newPerson(server, 'iris');
+      await setEmail(server, 'iris', 'iris@company.example', true);
+      await withDatabaseOf(server, async ({ people, factors }) => {
+        const { subject } = (await people.byName('iris')) ?? assert.fail();
+        const totp = { sealed: 'sealed', createdAtMs: Date.now(), countsFromMs: 0 };
+        assert.equal(await factors.addTotp(subject, totp, 0), true);
+      });
+      const claims = { sub: 'iris-1', email: 'iris@company.example', email_verified: true };
+      isProblem(await signIn(claims), 403, /No account is connected/);
+      assert.deepEqual(await linksOf('iris'), []);
+    });
+
     test('a user signs in with the ID token if the provider refuses further claims', async () => {
       const of = { sub: 'finn-1', email: 'finn@company.example', email_verified: true };
       for (const [userInfo, reason] of [
@@ -940,7 +953,9 @@ for (const database of ANY_DATABASE) {
         directory.change('zac', { mail: 'first@example.com' });
         await byPasskey();
         assert.equal((await shown()).claims.email_verified, true);
-        isAt(await byAddress('zac-2'), '/login/second');
+        // A factor would keep the address from linking.
+        await grantdPrints(folder, ['user', 'reset-factors', 'zac']);
+        isAt(await byAddress('zac-2'), '/account');
         directory.change('zac', { mail: 'second@example.com' });
         isProblem(await byAddress('zac-3'), 403, /No account is connected/);
         directory.change('zac', { mail: 'first@example.com', employeeType: 'former' });

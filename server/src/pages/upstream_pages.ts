@@ -6,6 +6,7 @@ import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import type { NewIdentity, UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { PageReason } from '../log/log.ts';
+import { FEDERATED } from '../people/acr.ts';
 import type { ConnectedProvider } from '../people/upstream.ts';
 import type { UpstreamRequest, UpstreamUser } from '../people/upstream_client.ts';
 import { factorNotice, waysToSignIn } from './account_factors.ts';
@@ -17,7 +18,7 @@ import { type PendingAccount, type PendingRequest, pendingOf } from './browser_s
 import { PageProblem, renderProblem } from './error_page.ts';
 import { clientIdOf } from './finish_sign_in.ts';
 import { pageSetting, renderPage } from './layout.ts';
-import { isFresh, missingOf } from './missing_step.ts';
+import { isFresh, missingOf, missingOfChange } from './missing_step.ts';
 import { bodyOf, type PageContext, type PageParts, requestIdOf, type UpstreamParts } from './page_parts.ts';
 import { openPendingPage, type PendingPage, redirectToPage, verifiedForm } from './pending_page.ts';
 import {
@@ -249,6 +250,11 @@ async function signIn(
   const admit = async (person: Person) => (await directory?.admit(person)) ?? { person };
   const resolved = await upstream.resolve(connected, user, {
     admit,
+    // ADR 146: a link is a change of the account, for which the provider shows no more than a password.
+    protects: async (owner) => {
+      const signedIn = { person: owner, amr: [FEDERATED], signedInAtMs: parts.clock() };
+      return (await missingOfChange(parts, signedIn, 'links')) !== undefined;
+    },
     noticeTo: (owner) => linkNotice(c, parts, owner, provider),
     isReserved: async (name) => (await parts.signInParts.directory?.hasName(name)) === true,
   });

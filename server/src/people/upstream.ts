@@ -115,6 +115,7 @@ export class Upstream {
    * another person first, here or at the provider, and share the account of that person later. For the same reason, the
    * directory says whose address it is now.
    * @param admit asks the directory about one of its users
+   * @param protects whether a user has factors, without which no link is added to their account
    * @param noticeTo makes the email for a user who gets a link
    * @param isReserved whether a username belongs to a user of the directory, who may not have signed in yet
    */
@@ -123,10 +124,12 @@ export class Upstream {
     user: UpstreamUser,
     {
       admit,
+      protects,
       noticeTo,
       isReserved,
     }: {
       readonly admit: DirectorySignIn['admit'];
+      readonly protects: (owner: Person) => Promise<boolean>;
       readonly noticeTo: (owner: Person) => Promise<Notice | undefined>;
       readonly isReserved: (name: string) => Promise<boolean>;
     },
@@ -147,6 +150,7 @@ export class Upstream {
     if (owners.length > 0) {
       const [owner, other] = owners;
       if (isVerified !== true || owner === undefined || other !== undefined) return { unlinked: identity };
+      if (await protects(owner)) return { unlinked: identity };
       const link = await identities.link(identity, owner.subject, clock(), await noticeTo(owner));
       return link === undefined
         ? ((await this.#linked(identity)) ?? { unlinked: identity })
