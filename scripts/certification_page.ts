@@ -64,6 +64,7 @@ Our own tests differ from the suite in these points:
 - **TLS.** The suite tests TLS versions and ciphers. Our FAPI 2.0 modules test the versions but not the ciphers. Our other modules do not test TLS.
 - **Registration.** If a plan allows static and dynamic clients, our tests use \`dynamic_client\`, because this variant has the most modules. In the two logout plans, they use a static client.
 - **Waiting.** In the suite, \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds until the provider fetches the client's keys again. Our module waits only for 10 seconds, because grantd fetches them again after this time.
+- **The claim \`sid\`.** The suite's list of claims lacks \`sid\`, a registered claim of OpenID Connect Front-Channel Logout. So the FAPI 2.0 module \`test-claims-parameter-identity-claims\` warns that the ID token has it. grantd keeps \`sid\` in the ID tokens of all clients, also of those without a back-channel logout URI: with it, a request to sign out names the session, and the user is signed out without a question.
 - **FAPI 2.0.** Two modules wait until a code or a pushed request has expired. In our tests, these expire after ${LIFETIME} seconds, so that the modules need not wait for a minute. The API that these plans call is grantd's UserInfo. Our tests serve it on another port than 443, so each DPoP proof must contain the port.
 
 ## Run the suite

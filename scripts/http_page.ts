@@ -116,8 +116,10 @@ for monitoring, and the operations of the admin API.
 ## Endpoints of the protocols
 
 Append each path to the issuer: with the issuer \`https://example.com/auth\`, the token endpoint is at
-\`https://example.com/auth/token\`. Only \`/.well-known/oauth-authorization-server\` comes before the path of the issuer (RFC 8414
-§3.1), so it is at \`https://example.com/.well-known/oauth-authorization-server/auth\`.
+\`https://example.com/auth/token\`. The metadata is also before the path of the issuer (RFC 8414 §3.1), at
+\`https://example.com/.well-known/oauth-authorization-server/auth\` and
+\`https://example.com/.well-known/openid-configuration/auth\`. Clients try these addresses in different orders, so let all of
+them reach the server.
 
 Clients find the paths in the server's metadata. An application that embeds the library can change the paths with the option
 [\`paths\`](configuration.md#options-of-the-library).

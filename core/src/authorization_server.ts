@@ -25,7 +25,12 @@ import { PreviousJwts, previousTokenFinder } from './previous_server/previous_jw
 import { withPreviousTokens } from './previous_server/previous_tokens.ts';
 import type { Claims } from './protocol/claims.ts';
 import { PROFILES } from './protocol/profile.ts';
-import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
+import {
+  publishedAlgorithms,
+  type ResolvedOptions,
+  requiredAlgorithms,
+  resolveOptions,
+} from './resolved_options.ts';
 import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
 import { callOf, perform, type Routes, report, requireGroups, routeOf } from './serve.ts';
 import type { AuthorizingStorage, IssuingStorage, Storage } from './storage/contract.ts';
@@ -313,7 +318,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
   const { storage, findPreviousToken } = withPrevious(options, hostStorage(options.storage));
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
-      ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
+      ? new SigningKeys(guarded(keys), secret, options.clock, publishedAlgorithms(options))
       : undefined;
   const ownJwt = signingKeys && new StoredKeysJwtService(signingKeys, options.cachedTokens);
   const service = options.jwtService === undefined ? (ownJwt ?? NO_JWTS) : hostJwtService(options.jwtService);
@@ -361,6 +366,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
     clientSecrets,
     clientSecretUses: new ClientSecretUses(storage.clients, clientSecrets, options.clock),
     clientKeys,
+    signingKeys,
     registration: registration && {
       ...registration,
       ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),

@@ -6,6 +6,7 @@ import type { ClientRecord } from './protocol/records.ts';
 import type { Awaitable } from './storage/contract.ts';
 import type { RegistrableClients } from './storage/host_storage.ts';
 import type { FoundToken } from './tokens/context.ts';
+import type { SigningKeys } from './tokens/jwt_service.ts';
 import type { AccessTokenVerifier } from './tokens/state.ts';
 
 /**
@@ -20,6 +21,8 @@ export interface Context extends ClientContext {
   /** Refuses every URL if the host did not set the option. */
   readonly fetchDocument: FetchDocument;
   readonly canFetch: boolean;
+  /** `undefined` if the host uses its own `JwtService`. */
+  readonly signingKeys: SigningKeys | undefined;
   /** `undefined` if clients cannot register themselves. */
   readonly registration: ResolvedRegistration | undefined;
   readonly authenticateIntrospect: boolean;

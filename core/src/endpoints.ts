@@ -33,14 +33,15 @@ const bearerChallenge = (_context: unknown, error: OAuthError) =>
   error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
 
-/** Every error has the Bearer challenge. DPoP joins if the request used it, or should have (RFC 9449 §7.1). */
+/** Every error has the Bearer challenge. DPoP joins if the request used it, should have, or had no token (RFC 9449 §7.1). */
 function accessTokenChallenge(
   { dpopAlgorithms }: ChallengeContext,
   error: OAuthError,
   request: HttpRequest,
 ): readonly Challenge[] {
   const used = schemeOf(headerValue(request, 'authorization')) ?? 'Bearer';
-  const concernsDpop = used === 'DPoP' || error.reason === 'token_bound';
+  const { reason } = error;
+  const concernsDpop = used === 'DPoP' || reason === 'token_bound' || reason === 'access_token_missing';
   if (dpopAlgorithms.length === 0 || !concernsDpop) return bearerChallenges(error);
   return dpopChallenges(error, used, proofAlgorithms(dpopAlgorithms));
 }
@@ -139,8 +140,13 @@ export function routesOf(context: Context): Routes {
   add(base + paths.revocation, ENDPOINTS.revocation);
   add(base + paths.token, ENDPOINTS.token);
   add(base + paths.jwks, ENDPOINTS.jwks);
-  // The issuer's path goes behind the well-known path in RFC 8414 §3.1, before it in OpenID Discovery §4.1.
-  add(`/.well-known/oauth-authorization-server${base}`, ENDPOINTS.metadata);
+  // The issuer's path goes behind the well-known path in RFC 8414 §3.1, before it in OpenID Discovery §4.1. Clients of
+  // each try the name of the other too.
+  const addMetadata = (name: string) => {
+    add(`/.well-known/${name}${base}`, ENDPOINTS.metadata);
+    add(`${base}/.well-known/${name}`, ENDPOINTS.metadata);
+  };
+  addMetadata('oauth-authorization-server');
   add(base + paths.pushedAuthorizationRequest, ENDPOINTS.pushedAuthorizationRequest);
   if (registrationOptions !== undefined) {
     add(base + paths.registration, ENDPOINTS.registration);
@@ -148,7 +154,7 @@ export function routesOf(context: Context): Routes {
   }
   if (oidc !== undefined) {
     add(base + paths.userInfo, ENDPOINTS.userInfo);
-    add(`${base}/.well-known/openid-configuration`, ENDPOINTS.metadata);
+    addMetadata('openid-configuration');
   }
   return routes;
 }

@@ -140,6 +140,7 @@ export {
   ClientMetadataError,
   type ClientMetadataErrorCode,
   documentOf,
+  signingAlgorithmsOf,
 } from './registration/client_document.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
 export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';

@@ -38,7 +38,12 @@ import type { SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
 import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
 import { documentByOperator } from './registration/checked_document.ts';
-import { type ClientIdentity, ClientMetadataError, recordOf } from './registration/client_document.ts';
+import {
+  type ClientIdentity,
+  ClientMetadataError,
+  recordOf,
+  signingAlgorithmsOf,
+} from './registration/client_document.ts';
 import { callOf, report, reported, requireGroups, requireMethod } from './serve.ts';
 import type { Awaitable, NewClient } from './storage/contract.ts';
 import type { SigningKeys } from './tokens/jwt_service.ts';
@@ -61,14 +66,15 @@ export class AuthorizationOperations {
   }
 
   /**
-   * Validates a request to the authorization endpoint.
+   * Validates a request to the authorization endpoint. A `HEAD` asks for nothing to happen: show its page, and give no
+   * code.
    * @throws {OAuthError} `errorResponse` redirects it to the client if that is safe
    * @throws {MissingGroup} the storage has no codes
    */
   async validate(request: HttpRequest): Promise<AuthorizationRequest> {
     this.#requireCodes();
     return reported(this.#context, callOf('authorization', request), () => {
-      requireMethod(['GET', 'POST'], request);
+      requireMethod(BROWSER_METHODS, request);
       return validateAuthorizationRequest(this.#context, request);
     });
   }
@@ -157,13 +163,13 @@ export class LogoutOperations {
 
   /**
    * Validates a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the user, unless
-   * `isHintedSession`, and ends the session.
+   * `isHintedSession`, and ends the session. A `HEAD` ends nothing.
    * @throws {OAuthError} `errorResponse` renders it; it is never redirected to the client
    */
   validate(request: HttpRequest): Promise<LogoutRequest> {
     const call = callOf('logout', request);
     return reported(this.#context, call, () => {
-      requireMethod(['GET', 'POST'], request);
+      requireMethod(BROWSER_METHODS, request);
       return validateLogoutRequest(this.#context, request, (error) => report(this.#context, error, call));
     });
   }
@@ -206,6 +212,9 @@ export class LogoutOperations {
     return notifyLogout(this.#context, session);
   }
 }
+
+/** Methods of requests that a browser brings. */
+const BROWSER_METHODS = ['GET', 'HEAD', 'POST'];
 
 /** What the operator's operations need besides the context. */
 export interface OperatorParts {
@@ -284,6 +293,15 @@ export class OperatorOperations {
     return recordOf(identity, await documentByOperator(this.#context, members, registered));
   }
 
+  /**
+   * Publishes signing keys of the algorithms that a client registers. Call it before you store the client: a new key
+   * signs as soon as the client uses its algorithm. Does nothing if the host has its own `JwtService`.
+   * @throws {StorageFault} storage is not available
+   */
+  async publishKeys(client: NewClient): Promise<void> {
+    await this.#signingKeys?.publish(signingAlgorithmsOf(client));
+  }
+
   /** Returns a new initial access token, for the option `registration` with `openTo: 'initial_access_token'`. */
   newInitialAccessToken(order: InitialAccessOrder): Promise<string> {
     return newInitialAccessToken(this.#context, order);
@@ -315,6 +333,14 @@ export class OperatorOperations {
     { now = false, from }: { readonly now?: boolean; readonly from?: string } = {},
   ): Promise<string> {
     return this.#ownKeys().rotate(algorithm, now, from);
+  }
+
+  /**
+   * The algorithms that have keys.
+   * @throws {Error} the host uses its own `JwtService`
+   */
+  async signingAlgorithms(): Promise<readonly SigningAlgorithm[]> {
+    return this.#ownKeys().algorithms();
   }
 
   /**

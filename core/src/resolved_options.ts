@@ -11,9 +11,10 @@ import {
   type AssertionAlgorithm,
   PROFILE_NAMES,
   type ProfileName,
+  SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
-import { narrowingBy } from './protocol/profile.ts';
+import { narrowingBy, usualAlgorithm } from './protocol/profile.ts';
 import type { ClientRepository, Storage } from './storage/contract.ts';
 import { groupsOf, isIssuing, requireStorage } from './storage/groups.ts';
 import type { RegistrableClients } from './storage/host_storage.ts';
@@ -33,6 +34,17 @@ export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAl
   if (!options.useOpaqueRefreshTokens) algorithms.add(REFRESH_TOKEN_ALGORITHM);
   if (options.oidc !== undefined) algorithms.add(options.idTokenAlgorithm);
   return [...algorithms];
+}
+
+/**
+ * Returns the algorithms whose keys are published from the start: those of tokens, and that of responses for clients that
+ * register none. A host that stores its clients itself may use all, because the server sees no registration (ADR 123).
+ */
+export function publishedAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
+  const { profile, storage } = options;
+  if (!('add' in storage.clients)) return SIGNING_ALGORITHMS;
+  const usual = usualAlgorithm(profile === undefined ? {} : { metadata: { profile } });
+  return [...new Set([...requiredAlgorithms(options), usual])];
 }
 
 /** Options with all defaults. */

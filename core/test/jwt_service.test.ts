@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import crypto, { createHash, createHmac } from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
-import { type AdministrableStorage, AuthorizationServer, type KeyRecord, ServerSecret } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  AuthorizationServer,
+  type KeyRecord,
+  MEMBER_NAMES,
+  ServerSecret,
+} from '@grantd/core';
 import {
   base64url,
   createLocalJWKSet,
@@ -469,48 +475,81 @@ test('RFC 9068 §2.1 changing the algorithm kills nothing that was issued', asyn
   assert.deepEqual(await world.alive(next.access_token, access_token), [true, true]);
 });
 
-test('prepare makes the keys of every algorithm that the metadata list, once (OpenID Connect Core §10.1.1)', async (t) => {
+test('prepare makes the keys of the algorithms that the server uses, once (OpenID Connect Core §10.1.1)', async (t) => {
   const { storage, clock } = openStore(t);
   const options = { issuer: ISSUER, secret: SECRET, storage, clock: clock.read };
-  const server = new AuthorizationServer({ ...options, oidc: { getUserClaims: () => undefined } });
+  const server = new AuthorizationServer({
+    ...options,
+    oidc: { getUserClaims: () => undefined },
+    ...{ accessTokenAlgorithm: 'ES256', idTokenAlgorithm: 'EdDSA' },
+  });
   await Promise.all([server.prepare(), server.prepare()]);
   await server.prepare();
   const keys = await storage.keys.list();
-  for (const algorithm of server.serverMetadata.id_token_signing_alg_values_supported as readonly string[]) {
-    const statuses = keys.filter((key) => key.algorithm === algorithm).map(({ status }) => status);
-    assert.deepEqual(statuses.sort(), ['current', 'next'], algorithm);
-  }
+  assert.deepEqual(
+    keys.map(({ algorithm, status }) => `${algorithm} ${status}`).sort(),
+    ['ES256 current', 'ES256 next', 'EdDSA current', 'EdDSA next', 'RS256 current', 'RS256 next'],
+    'RS256 signs responses for clients that register no algorithm',
+  );
+  assert.deepEqual(await server.operator.signingAlgorithms(), ['RS256', 'ES256', 'EdDSA']);
 });
 
-test('whatever algorithm a client registers, the key set had its key before the first ID token', async (t) => {
-  const { storage, clock } = openStore(t);
-  const oidc = { getUserClaims: () => undefined };
-  const server = new AuthorizationServer({
-    issuer: ISSUER,
-    secret: SECRET,
-    storage,
-    clock: clock.read,
-    oidc,
+/** Members of client metadata whose algorithm the server signs with. */
+const SIGNED = MEMBER_NAMES.filter((name) => name.endsWith('_signed_response_alg'));
+
+for (const by of ['an operator', 'a client'] as const)
+  test(`whatever algorithm ${by} registers, the key set has its key before it signs`, async (t) => {
+    assert.equal(SIGNED.length, 5);
+    for (const member of SIGNED.filter((name) => by === 'an operator' || !name.startsWith('access_token')))
+      for (const algorithm of ALGORITHMS) {
+        const { storage, clock } = openStore(t);
+        const server = new AuthorizationServer({
+          ...{ issuer: ISSUER, secret: SECRET, storage, clock: clock.read },
+          ...{ oidc: { getUserClaims: () => undefined }, registration: { openTo: 'anyone' } },
+        });
+        const keySet = async (): Promise<JSONWebKeySet> =>
+          JSON.parse((await server.jwks({ method: 'GET', url: '/jwks', headers: {} })).body);
+        assert.deepEqual([...new Set((await keySet()).keys.map(({ alg }) => alg))], ['RS256']);
+
+        const members = { redirect_uris: ['https://app.example/callback'], [member]: algorithm };
+        if (by === 'a client') {
+          const response = await server.register({
+            ...{ method: 'POST', url: '/register', headers: { 'content-type': 'application/json' } },
+            body: JSON.stringify(members),
+          });
+          assert.equal(response.status, 201, response.body);
+        } else {
+          const written = { grant_types: ['authorization_code'], ...members };
+          const client = await server.operator.clientFrom({ id: 'app' }, written);
+          await server.operator.publishKeys(client);
+          await storage.clients.add(client);
+        }
+        const { keys } = await keySet();
+        assert.deepEqual(
+          [...new Set(keys.map(({ alg }) => alg))].sort(),
+          [...new Set(['RS256', algorithm])].sort(),
+        );
+        const service = new StoredKeysJwtService(
+          new SigningKeys(storage.keys, new ServerSecret(SECRET), clock.read, []),
+          1000,
+        );
+        const { keyId } = await service.sign({}, { type: 'JWT', algorithm });
+        assert.ok(
+          keys.some(({ kid, alg }) => kid === keyId && alg === algorithm),
+          `${member} ${algorithm}`,
+        );
+      }
   });
-  const response = await server.handle({ method: 'GET', url: '/jwks', headers: {} });
-  const { keys }: JSONWebKeySet = JSON.parse(response?.body ?? '');
-  const service = new StoredKeysJwtService(
-    new SigningKeys(storage.keys, new ServerSecret(SECRET), clock.read, []),
-    1000,
-  );
-  for (const algorithm of ALGORITHMS) {
-    const { keyId } = await service.sign({}, { type: 'JWT', algorithm });
-    assert.ok(
-      keys.some(({ kid, alg }) => kid === keyId && alg === algorithm),
-      algorithm,
-    );
-  }
-});
+
+const ES256_CLIENT = {
+  ...{ id: 'app', grantTypes: [], scopes: [], redirectUris: [] },
+  idTokenAlgorithm: 'ES256',
+} as const;
 
 test('a key signs only after the key set could be cached without it, unless it has to at once', async (t) => {
   const { server, clock } = openStore(t);
   const one = server();
-  await one.prepare();
+  await one.operator.publishKeys(ES256_CLIENT);
   const published = [];
   for (const wait of [300, 1]) {
     assert.equal(await one.operator.secondsUntilRotation('ES256'), wait);
@@ -533,8 +572,9 @@ test('a key signs only after the key set could be cached without it, unless it h
 test('OpenID Connect Core §10.1.1 the wait is that of the next key, however old the current one is', async (t) => {
   const { server, clock } = openStore(t);
   const one = server();
-  await one.prepare();
   const { operator } = one;
+  await one.prepare();
+  await operator.publishKeys(ES256_CLIENT);
   clock.advance(1000);
   await operator.rotateSigningKey('ES256');
   assert.equal(await operator.secondsUntilRotation('ES256'), 300);
@@ -547,7 +587,7 @@ test('RFC 7517 §9.2 after a new server secret, preparing seals every key under 
   const { storage, clock } = openStore(t);
   const keysUnder = (secret: string | readonly string[], repository = storage.keys) =>
     new SigningKeys(repository, new ServerSecret(secret), clock.read, []);
-  await keysUnder(SECRET).prepare();
+  await keysUnder(SECRET).publish(ALGORITHMS);
   const kids = (await storage.keys.list()).map(({ kid }) => kid);
   assert.equal(kids.length, 2 * ALGORITHMS.length);
   const both = keysUnder([NEW_SECRET, SECRET]);

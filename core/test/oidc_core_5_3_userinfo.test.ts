@@ -8,7 +8,10 @@ import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.t
 import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, ISSUER, OIDC_OFF, PEOPLE, specification, type World } from './harness/world.ts';
 
-const MISSING = bearerError(401, 'invalid_token', 'the access token is missing');
+const MISSING = bearerError(401, 'invalid_token', 'the access token is missing', {
+  'www-authenticate':
+    'Bearer error="invalid_token", error_description="the access token is missing", DPoP algs="RS256 PS256 ES256 EdDSA Ed25519"',
+});
 const MALFORMED = bearerError(401, 'invalid_token', 'the access token is malformed');
 const NOT_VALID = bearerError(401, 'invalid_token', 'the access token is not valid');
 const WRONG_KIND = bearerError(401, 'invalid_token', 'the token is not an access token');

@@ -276,7 +276,7 @@ test('§4 a malformed request is refused at the server', async (t) => {
     refused('the request is longer than 6144 characters'),
   );
   const { status, headers } = await get('', 'PUT');
-  assert.deepEqual([status, headers.allow], [405, 'GET, POST']);
+  assert.deepEqual([status, headers.allow], [405, 'GET, HEAD, POST']);
 });
 
 test('OpenID Connect Discovery §3 the logout endpoint is in the metadata of an OpenID Provider', async (t) => {

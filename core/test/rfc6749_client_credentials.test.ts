@@ -29,6 +29,9 @@ specification('Token endpoint (RFC 6749 §3.2)', ON_MEMORY, (spec) => {
     ]) {
       assert.deepEqual(await world.post('/token', { grant_type: grantType }, 'web'), expected, grantType);
     }
+    const spaced = refused('unsupported_grant_type', 'the grant_type has white space around it');
+    for (const grantType of ['client_credentials\n', ' refresh_token', 'authorization_code\r\n'])
+      assert.deepEqual(await world.post('/token', { grant_type: grantType }, 'web'), spaced, grantType);
     assert.equal(world.lastReason, 'grant_unknown');
   });
 

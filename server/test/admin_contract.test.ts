@@ -179,7 +179,7 @@ async function validRequests(): Promise<readonly (readonly [id: string, request:
     ['updateScopeTexts', { path: scope, body: { description: 'More' } }],
     ['removeScopeTexts', { path: scope }],
     ['listKeys', {}],
-    ['rotateKeys', { body: { algorithm: 'EdDSA', now: true } }],
+    ['rotateKeys', { body: { algorithm: 'RS256', now: true } }],
     ['explainToken', { body: { token } }],
     ['revokeToken', { body: { token } }],
     ['revokeAll', { body: { client_id: 'ops', dry_run: true } }],

@@ -20,7 +20,7 @@ import { grantd, grantdPrints } from './harness/commands.ts';
 import { ANY_DATABASE } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { environmentOf, type RunningServer, Workbench } from './harness/program.ts';
-import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
+import { authorizationUrl, basic, introspect, newPkce, postForm, redeem } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 
 function sourcesOf(scripts: readonly string[]): string {
@@ -424,11 +424,54 @@ for (const database of ANY_DATABASE) {
       }
     });
 
+    test('HEAD is answered, and changes nothing: no code, and the session stays', async () => {
+      const browser = new Browser(server.url);
+      const { id_token: hint = '' } = await redeem(
+        server.url,
+        pkce,
+        await signInAndConsent(browser, urlWith({ scope: 'openid' })),
+      );
+      const head = (path: string) =>
+        fetch(new URL(path, server.url), {
+          ...{ method: 'HEAD', redirect: 'manual' },
+          headers: { cookie: [...browser.cookies].map((pair) => pair.join('=')).join('; ') },
+        });
+      const first = await head(urlWith({ scope: 'openid' }));
+      const next = first.headers.get('location') ?? '';
+      assert.match(next, /^\/authorize\?pending=/);
+      const second = await head(next);
+      assert.deepEqual([first.status, second.status], [303, 303]);
+      assert.match(second.headers.get('location') ?? '', /^\/authorize\?pending=/);
+      assert.equal((await head('/authorize')).status, 400);
+      assert.equal((await head(`/logout?id_token_hint=${hint}`)).status, 200);
+      const { url } = await browser.get(urlWith({ scope: 'openid', prompt: 'none' }));
+      assert.ok(new URL(url).searchParams.has('code'), url);
+    });
+
+    test('a program gets JSON from a path without an endpoint, a browser a page', async () => {
+      for (const [accept, type] of [
+        ['application/json', 'application/json'],
+        ['application/json, text/plain, */*', 'application/json'],
+        ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html; charset=UTF-8'],
+        ['*/*', 'text/html; charset=UTF-8'],
+      ] as const)
+        for (const path of ['/token/', '/userinfo/', '/no/such/endpoint']) {
+          const response = await fetch(`${server.url}${path}`, { method: 'POST', headers: { accept } });
+          assert.deepEqual(
+            [response.status, response.headers.get('content-type')],
+            [404, type],
+            `${path} ${accept}`,
+          );
+          assert.equal(response.headers.get('cache-control'), 'no-store');
+          if (type === 'application/json') assert.equal((await response.json()).error, 'invalid_request');
+        }
+    });
+
     test('other methods are 405, with the allowed ones', async () => {
       for (const [path, allow] of [
         ['/', 'GET, HEAD'],
         ['/logo', 'GET, HEAD'],
-        ['/authorize', 'GET, POST'],
+        ['/authorize', 'GET, HEAD, POST'],
         ['/login', 'GET, HEAD, POST'],
         ['/consent', 'GET, HEAD, POST'],
       ] as const) {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { freePort } from '../../core/test/harness/free_port.ts';
+import { logTo, RequestLog } from '../src/log/log.ts';
 import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
 import { grantd } from './harness/commands.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
@@ -79,6 +80,16 @@ describe('the log', () => {
       [event, error, status, reason],
       ['refused', 'invalid_client', 401, 'client_secret_wrong'],
     );
+  });
+
+  test('has no line of its own for the nonce of DPoP, which clients ask for by their first proof', () => {
+    const written: string[] = [];
+    const log = new RequestLog(logTo({ write: (line) => void written.push(line) }));
+    const refused = { type: 'refused', operation: 'token', status: 400 } as const;
+    log.event({ ...refused, error: 'use_dpop_nonce', reason: 'dpop_nonce_missing' });
+    assert.deepEqual(written, []);
+    log.event({ ...refused, error: 'invalid_dpop_proof', reason: 'dpop_nonce_missing' });
+    assert.equal(written.length, 1);
   });
 
   test('has one name for /authorize, whether the library or the page refuses the request', async () => {

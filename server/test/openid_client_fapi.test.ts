@@ -1,6 +1,6 @@
 // openid-client against the program with the profiles of FAPI 2.0. § refers to FAPI 2.0 Security Profile.
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
@@ -210,7 +210,7 @@ test('§5.3.2 client commands check the profile, and name the flag', async () =>
   await prints(['add', 'shop', '--redirect-uri', REDIRECT_URI, '--scope', 'openid']);
   const profile = ['--profile', 'fapi2-security'];
   const keyless = await grantd(server.folder, ['client', 'update', 'shop', ...profile]);
-  assert.match(keyless.stderr, /private_key_jwt needs/);
+  assert.match(keyless.stderr, /private_key_jwt needs .*, because of the profile fapi2-security/);
   assert.equal(keyless.code, 2);
   const rotating = ['client', 'update', 'shop', ...profile, '--rotate-refresh-tokens'];
   const { code, stderr } = await grantd(server.folder, rotating);
@@ -222,4 +222,21 @@ test('§5.3.2 client commands check the profile, and name the flag', async () =>
   const shown = JSON.parse(await prints(['show', 'shop', '--json']));
   assert.equal(shown.metadata.profile, 'fapi2-security');
   assert.match(await prints(['show', 'shop']), /^profile +fapi2-security$/m);
+});
+
+test('§5.3.2 an API is registered under the profile of the server as the guide says', async () => {
+  const { folder } = await workbench.start(workbench.folder());
+  const file = join(folder, 'api.json');
+  writeFileSync(file, JSON.stringify({ keys: [(await newSigningKey('ES256')).publicKey] }));
+  const guide = readFileSync(new URL('../../docs/fapi.md', import.meta.url), 'utf8');
+  const [, command = ''] = /npx grantd (client add my-api [^`]*)/.exec(guide) ?? [];
+  const args = command.replaceAll('\\\n', ' ').replace('api.json', file).trim().split(/\s+/);
+  const environment = { GRANTD_PROFILE: 'fapi2-security' };
+  const added = await grantd(folder, args, { environment });
+  assert.deepEqual([added.code, added.stderr], [0, '']);
+
+  const keyless = ['client', 'add', 'keyless', '--resource', 'https://keyless.example'];
+  const { code, stderr } = await grantd(folder, keyless, { environment });
+  assert.equal(code, 2);
+  assert.match(stderr, /--auth-method: private_key_jwt needs .*, because of the profile fapi2-security/);
 });

@@ -23,14 +23,16 @@ const CLIENT = await newCertificate({ subject: [{ CN: ['client'] }], issuer: CA 
 const DER = Buffer.from(CLIENT.certificate.rawData);
 const BASE64 = DER.toString('base64');
 const PEM = CLIENT.pem.cert;
+const CHAIN = [CLIENT, CA].map(({ certificate }) => Buffer.from(certificate.rawData).toString('base64'));
 const CNF = { 'x5t#S256': await thumbprintOf(CLIENT) };
 
 describe('the formats', () => {
   const FORMATS = {
     rfc9440: {
-      good: [`:${BASE64}:`, ` :${BASE64}: `],
+      good: [`:${BASE64}:`, ` :${BASE64}: `, `":${BASE64}:"`],
       bad: [
         BASE64,
+        `:${CHAIN.join(',')}:`,
         `:${BASE64}`,
         `:${BASE64}:, :${BASE64}:`,
         `:${BASE64}:;a=1`,
@@ -39,8 +41,29 @@ describe('the formats', () => {
       ],
     },
     base64: {
-      good: [BASE64, BASE64.replace(/=+$/, '')],
-      bad: [`:${BASE64}:`, `${BASE64}, ${BASE64}`, '!', 'AAAA'],
+      good: [
+        BASE64,
+        BASE64.replace(/=+$/, ''),
+        `"${BASE64}"`,
+        `:${BASE64}:`,
+        CHAIN.join(','),
+        encodeURIComponent(BASE64),
+        CHAIN.map(encodeURIComponent).join(','),
+        encodeURIComponent(CHAIN.join(',')),
+      ],
+      bad: [
+        `${BASE64}, ${BASE64}`,
+        `${BASE64},${BASE64}`,
+        CHAIN.toReversed().join(','),
+        CHAIN.join(', '),
+        `${BASE64},`,
+        `${CHAIN.join(',')},${BASE64}`,
+        `:${CHAIN.join(',')}:`,
+        `"${BASE64}`,
+        `${BASE64}%`,
+        '!',
+        'AAAA',
+      ],
     },
     pem: {
       good: [encodeURIComponent(PEM), encodeURIComponent(`${PEM}\n`), PEM.replaceAll('\n', '%0A')],
@@ -87,7 +110,7 @@ describe('the formats', () => {
         assert.deepEqual(from('10.1.2.3', value), { der: DER, hasTrustedChain: false }, value);
       for (const value of good) assert.deepEqual(from('::ffff:10.1.2.3', value)?.der, DER);
       assert.deepEqual(faults, []);
-      for (const none of [undefined, '', ' ']) assert.equal(from('10.1.2.3', none), undefined);
+      for (const none of [undefined, '', ' ', '""']) assert.equal(from('10.1.2.3', none), undefined);
       assert.deepEqual(faults, [], 'the client has no certificate');
       for (const value of bad) assert.equal(from('10.1.2.3', value), undefined, value);
       assert.deepEqual(faults.splice(0), Array(bad.length).fill('malformed'));

@@ -224,6 +224,7 @@ describe('commands with --url', () => {
       ['token', 'revoke', '--client', 'nobody'],
       ['keys', 'list'],
       ['keys', 'rotate', '--algorithm', 'ES256'],
+      ['keys', 'rotate', '--algorithm', 'RS256'],
       ['mail', 'retry', 'nothing'],
       ['mail', 'test', 'bob@example.com'],
       ['secrets', 'status'],

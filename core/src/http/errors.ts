@@ -241,6 +241,7 @@ export type InactiveReason = keyof typeof INACTIVE_REASONS;
 export const REFUSAL_REASONS = {
   method_not_allowed: 'The endpoint does not support this HTTP method.',
   wrong_media_type: 'The endpoint does not accept the media type of the body.',
+  wrong_content_encoding: 'The body is compressed, which the endpoint does not accept.',
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',

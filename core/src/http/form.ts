@@ -2,6 +2,7 @@
 import { OAuthError } from './errors.ts';
 import {
   type HttpRequest,
+  headerValue,
   isJsonObject,
   type JsonObject,
   LONGEST_PARAMETERS,
@@ -23,7 +24,8 @@ const REPEATABLE = 'resource';
 /**
  * The form in a request body, raw or parsed by the host.
  * @returns an empty form if there is no body
- * @throws {OAuthError} `invalid_request`: wrong media type or repeated parameter; with status 413: too large
+ * @throws {OAuthError} `invalid_request`: wrong media type or repeated parameter; with status 413: too large; 415:
+ * compressed
  */
 export function readForm(request: HttpRequest): Form {
   const { body } = request;
@@ -36,6 +38,7 @@ export function readForm(request: HttpRequest): Form {
   if (body === undefined || body === '') return new Map();
   requireBodySize(request);
   requireFormMediaType(request);
+  if (request.headers['content-encoding'] !== undefined) requireIdentity(request);
   return parseForm(body);
 }
 
@@ -49,7 +52,8 @@ export function readQueryOrForm(request: HttpRequest): Form {
 
 /**
  * The JSON object in a request body, raw or parsed by the host.
- * @throws {OAuthError} `invalid_request`: wrong media type or not a JSON object; with status 413: too large
+ * @throws {OAuthError} `invalid_request`: wrong media type or not a JSON object; with status 413: too large; 415:
+ * compressed
  */
 export function readJsonObject(request: HttpRequest): JsonObject {
   requireBodySize(request);
@@ -58,6 +62,7 @@ export function readJsonObject(request: HttpRequest): JsonObject {
       reason: 'wrong_media_type',
     });
   }
+  if (typeof request.body === 'string') requireIdentity(request);
   const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
   if (isJsonObject(value)) return value;
   throw new OAuthError('invalid_request', 'the body must be a JSON object', { reason: 'body_unreadable' });
@@ -115,16 +120,26 @@ export function parseForm(text: string): Form {
   return form;
 }
 
+/** RFC 6749 Appendix B. */
 function requireFormMediaType(request: HttpRequest): void {
-  if (isFormMediaType(request)) return;
+  if (mediaTypeOf(request) === 'application/x-www-form-urlencoded') return;
   throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
     reason: 'wrong_media_type',
   });
 }
 
-/** Whether the body is declared to be a form (RFC 6749 Appendix B). */
-function isFormMediaType(request: HttpRequest): boolean {
-  return mediaTypeOf(request) === 'application/x-www-form-urlencoded';
+/**
+ * A body that the host has parsed is no longer encoded, whatever the header says.
+ * @throws {OAuthError} `invalid_request` with status 415: the body is compressed (RFC 9110 §15.5.16)
+ */
+function requireIdentity(request: HttpRequest): void {
+  const codings = headerValue(request, 'content-encoding')?.toLowerCase().split(',') ?? [];
+  if (codings.every((one) => ['', 'identity'].includes(one.trim()))) return;
+  throw new OAuthError('invalid_request', 'the body must not have a Content-Encoding', {
+    status: 415,
+    reason: 'wrong_content_encoding',
+    headers: { 'accept-encoding': 'identity' },
+  });
 }
 
 function fromParsed(parsed: ParsedForm): Form {

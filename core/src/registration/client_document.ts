@@ -5,6 +5,7 @@ import {
   type ClientDocument,
   type ClientMetadata,
   isMemberName,
+  isServerAlgorithm,
   LANGUAGE_TAG,
   MEMBER_NAMES,
   type MetadataMember,
@@ -12,7 +13,13 @@ import {
   offeredValue,
   withoutTag,
 } from '../protocol/client_members.ts';
-import { type GrantType, MOST_KEYS, requirementsOf } from '../protocol/client_metadata.ts';
+import {
+  type GrantType,
+  MOST_KEYS,
+  requirementsOf,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from '../protocol/client_metadata.ts';
 import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
 import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
@@ -54,6 +61,13 @@ export function documentOf(client: ClientRecord): ClientDocument {
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...metadata,
   };
+}
+
+/** Returns the algorithms with which the server signs for a client, as far as it registers them. */
+export function signingAlgorithmsOf(client: NewClient): readonly SigningAlgorithm[] {
+  const document: Readonly<Record<string, unknown>> = documentOf(client);
+  const registered = MEMBER_NAMES.filter(isServerAlgorithm).map((name) => document[name]);
+  return SIGNING_ALGORITHMS.filter((one) => registered.includes(one));
 }
 
 /** Returns the response types that the grant types need (RFC 7591 §2.1). */

@@ -122,10 +122,8 @@ const requireKeys: Rule = (document, { canFetch }) => {
   }
 };
 
-const requireAuthentication: Rule = (
-  document,
-  { authenticationMethods, clientAssertionAlgorithms: accepted },
-) => {
+const requireAuthentication: Rule = (document, policy) => {
+  const { authenticationMethods, clientAssertionAlgorithms: accepted } = policy;
   const { token_endpoint_auth_method: method, token_endpoint_auth_signing_alg: algorithm } = document;
   if (algorithm !== undefined && !signsAssertions(document))
     throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(' or ')} alone`);
@@ -135,7 +133,11 @@ const requireAuthentication: Rule = (
   if (algorithm !== undefined && algorithms?.includes(algorithm) === false)
     throw unfit('token_endpoint_auth_signing_alg', `${method} has ${algorithms.join(', ')}`);
   const missing = method && METHODS[method].missingFrom?.(document);
-  if (missing !== undefined) throw unfit('token_endpoint_auth_method', `${method} ${missing}`);
+  if (missing === undefined) return;
+  // The method may be the default of the profile, which the registration does not name.
+  const profile = profileFor(document, policy);
+  const because = profile === undefined ? '' : `, because of the profile ${profile}`;
+  throw unfit('token_endpoint_auth_method', `${method} ${missing}${because}`);
 };
 
 const ASSERTION_METHODS = AUTHENTICATION_METHODS.filter(

@@ -14,12 +14,12 @@ import type { RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
-import { ClientMetadataError, recordOf } from './client_document.ts';
+import { ClientMetadataError, recordOf, signingAlgorithmsOf } from './client_document.ts';
 import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
 
 /** What registration needs from the server. */
 export type RegistrationContext = ClientContext &
-  Pick<Context, 'registration' | 'requestObjectAlgorithms' | 'fetchDocument' | 'canFetch'>;
+  Pick<Context, 'signingKeys' | 'registration' | 'requestObjectAlgorithms' | 'fetchDocument' | 'canFetch'>;
 
 /** `POST /register` (RFC 7591 §3, OpenID Connect Dynamic Client Registration §3). */
 export async function registration(
@@ -47,6 +47,7 @@ export async function registration(
     },
     document,
   );
+  await context.signingKeys?.publish(signingAlgorithmsOf(client));
   if (!(await settings.clients.add(client, await limitsFor(context, settings, request)))) throw tooMany();
   call.clientId = client.id;
   return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
@@ -116,6 +117,7 @@ async function replaceClient(
   let registered = found;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const { replacement, clientSecret } = await replacementOf(context, registered.client, written);
+    await context.signingKeys?.publish(signingAlgorithmsOf(replacement));
     if (await requireRegistration(context).clients.replace(replacement, registered.client)) {
       const { registrationToken } = registered;
       return clientInformation(context, replacement, { registrationToken, clientSecret });
@@ -173,27 +175,18 @@ async function requireRegistered(context: RegistrationContext, request: HttpRequ
   return { client, registrationToken };
 }
 
-/** Members of the response that clients must not send back (RFC 7592 §2.2). */
-const SERVER_MEMBERS = [
-  'registration_access_token',
-  'registration_client_uri',
-  'client_secret_expires_at',
-  'client_id_issued_at',
-];
-
 /**
- * Checks what a client sends back of its earlier responses (RFC 7592 §2.2).
+ * Checks what a client sends back of its earlier responses (RFC 7592 §2.2). What the server sets, such as the registration
+ * access token, is ignored: well-known clients send the whole response.
  * @returns the client secret, if it was sent
  * @throws {OAuthError} `invalid_client_metadata`
  */
 async function requireOwnDescription(
   context: ClientContext,
   { id, secrets }: ClientRecord,
-  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
+  { client_id: clientId, client_secret: clientSecret }: JsonObject,
 ): Promise<ShownSecret | undefined> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
-  const surplus = SERVER_MEMBERS.find((name) => Object.hasOwn(written, name));
-  if (surplus !== undefined) throw unfit(surplus, 'is set by the server: leave it out');
   if (clientSecret === undefined || clientSecret === null) return undefined;
   const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
   const match = await context.clientSecrets.match(candidates, secrets);

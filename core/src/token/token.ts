@@ -36,10 +36,13 @@ export async function token(context: ClientContext, request: HttpRequest, call: 
 
   // §5.2 check the grant type
   if (!isGrantType(grantType)) {
-    throw new OAuthError('unsupported_grant_type', 'the grant_type is not supported', {
-      reason: 'grant_unknown',
-      value: grantType,
-    });
+    throw new OAuthError(
+      'unsupported_grant_type',
+      isGrantType(grantType.trim())
+        ? 'the grant_type has white space around it'
+        : 'the grant_type is not supported',
+      { reason: 'grant_unknown', value: grantType },
+    );
   }
   if (!client.grantTypes.includes(grantType)) {
     throw new OAuthError('unauthorized_client', 'the client may not use this grant_type', {

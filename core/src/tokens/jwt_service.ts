@@ -217,8 +217,8 @@ export class SigningKeyTooYoung extends Error {
 
 /**
  * The signing keys in storage, encrypted under the server's secret. Each algorithm has a `next` key (published before
- * it signs), a `current` one, and any number of `retired` ones. All algorithms have keys from the first start, so that
- * these are published before a client selects the algorithm.
+ * it signs), a `current` one, and any number of `retired` ones. An algorithm has keys from the start if the server uses
+ * it, and otherwise from the registration of the first client that uses it (ADR 123).
  *
  * Imported keys are cached by `kid`. Which key is current is looked up each time, so that a rotation by another process
  * takes effect at once.
@@ -231,7 +231,7 @@ export class SigningKeys {
   #verifying = new Map<string, VerifyingKey>();
   #signing = new Map<string, SigningKey>();
 
-  /** @param algorithms those that the server's options need */
+  /** @param algorithms those that have keys from the start */
   constructor(
     repository: KeyRepository,
     secret: ServerSecret,
@@ -248,6 +248,18 @@ export class SigningKeys {
   forgetCached(): void {
     this.#verifying = new Map();
     this.#signing = new Map();
+  }
+
+  /** Creates the missing keys of algorithms that a client uses. */
+  async publish(algorithms: readonly SigningAlgorithm[]): Promise<void> {
+    const others = algorithms.filter((one) => !this.#algorithms.includes(one));
+    if (others.length > 0) await this.#complete(others);
+  }
+
+  /** Returns the algorithms that have keys. */
+  async algorithms(): Promise<readonly SigningAlgorithm[]> {
+    const records = await this.#complete();
+    return SIGNING_ALGORITHMS.filter((one) => records.some(({ algorithm }) => algorithm === one));
   }
 
   /**
@@ -357,22 +369,25 @@ export class SigningKeys {
   async #currentKeyId(algorithm: SigningAlgorithm): Promise<string> {
     const stored = await this.#repository.currentKeyId(algorithm);
     if (stored) return stored;
-    await this.#complete(algorithm);
+    await this.#complete([algorithm], (record) => record.algorithm !== algorithm);
     const initialized = await this.#repository.currentKeyId(algorithm);
     if (!initialized) throw new Error(`storage keeps no ${algorithm} key`);
     return initialized;
   }
 
   /**
-   * Creates a current and a next key for each algorithm without keys.
-   * @param needed an algorithm that has no current key, whatever the list says
+   * Creates a current and a next key for each algorithm of the server without keys.
+   * @param others further algorithms
+   * @param counts whether a listed key counts. Default: each
    * @returns all keys
    */
-  async #complete(needed?: SigningAlgorithm): Promise<readonly KeyRecord[]> {
+  async #complete(
+    others: readonly SigningAlgorithm[] = [],
+    counts = (_record: KeyRecord) => true,
+  ): Promise<readonly KeyRecord[]> {
     const records = await this.#repository.list();
-    const missing = SIGNING_ALGORITHMS.filter(
-      (one) => one === needed || !records.some(({ algorithm }) => algorithm === one),
-    );
+    const present = new Set(records.filter(counts).map(({ algorithm }) => algorithm));
+    const missing = [...new Set([...this.#algorithms, ...others])].filter((one) => !present.has(one));
     if (missing.length === 0) return records;
     const made = missing.map((algorithm) =>
       Promise.all([this.#generate(algorithm, 'current'), this.#generate(algorithm, 'next')]),

@@ -1,4 +1,4 @@
-import { type AdministrableStorage, AuthorizationServer, type KeyRecord } from '@grantd/core';
+import { type AdministrableStorage, AuthorizationServer, type KeyRecord, type NewClient } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import type { SettableClock } from './settable_clock.ts';
 import { ISSUER, SECRET } from './world.ts';
@@ -14,9 +14,22 @@ export async function seedKeys(storage: AdministrableStorage, clock: SettableClo
   await storage.keys.initialize(await generated);
 }
 
+/** Uses each algorithm that a server does not use by default. */
+const CLIENT: NewClient = {
+  id: 'all',
+  grantTypes: [],
+  scopes: [],
+  redirectUris: [],
+  accessTokenAlgorithm: 'EdDSA',
+  idTokenAlgorithm: 'ES256',
+  metadata: { userinfo_signed_response_alg: 'PS256' },
+};
+
 async function generate(clock: SettableClock): Promise<readonly KeyRecord[]> {
   const before = () => clock.read() - AGE_MS;
   const storage = memoryStorage({ clock: before });
-  await new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, clock: before }).prepare();
+  const server = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, clock: before });
+  await server.prepare();
+  await server.operator.publishKeys(CLIENT);
   return storage.keys.list();
 }

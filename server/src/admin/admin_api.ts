@@ -300,12 +300,7 @@ class AdminApi {
     path: ApiCall['path'],
     caller: Caller,
   ): ApiCall {
-    const [type = ''] = (headerOf(request, 'content-type') ?? '').split(';');
-    if (operation.bodyLine !== undefined && type.trim().toLowerCase() !== LINES_TYPE)
-      throw new Problem('unsupported_media_type', {
-        detail: `expected ${LINES_TYPE}`,
-        headers: { accept: LINES_TYPE },
-      });
+    if (operation.bodyLine !== undefined) requireType(request, [LINES_TYPE]);
     if (headerOf(request, 'idempotency-key') !== undefined)
       throw new Problem('invalid_request', {
         errors: [{ in: 'Idempotency-Key', detail: 'this operation can be repeated without it' }],
@@ -478,17 +473,26 @@ function bodyIn(operation: ApiOperation, request: IncomingMessage, body: string)
     if (body !== '') throw new Problem('invalid_request', { detail: 'expected no body' });
     return undefined;
   }
-  const types = mediaTypesOf(operation);
+  requireType(request, mediaTypesOf(operation));
+  const value = parsed(body);
+  const errors = errorsOf(schema, value);
+  if (errors.length > 0) throw new Problem('invalid_input', { errors });
+  return value;
+}
+
+/** @throws {Problem} the body has another media type, or is compressed (RFC 9110 §15.5.16) */
+function requireType(request: IncomingMessage, types: readonly string[]): void {
   const [type = ''] = (headerOf(request, 'content-type') ?? '').split(';');
   if (!types.includes(type.trim().toLowerCase()))
     throw new Problem('unsupported_media_type', {
       detail: `expected ${types.join(' or ')}`,
       headers: { accept: types.join(', ') },
     });
-  const value = parsed(body);
-  const errors = errorsOf(schema, value);
-  if (errors.length > 0) throw new Problem('invalid_input', { errors });
-  return value;
+  if ((headerOf(request, 'content-encoding') ?? 'identity').toLowerCase() !== 'identity')
+    throw new Problem('unsupported_media_type', {
+      detail: 'expected no Content-Encoding',
+      headers: { 'accept-encoding': 'identity' },
+    });
 }
 
 function parsed(body: string): unknown {

@@ -11,7 +11,10 @@ export const PROBLEMS = {
   request_pending: { status: 409, title: 'A request with this Idempotency-Key is still pending.' },
   version_mismatch: { status: 412, title: 'The object has changed since the version in If-Match.' },
   body_too_large: { status: 413, title: 'The body is too large.' },
-  unsupported_media_type: { status: 415, title: 'The body has another media type than expected.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'The body has another media type or content encoding than expected.',
+  },
   invalid_input: { status: 422, title: 'A value is invalid.' },
   idempotency_key_reused: { status: 422, title: 'The Idempotency-Key belongs to another request.' },
   version_required: { status: 428, title: 'The header If-Match is required.' },

@@ -823,7 +823,7 @@ export const KEY_ROTATION = named(
   object({
     'algorithm?': {
       ...algorithm,
-      description: 'The algorithm whose keys to rotate. Default: all algorithms.',
+      description: 'The algorithm whose keys to rotate. Default: all algorithms that have keys.',
     },
     'now?': flag(
       'Whether to rotate even if some clients may not have fetched the next key yet. These clients then reject tokens that the key signs. Default: false.',

@@ -14,7 +14,7 @@ export function keysCommands(): Command {
     group
       .command('list')
       .description(
-        'list the signing keys. Each algorithm has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
+        'list the signing keys. Each algorithm that the server or a client has used has a current key, which signs, a next key, which will replace it, and retired keys, which only verify earlier signatures',
       ),
   ).action((flags: GivenFlags) => withAdministration(flags, 'needs_database', listKeys));
   databaseFlags(

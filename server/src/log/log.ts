@@ -660,6 +660,8 @@ export class RequestLog {
     this.#remember(event);
     // The request line and the line of the delivery attempt already report these two.
     if (event.type === 'answered' || event.type === 'logout_not_delivered') return;
+    // The usual first answer to a client that does not know the nonce yet (RFC 9449 §8).
+    if (event.type === 'refused' && event.error === 'use_dpop_nonce') return;
     const { type, ...known } = { address: this.#addressOfCause(), ...event };
     const isFailure = 'status' in known && known.status >= 500;
     const line = { event: type, ...known, ...('cause' in known && { cause: this.#causeOf(known.cause) }) };

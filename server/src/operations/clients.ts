@@ -15,6 +15,7 @@ import {
   memberOf,
   type NewClient,
   rotatedSecrets,
+  signingAlgorithmsOf,
   unreadableNameOf,
   usableSecrets,
   withoutTag,
@@ -139,6 +140,11 @@ export async function idProblem(
     : undefined;
 }
 
+/** Publishes the keys with which the server will sign for a client. Without any, it opens no server. */
+export async function publishKeys(parts: Pick<OperationParts, 'server'>, client: NewClient): Promise<void> {
+  if (signingAlgorithmsOf(client).length > 0) await (await parts.server()).operator.publishKeys(client);
+}
+
 /** @throws {OperationRefused} the ID is taken, or an API or a group does not exist */
 export async function addClient(
   parts: OperationParts,
@@ -153,6 +159,7 @@ export async function addClient(
   if (problem !== undefined) throw new OperationRefused('conflict', problem, 'choose another ID.');
   const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted, registration) : undefined;
   const client = { ...registration, ...(secret !== undefined && { secrets: [secret.stored] }) };
+  await publishKeys(parts, client);
   if (!(await parts.storage.clients.add(client)))
     throw new OperationRefused(
       'conflict',
@@ -210,6 +217,7 @@ export async function updateClient(
     requireVersion?.(client);
     const { record, newSecret } = await changed(parts, client, change);
     requireResult?.(record);
+    await publishKeys(parts, record);
     if (!(await parts.storage.clients.replace(record, client))) continue;
     const { members } = change;
     const { disabledAtMs } = client;

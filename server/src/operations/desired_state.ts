@@ -27,6 +27,7 @@ import {
   idProblem,
   isSettable,
   type Members,
+  publishKeys,
   revokeForOthers,
   schemaOfKind,
   unfetchable,
@@ -726,18 +727,21 @@ async function planClient(
  * @returns `undefined` if others have changed the client
  */
 async function stored(
-  { storage: { clients } }: OperationParts,
+  parts: OperationParts,
   before: ClientRecord | undefined,
   recordOver: (stored: ClientRecord | undefined) => NewClient,
 ): Promise<NewClient | undefined> {
+  const { clients } = parts.storage;
   if (before === undefined) {
     const record = recordOver(undefined);
+    await publishKeys(parts, record);
     return (await clients.add(record)) ? record : undefined;
   }
   let current: ClientRecord | null | undefined = before;
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     if (!current || !isSameClient(current, before)) return undefined;
     const record = recordOver(current);
+    await publishKeys(parts, record);
     if (await clients.replace(record, current)) return record;
     current = await clients.get(before.id);
   }

@@ -1,4 +1,9 @@
-import { type KeyRecord, SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
+import {
+  type AuthorizationServer,
+  type KeyRecord,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from '@grantd/core';
 import { type OperationParts, OperationRefused } from './operation.ts';
 
 /** A signing key without its private part. */
@@ -25,27 +30,39 @@ interface RotatedKey {
   readonly kid: string;
 }
 
-/** Seconds until all clients know the next keys; 0 if they do now. @param algorithm default: all */
+/** Seconds until all clients know the next keys; 0 if they do now. @param algorithm default: all with keys */
 export async function secondsUntilRotation(
   parts: Pick<OperationParts, 'server'>,
   algorithm: SigningAlgorithm | undefined,
 ): Promise<number> {
   const { operator } = await parts.server();
-  const waits = await Promise.all(algorithmsOf(algorithm).map((one) => operator.secondsUntilRotation(one)));
+  const algorithms = await rotatedAlgorithms(operator, algorithm);
+  const waits = await Promise.all(algorithms.map((one) => operator.secondsUntilRotation(one)));
   return Math.max(...waits);
 }
 
-function algorithmsOf(algorithm: SigningAlgorithm | undefined): readonly SigningAlgorithm[] {
-  return algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
+/** @throws {OperationRefused} the algorithm has no keys */
+async function rotatedAlgorithms(
+  operator: AuthorizationServer['operator'],
+  algorithm: SigningAlgorithm | undefined,
+): Promise<readonly SigningAlgorithm[]> {
+  const used = await operator.signingAlgorithms();
+  if (algorithm === undefined) return used;
+  if (used.includes(algorithm)) return [algorithm];
+  throw new OperationRefused(
+    'not_found',
+    `there is no ${algorithm} key, because neither the server nor a client has used this algorithm`,
+    `the algorithms with keys are ${used.join(', ')}.`,
+  );
 }
 
 /**
  * Starts to sign with the next keys.
- * @param algorithm default: all
+ * @param algorithm default: all with keys
  * @param now rotates even if some clients do not know the next key yet
  * @param from the keys that are to be replaced; algorithms whose current key is another one are left as they are.
  * Default: the current ones
- * @throws {OperationRefused} clients may not know a next key yet; then no key is rotated
+ * @throws {OperationRefused} the algorithm has no keys, or clients may not know a next key yet; then no key is rotated
  */
 export async function rotateKeys(
   parts: Pick<OperationParts, 'server'>,
@@ -62,7 +79,7 @@ export async function rotateKeys(
       `try again in ${wait} seconds, or use --now.`,
     );
   const rotated: RotatedKey[] = [];
-  for (const one of algorithmsOf(algorithm)) {
+  for (const one of await rotatedAlgorithms(operator, algorithm)) {
     const replaced = from[one];
     const how = { now, ...(replaced !== undefined && { from: replaced }) };
     rotated.push({ algorithm: one, kid: await operator.rotateSigningKey(one, how) });

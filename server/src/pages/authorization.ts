@@ -17,17 +17,18 @@ import { type AuthorizationPage, openPendingPage, redirectToPage } from './pendi
  */
 export function authorizePage(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
-    if (c.req.query('pending') !== undefined && c.req.method === 'GET') {
+    if (c.req.query('pending') !== undefined && c.req.method !== 'POST') {
       const page = await openPendingPage(c, parts, 'authorization');
       if (!('authorization' in page)) return toAccountPage(c, parts, page.pending);
+      if (c.req.method === 'HEAD') return redirectToPage(c, parts, 'authorization', page.pending);
       return proceed(c, parts, page, await parts.browserSessions.current(c));
     }
     const authorization = await parts.server.authorization.validate(c.get('plain'));
     const { parameters } = authorization;
     const pending: PendingAuthorization = { kind: 'authorization', parameters, begunAtMs: parts.clock() };
 
-    // A form of another site arrives without cookies. After a redirect, the browser sends them.
-    if (c.req.method === 'POST') return redirectToPage(c, parts, 'authorization', pending);
+    // A form of another site arrives without cookies. After a redirect, the browser sends them. A `HEAD` gets no code.
+    if (c.req.method !== 'GET') return redirectToPage(c, parts, 'authorization', pending);
     return proceed(c, parts, { pending, authorization }, await parts.browserSessions.current(c));
   };
 }

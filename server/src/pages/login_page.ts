@@ -319,7 +319,7 @@ ${otherWays(view, texts)}
 ${challenge === undefined ? '' : passkeyForm({ ...view, challenge, isAutofilled: again === undefined, button: { id: 'passkey-submit', text: texts.passkeys.signIn } }, texts)}
 ${providerButtons(view.providers, view.formToken, texts)}
 ${application === undefined ? '' : cancelForm(view, texts)}
-${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}
+${application === undefined ? '' : applicationLinks(application, texts)}
 ${challenge === undefined ? '' : passkeyScript()}
 ${revealScript()}`,
   };

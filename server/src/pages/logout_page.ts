@@ -38,7 +38,9 @@ export function showLogout(parts: PageParts) {
     const leaving = await openLeaving(c, parts);
     const session = await parts.browserSessions.current(c);
     if (session === undefined) return leave(c, parts, leaving.logout);
-    if (await isHinted(parts, leaving.logout, session)) return endSession(c, parts, leaving, session);
+    const isHead = c.req.method === 'HEAD'; // which must end nothing
+    if (!isHead && (await isHinted(parts, leaving.logout, session)))
+      return endSession(c, parts, leaving, session);
     return askToConfirm(c, parts, leaving, session);
   };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
+import { type AdministrableStorage, type AuthorizationServer, pathOf, preferencesOf } from '@grantd/core';
 import { addressUnit } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { type Context, Hono, type MiddlewareHandler } from 'hono';
@@ -280,6 +280,19 @@ function operatorShown(
   };
 }
 
+/** For programs that have a wrong URL. */
+const NO_ENDPOINT = {
+  error: 'invalid_request',
+  error_description:
+    'there is no endpoint at this path: compare it with the metadata, also the slash at its end',
+};
+
+/** Browsers ask for HTML. */
+function prefersJson(accept: string | undefined): boolean {
+  const weightOf = (type: string) => preferencesOf(accept).find(({ value }) => value === type)?.weight ?? 0;
+  return weightOf('application/json') > weightOf('text/html');
+}
+
 interface Additions {
   /** Gives a form that is sent again the answer that it had. */
   readonly answers: MiddlewareHandler<PageEnvironment>;
@@ -355,7 +368,11 @@ function listenerOver(parts: PageParts, { answers, hasMailbox, addConsole }: Add
   addConsole?.(app, parts);
   app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.get(at('/font'), showFont(parts)).all(refuseForReading);
-  app.notFound((c) => renderProblem(c, parts, { problem: 'not_found', ...outsideOf(parts, c) }, 404));
+  app.notFound((c) =>
+    prefersJson(c.req.header('accept'))
+      ? c.json(NO_ENDPOINT, 404)
+      : renderProblem(c, parts, { problem: 'not_found', ...outsideOf(parts, c) }, 404),
+  );
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }

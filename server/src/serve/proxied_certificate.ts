@@ -25,7 +25,7 @@ export function proxiedCertificateReader(
   return (request) => {
     const value = request.headers[name];
     // Proxies send an empty header if the client has no certificate.
-    if (typeof value !== 'string' || value.trim() === '') return undefined;
+    if (typeof value !== 'string' || unquoted(value.trim()) === '') return undefined;
     if (!isTrusted(plainAddress(request.socket.remoteAddress ?? '') ?? '')) {
       onFault(request, 'untrusted_proxy');
       return undefined;
@@ -39,8 +39,9 @@ export function proxiedCertificateReader(
 /** Reads the bytes of exactly one certificate. Returns `undefined` for any other text. */
 const FORMATS = {
   /** A byte sequence of RFC 8941 §3.3.5 (RFC 9440 §2.2). */
-  rfc9440: (value) => bytesOf(/^:([^:]*):$/.exec(value)?.[1]),
-  base64: bytesOf,
+  rfc9440: bytesBetweenColons,
+  /** Proxies that know no RFC 9440 get its colons from their configuration. */
+  base64: (value) => bytesBetweenColons(value) ?? firstOfChain(value),
   /** URL-encoded, because a header cannot have line breaks. */
   pem: bytesOfEscapedPem,
   /** Several elements mean that another proxy has forwarded a header that it should have removed. */
@@ -58,18 +59,44 @@ const FORMATS = {
 const XFCC_PAIR = /([A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^",;]*))/g;
 const XFCC_ELEMENT = new RegExp(`^${XFCC_PAIR.source}(?:;${XFCC_PAIR.source})*$`);
 
+/** HAProxy writes quotes for `%{+Q}`. */
+function unquoted(value: string): string {
+  return /^"([^"]*)"$/.exec(value)?.[1] ?? value;
+}
+
+function bytesBetweenColons(value: string): Buffer | undefined {
+  const [, base64] = /^:([^:]*):$/.exec(unquoted(value)) ?? [];
+  return base64 === undefined ? undefined : bytesOf(base64);
+}
+
+/**
+ * Traefik writes the whole chain, and its version 2 escapes it. The first certificate is the client’s. The signatures
+ * prove that the others are its chain, and not what another sender has written.
+ */
+function firstOfChain(value: string): Buffer | undefined {
+  try {
+    const chain = decodeURIComponent(unquoted(value)).split(',').map(bytesOf);
+    if (chain.length === 1) return chain[0];
+    const certificates = chain.map((der = Buffer.of()) => new X509Certificate(der));
+    const isChain = certificates.every((one, at) => at === 0 || certificates[at - 1]?.verify(one.publicKey));
+    return isChain ? chain[0] : undefined;
+  } catch {
+    return undefined; // the URL encoding is broken, or OpenSSL could not parse a certificate
+  }
+}
+
 function bytesOfEscapedPem(text = ''): Buffer | undefined {
   try {
     const pem = decodeURIComponent(text);
-    return bytesOf(
-      /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/.exec(pem)?.[1]?.replace(/\s/g, ''),
-    );
+    const [, base64 = ''] =
+      /^-----BEGIN CERTIFICATE-----([^-]*)-----END CERTIFICATE-----\s*$/.exec(pem) ?? [];
+    return bytesOf(base64.replace(/\s/g, ''));
   } catch {
     return undefined; // the URL encoding is broken
   }
 }
 
-function bytesOf(base64 = ''): Buffer | undefined {
+function bytesOf(base64: string): Buffer | undefined {
   const bytes = Buffer.from(base64, 'base64');
   return bytes.toString('base64').replace(/=+$/, '') === base64.replace(/=+$/, '') ? bytes : undefined;
 }

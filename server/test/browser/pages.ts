@@ -411,7 +411,7 @@ export const PAGES: readonly PageCase[] = [
   {
     name: 'console: the rotation of a key',
     as: 'alice',
-    open: (visit) => visit.open('/console/keys?ask=ES256'),
+    open: (visit) => visit.open('/console/keys?ask=RS256'),
     shows: '#console-yes',
   },
   {

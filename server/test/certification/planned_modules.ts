@@ -171,7 +171,7 @@ export function passed(name: string, checks: string): PlannedModule {
   return { name, checks, result: 'passed' };
 }
 
-function warning(name: string, checks: string, because: string): PlannedModule {
+export function warning(name: string, checks: string, because: string): PlannedModule {
   return { name, checks, result: 'warning', because };
 }
 

@@ -1,4 +1,4 @@
-import { passed } from '../planned_modules.ts';
+import { passed, warning } from '../planned_modules.ts';
 import type { PlannedModule } from '../plans.ts';
 
 /** Seconds that codes and pushed requests live in our run. Two modules wait for their end. */
@@ -69,9 +69,10 @@ const MODULES: readonly FapiModule[] = [
   passed('ensure-authorization-request-without-nonce-success', 'a request without nonce'),
   passed('ensure-authorization-request-with-64-char-nonce-success', 'a nonce of 64 characters'),
   passed('ensure-other-scope-order-succeeds', 'openid need not be the first scope'),
-  passed(
+  warning(
     'test-claims-parameter-identity-claims',
     'the claims parameter requests every announced claim in the ID token and at UserInfo',
+    'the ID token also has sid',
   ),
   passed('access-token-type-header-case-sensitivity', 'the authentication scheme in other case'),
   only(
