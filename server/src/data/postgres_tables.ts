@@ -381,6 +381,11 @@ export const PROGRAM_TABLES: PostgresTables = {
     ALTER TABLE grantd.people
       ADD COLUMN held_level bigint NOT NULL DEFAULT 0,
       ADD COLUMN held_until_ms bigint NOT NULL DEFAULT 0;
+    -- Used challenges are among the one-time identifiers of the library.
+    INSERT INTO grantd.one_time_identifiers (issuer_id, id, expires_at)
+    SELECT i.id, 'passkey_challenge ' || c.challenge_digest, (c.expires_at_ms + 999) / 1000
+    FROM grantd.used_challenges c JOIN grantd.issuers i ON i.issuer = c.issuer;
+    DROP TABLE grantd.used_challenges;
     `,
     // Recovery codes, sealed until the user says that they are saved.
     {

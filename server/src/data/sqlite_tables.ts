@@ -395,6 +395,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   ALTER TABLE totp_secrets ADD COLUMN counts_from_ms INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE people ADD COLUMN held_level INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE people ADD COLUMN held_until_ms INTEGER NOT NULL DEFAULT 0;
+  -- Used challenges are among the one-time identifiers of the library.
+  INSERT INTO one_time_identifiers (issuer_id, id, expires_at)
+  SELECT i.id, 'passkey_challenge ' || c.challenge_digest, (c.expires_at_ms + 999) / 1000
+  FROM used_challenges c JOIN issuers i ON i.issuer = c.issuer;
+  DROP TABLE used_challenges;
   `,
   // Recovery codes, sealed until the user says that they are saved.
   {
@@ -403,7 +408,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */
+/** The tables to copy to another database. Attempts and API requests are left out: they expire soon. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
