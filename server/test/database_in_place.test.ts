@@ -106,13 +106,13 @@ function backUp(path: string): string {
 }
 
 describe('a running server ends by itself, with 1, and shows no revoked token as active, if an older backup', () => {
-  const restorations: Readonly<Record<string, (from: string, path: string) => Promise<unknown> | void>> = {
+  const restorations: Readonly<Record<string, (from: string, path: string) => Promise<unknown>>> = {
     'is restored by SQLite': async (from, path) => {
       const source = new DatabaseSync(from, { readOnly: true });
       await backup(source, path);
       source.close();
     },
-    'is copied over its file': (from, path) => copyFileSync(from, path),
+    'is copied over its file': async (from, path) => copyFileSync(from, path),
   };
   for (const [how, restore] of Object.entries(restorations)) {
     test(how, async () => {
