@@ -333,7 +333,10 @@ describe('settings of a client', () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const explained = JSON.parse(await grantdPrints(folder, ['token', 'explain', token, '--json']));
     assert.equal(explained.alive, false);
-    for (const args of [['remove'], ['update', '--name', 'x']]) {
+    for (const args of [
+      ['remove', '--yes'],
+      ['update', '--name', 'x'],
+    ]) {
       const { code, stderr } = await grantd(folder, ['client', ...args, 'nobody']);
       assert.deepEqual([code, /there is no client nobody/.test(stderr)], [1, true]);
     }

@@ -19,7 +19,7 @@ interface CopyFlags extends GivenFlags {
 export function copyCommand(): Command {
   return addFlags(
     new Command('copy').description('copy an SQLite database to an empty PostgreSQL database'),
-    ['database'],
+    ['database', 'issuer', 'insecureDevelopment'],
   )
     .option(
       '--to <URL>',
