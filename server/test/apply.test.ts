@@ -474,7 +474,7 @@ clients:
     const content = () => readFileSync(join(folder, 'grantd.yaml'), 'utf8');
     assert.equal(content(), FILE);
     await grantdPrints(folder, ['client', 'update', 'shop', '--name', 'Store', '--unset', 'client_name#de']);
-    await grantdPrints(folder, ['client', 'remove', 'reports']);
+    await grantdPrints(folder, ['client', 'remove', 'reports', '--yes']);
     await grantdPrints(folder, ['export', 'grantd.yaml']);
     assert.equal(
       content(),

@@ -446,7 +446,7 @@ for (const database of DATABASES) {
       const place = await placeFor(t, database);
       const parts = { ...(await place.open()), secret: () => secret };
       await addGroups(parts, 3);
-      const missing = [{ problem: 'head_not_authentic' }];
+      const missing = [{ problem: 'head_missing' }];
       assert.deepEqual((await verifyAudit(parts)).problems, missing);
       const warnings: unknown[] = [];
       const log = {

@@ -329,11 +329,14 @@ describe('settings of a client', () => {
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
-    assert.deepEqual(await printsJson('client', 'remove', 'gone'), { id: 'gone', removed: true });
+    assert.deepEqual(await printsJson('client', 'remove', 'gone', '--yes'), { id: 'gone', removed: true });
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const explained = JSON.parse(await grantdPrints(folder, ['token', 'explain', token, '--json']));
     assert.equal(explained.alive, false);
-    for (const args of [['remove'], ['update', '--name', 'x']]) {
+    for (const args of [
+      ['remove', '--yes'],
+      ['update', '--name', 'x'],
+    ]) {
       const { code, stderr } = await grantd(folder, ['client', ...args, 'nobody']);
       assert.deepEqual([code, /there is no client nobody/.test(stderr)], [1, true]);
     }

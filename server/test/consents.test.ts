@@ -132,7 +132,7 @@ for (const database of ANY_DATABASE) {
       await grantdPrints(server.folder, [...add, client.redirect_uri]);
       await signInAndConsent(browser, urlWith(client), who);
       assert.ok(new URL((await browser.get(urlWith(client))).url).searchParams.has('code'));
-      await grantdPrints(server.folder, ['client', 'remove', 'brief']);
+      await grantdPrints(server.folder, ['client', 'remove', 'brief', '--yes']);
 
       const other = { ...client, redirect_uri: 'https://other.example/cb' };
       await grantdPrints(server.folder, [...add, other.redirect_uri]);

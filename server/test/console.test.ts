@@ -56,7 +56,8 @@ async function startConsole(
   const instance = await openInstance(configuration, database, ISSUER, 'server');
   const server = await instance.server();
   const history = new History();
-  const surroundings = { configuration, server, isReady: async () => true, history };
+  const clock = { skewSeconds: 0 };
+  const surroundings = { configuration, server, isReady: async () => true, clock, history };
   await assert.rejects(
     openConsole(instance, surroundings),
     new Refused('GRANTD_ADMIN_GROUP: there is no group admins: add it first with grantd group add "admins".'),

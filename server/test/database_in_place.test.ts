@@ -11,11 +11,12 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { backup, DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { grantd } from './harness/commands.ts';
 import { type RunningServer, until, Workbench } from './harness/program.ts';
-import { basic } from './harness/protocol.ts';
+import { basic, introspect } from './harness/protocol.ts';
 import { begin } from './harness/wire.ts';
 
 const workbench = new Workbench();
@@ -103,6 +104,46 @@ function backUp(path: string): string {
   database.close();
   return `${path}.backup`;
 }
+
+describe('a running server ends by itself, with 1, and shows no revoked token as active, if an older backup', () => {
+  const restorations: Readonly<Record<string, (from: string, path: string) => Promise<unknown>>> = {
+    'is restored by SQLite': async (from, path) => {
+      const source = new DatabaseSync(from, { readOnly: true });
+      await backup(source, path);
+      source.close();
+    },
+    'is copied over its file': async (from, path) => copyFileSync(from, path),
+  };
+  for (const [how, restore] of Object.entries(restorations)) {
+    test(how, async () => {
+      const server = await workbench.start(workbench.folder(), ['--demo']);
+      const { folder } = server;
+      const path = databaseOf(folder);
+      const issued = await grantd(folder, ['token', 'issue', '--client', 'demo-machine']);
+      const token = issued.stdout.trim();
+      assert.deepEqual((await introspect(server.url, token)).active, true);
+      const from = backUp(path);
+      assert.equal((await grantd(folder, ['token', 'revoke', token])).code, 0);
+      assert.deepEqual((await introspect(server.url, token)).active, false);
+      // So that the file has the revocation too, and the log nothing.
+      const checkpointing = new DatabaseSync(path);
+      checkpointing.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      checkpointing.close();
+      await pause(1500);
+
+      await restore(from, path);
+      const seen: unknown[] = [];
+      while (!isNoticed(server)) {
+        const found = await introspect(server.url, token).catch(() => undefined);
+        if (found !== undefined) seen.push(found.active);
+      }
+      assert.equal(seen.includes(true), false);
+      const { code, stderr } = await server.ended;
+      assert.equal(code, 1);
+      assert.match(stderr, /or an older copy was restored into it, while grantd was running/);
+    });
+  }
+});
 
 test('a backup that was moved over a running server’s file is served only without the log of the previous one', async () => {
   const server = await workbench.start(workbench.folder(), ['--demo']);

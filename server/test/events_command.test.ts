@@ -28,7 +28,7 @@ for (const database of ANY_DATABASE) {
       await prints(['client', 'update', 'web', '--name', 'Web']);
       await prints(['client', 'rotate-secret', 'web']);
       await prints(['client', 'disable', 'web']);
-      await prints(['client', 'remove', 'web']);
+      await prints(['client', 'remove', 'web', '--yes']);
       await prints(['keys', 'rotate', '--algorithm', 'RS256', '--now']);
       await prints(['user', 'add', 'ada', '--password-stdin'], 'correct horse');
       const { sub } = JSON.parse(

@@ -126,7 +126,6 @@ describe('a backup of PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       'sign_in_attempts',
       'sweeps',
       'unnumbered_events',
-      'used_challenges',
       'write_checks',
     ]);
   });

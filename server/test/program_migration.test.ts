@@ -32,7 +32,6 @@ const NEW_TABLES = [
   'passkeys',
   'totp_secrets',
   'recovery_codes',
-  'used_challenges',
   'sign_ins',
   'audit_heads',
   'audit_blocks',

@@ -135,8 +135,8 @@ describe('commands with --url', () => {
     await compare(['client', 'prune', '--unused-for', '1d', '--dry-run']);
     await compare(['client', 'prune', '--unused-for', '1d', '--yes']);
     await compare(['client', 'prune', '--unused-for', 'long', '--yes']);
-    await compare(['client', 'remove', 'NAME']);
-    await compare(['client', 'remove', 'NAME']);
+    await compare(['client', 'remove', 'NAME', '--yes']);
+    await compare(['client', 'remove', 'NAME', '--yes']);
     await compare(['client', 'show', 'NAME']);
     await compare(['client', 'rotate-secret', 'ops']);
   });
@@ -365,7 +365,7 @@ describe('commands with --url', () => {
         ['group', 'update', name, '--description', 'x'],
         ['client', 'show', name],
         ['client', 'disable', name],
-        ['client', 'remove', name],
+        ['client', 'remove', name, '--yes'],
         ['scope', 'show', name],
         ['scope', 'remove', name],
         ['mail', 'retry', name],
@@ -404,7 +404,7 @@ describe('commands with --url', () => {
     const withToken = { [ADMIN_VARIABLES.token]: token };
     assert.equal((await remotely(list, '', withToken)).code, 0);
 
-    const denied = await remotely(['client', 'remove', 'reader'], '', withToken);
+    const denied = await remotely(['client', 'remove', 'reader', '--yes'], '', withToken);
     assert.equal(denied.code, 1);
     assert.match(
       denied.stderr,

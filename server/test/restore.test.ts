@@ -80,7 +80,7 @@ test('--replay-events applies what ended after the backup, so that nothing of it
   await prints('user', 'end-sessions', 'bob');
   await prints('token', 'revoke', '--user', 'bob');
   await prints('user', 'remove', 'eve', '--yes');
-  await prints('client', 'remove', 'gone');
+  await prints('client', 'remove', 'gone', '--yes');
   await prints('client', 'disable', 'off');
   await prints('client', 'rotate-secret', 'demo-api');
   const events = await prints('events', 'list', '--json');

@@ -68,11 +68,12 @@ test('a backup is due when the newest in the folder is older than the interval, 
   assert.equal(lines.length, 1);
 });
 
-test('old backups of the same issuer are deleted, and nothing else', async () => {
+test('old backups of the same issuer are deleted, and what killed ones have left, and nothing else', async () => {
   const { backups, lines, ifDue } = await newHome();
   const old = [2, 3, 4, 5].map((days) => nameOf('id.example', days * DAY));
-  const others = ['notes.txt', nameOf('other.example', 9 * DAY), 'id.example-x.age', `${old[0]}.partial`];
-  for (const name of [...old, ...others]) writeFileSync(join(backups, name), '');
+  const unfinished = `${nameOf('id.example', 60)}.partial`;
+  const others = ['notes.txt', nameOf('other.example', 9 * DAY), 'id.example-x.age', unfinished];
+  for (const name of [...old, ...others, `${old[0]}.partial`]) writeFileSync(join(backups, name), '');
   await ifDue();
   assert.equal(lines[0]?.removed, 2);
   const left = readdirSync(backups).sort();

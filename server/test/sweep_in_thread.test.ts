@@ -25,7 +25,7 @@ async function linesUntil(
   };
   const ending = new AbortController();
   const swept = sweepInThread(
-    { path, issuer, intervalSeconds, checksFirst, unusedFor: 0 },
+    { path, issuer, intervalSeconds, checksFirst, unusedFor: 0, sweepUntilMs: Date.now },
     log,
     ending.signal,
   );

@@ -149,9 +149,11 @@ export interface ApiNames {
 /** Identifiers that can be used once, such as the `jti` of a client assertion (RFC 7523 §3). */
 export interface OneTimeIdentifiers {
   /**
-   * Marks an identifier as used. Atomic: of concurrent callers, one succeeds.
+   * Marks an identifier as used. Atomic: of concurrent callers, one succeeds. A store that deletes identifiers by a clock
+   * remembers the latest end of those that it has deleted, and refuses identifiers that end no later: they may have been
+   * used before.
    * @param expiresAt seconds since 1970 until which it is remembered
-   * @returns `false` if it was used before
+   * @returns `false` if it was used before, or may have been
    */
   take(id: string, expiresAt: number): Awaitable<boolean>;
 }
@@ -538,9 +540,10 @@ export interface AdministrableStorage extends AuthorizingStorage {
   /**
    * Deletes rows that are no longer needed.
    * @param limit the maximum number of rows of each kind; a grant may go with its last token or code
+   * @param untilMs milliseconds since 1970: leaves rows that are needed until later, even if the store's clock is ahead
    * @returns how many rows were deleted; zero if none is left, and while another process sweeps
    */
-  sweep(limit: number): Awaitable<number>;
+  sweep(limit: number, untilMs?: number): Awaitable<number>;
 
   /** How this handle was used, for metrics. */
   statistics?(): StorageStatistics;

@@ -213,9 +213,9 @@ export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
 const DAY = 24 * 60 * 60;
 
 /** Seconds for which an expired code is kept, so that the log can say why a late client is refused. */
-const EXPIRED_CODE_SECONDS = DAY;
+const EXPIRED_CODE_SECONDS = 10 * 60;
 
-/** A new code with the time, in seconds, until which its row is kept. */
+/** A new code with the time, in seconds, until which its row is kept if it is not redeemed. */
 export function keptCode(code: NewAuthorizationCode): NewAuthorizationCode & { readonly keepUntil: number } {
   return { ...code, keepUntil: code.expiresAt + EXPIRED_CODE_SECONDS };
 }

@@ -318,7 +318,7 @@ export const KEYS = {
 export const toKeyRecord: (row: RowObject) => KeyRecord = rowReader(SIGNING_KEYS);
 
 /**
- * Makes a statement that takes a one-time identifier. One that has expired counts as swept.
+ * Makes a statement that takes a one-time identifier. One that has expired can be taken for longer.
  * @param row the issuer, the identifier and its expiry, as VALUES or SELECT
  * @param now an expression, in seconds
  */
@@ -327,10 +327,8 @@ export function takeIdentifier(row: string, now: string): string {
     INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at)
     ${row}
     ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
-    WHERE known.expires_at <= ${now}`;
+    WHERE known.expires_at <= ${now} AND known.expires_at < excluded.expires_at`;
 }
-
-export const TAKE_IDENTIFIER = takeIdentifier('VALUES (:issuerId, :id, :expiresAt)', ':now');
 
 export const REQUESTS = {
   get: `

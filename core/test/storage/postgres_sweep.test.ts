@@ -47,7 +47,7 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     await storage.authorizationCodes.issue({ ...later, expiresAt: later.expiresAt + 2 * DAY }, {});
     const rowsOf = async (sql: string) => (await stores.pool.query(sql)).rows.map(({ id }) => id);
 
-    // A code expires after an hour and stays for a day. It may be newer than the clock, because it is made afterwards.
+    // A code expires after an hour. It may be newer than the clock, because it is made afterwards.
     clock.nowMs += (DAY + 2 * 3600) * 1000;
     const twoOfEach = 2 + 2 + 2;
     assert.deepEqual(
@@ -57,6 +57,28 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     const left = [later.grantId];
     assert.deepEqual(await rowsOf('SELECT grant_id AS id FROM grantd.grants'), left);
     assert.deepEqual(await rowsOf("SELECT id FROM grantd.principals WHERE kind = 'grant'"), left);
+  });
+
+  test('an identifier that is taken while a sweep deletes it counts as used', async () => {
+    const clock = { nowMs: Date.now() };
+    const storage = await stores.open({ clock: () => clock.nowMs });
+    const expiresAt = Math.floor(clock.nowMs / 1000) + 60;
+    assert.equal(await storage.oneTimeIdentifiers.take('one', expiresAt), true);
+
+    const sweeper = await stores.pool.connect();
+    await sweeper.query('BEGIN');
+    await sweeper.query('DELETE FROM grantd.one_time_identifiers');
+    await sweeper.query('UPDATE grantd.issuers SET forgotten_until = $1', [expiresAt]);
+    const taking = storage.oneTimeIdentifiers.take('one', expiresAt);
+    for (;;) {
+      const waiting =
+        "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+      if ((await stores.pool.query(waiting)).rowCount === 1) break;
+    }
+    await sweeper.query('COMMIT');
+    sweeper.release();
+    assert.equal(await taking, false);
+    assert.equal(await storage.oneTimeIdentifiers.take('another', expiresAt + 1), true);
   });
 
   test('deletes events that are old enough, numbered or not', async () => {

@@ -194,7 +194,9 @@ async function verify(parts: CommandParts, expected: ChainLink | undefined): Pro
 function inWords(problem: AuditProblem): string {
   switch (problem.problem) {
     case 'head_not_authentic':
-      return 'the head of the chain is missing (a server makes it when it first runs), or was not written with the server secret';
+      return 'the head of the chain was not written with the server secret';
+    case 'head_missing':
+      return 'no chain protects the events yet: a server begins it when it first runs. If a server has run here, the chain was removed';
     case 'rows_changed':
       return `events ${problem.from} to ${problem.to}: some were changed, removed, added or moved`;
     case 'index_changed':

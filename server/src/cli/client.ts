@@ -92,11 +92,13 @@ with a secret after the change, and has none, the command generates one and prin
         updateClient(parts, id, change),
       );
     });
-  databaseFlags(
-    group.command('remove <ID>').description('remove a client and revoke all its tokens at once'),
-  ).action((id: string, flags: GivenFlags) =>
-    withAdministration(flags, 'needs_database', (parts) => removeClient(parts, id)),
-  );
+  databaseFlags(group.command('remove <ID>').description('remove a client and revoke all its tokens at once'))
+    .option('--yes', 'required, because this cannot be undone')
+    .action((id: string, { yes, ...flags }: ClientRemoveFlags) => {
+      if (!yes)
+        throw new BadUsage('--yes: required, because a removal cannot be undone (grantd client disable can)');
+      return withAdministration(flags, 'needs_database', (parts) => removeClient(parts, id));
+    });
   addPruneCommand(group);
   databaseFlags(
     group
@@ -326,6 +328,10 @@ function keyInWords({ kty, alg, kid }: Shown): string {
 function textOf(value: unknown): string {
   if (Array.isArray(value)) return value.join(' ');
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+interface ClientRemoveFlags extends GivenFlags {
+  readonly yes?: true;
 }
 
 interface RegistrationTokenFlags extends GivenFlags {

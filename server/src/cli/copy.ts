@@ -33,9 +33,10 @@ export function copyCommand(): Command {
     .addHelpText(
       'after',
       `
-Stop the server first. If you do not, its writes fail during the copy, and its later writes are not copied. The command
-copies everything or nothing. Then it marks the file as copied, and from then on no server or command opens the file. The
-server's secret is not copied: set the same secret in GRANTD_SECRET for every process on PostgreSQL.
+Stop the server first: the command refuses a file that is in use. It copies everything or nothing. Attempts to sign in
+and answers for repeated requests are left out, because they expire soon. Then it marks the file as copied, and from then
+on no server or command opens the file. The server's secret is not copied: set the same secret in GRANTD_SECRET for every
+process on PostgreSQL.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )

@@ -1,6 +1,7 @@
 import { sweep } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { ClockWatch, MAX_SKEW_MS } from '../data/clock_watch.ts';
 import { sweepable } from '../serve/sweeper.ts';
 import {
   type CommandParts,
@@ -24,7 +25,18 @@ async function sweepNow(parts: CommandParts): Promise<void> {
     soFar += swept;
     showProgress(`${soFar} rows deleted`);
   };
-  const rows = await sweep(sweepable(parts.storage, parts.sweepProgram, unusedFor), { onBatch });
+  const clock = new ClockWatch(parts);
+  await clock.look();
+  const untilMs = clock.sweepUntilMs();
+  if (clock.skewSeconds !== 0 || Date.now() - untilMs > MAX_SKEW_MS)
+    console.error(
+      `grantd: the clock says ${new Date().toISOString()}, but only rows that expired before ` +
+        `${new Date(untilMs).toISOString()} are deleted, ` +
+        'because the database has no newer time. If the clock is wrong, set it right. If nothing has happened since then, ' +
+        'the others are deleted after the next event.',
+    );
+  const bounds = () => ({ unusedFor, untilMs });
+  const rows = await sweep(sweepable(parts.storage, parts.sweepProgram, bounds), { onBatch });
   endProgress();
   printOne(parts, { swept: rows }, [`${rows} rows deleted`]);
 }

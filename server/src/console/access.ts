@@ -1,5 +1,7 @@
 // Who may use the console, and what its pages get.
+
 import type { AuthorizationServer } from '@grantd/core';
+import type { ClockWatch } from '../data/clock_watch.ts';
 import type { History } from '../monitoring/history.ts';
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { openAccount, type Wanted } from '../pages/account_frame.ts';
@@ -25,6 +27,7 @@ export interface ConsoleParts {
   readonly pages: PageParts;
   readonly adminGroup: string;
   readonly isReady: () => Promise<boolean>;
+  readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   /** What this server has counted in the last hour; `undefined` if the console was off at its start. */
   readonly history: Pick<History, 'samples'> | undefined;
   /** Seals a pasted token for the next form, so that no page contains it. */

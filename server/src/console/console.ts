@@ -1,9 +1,11 @@
 // The operator's console: web pages below ISSUER/console, over the operations that the command line also uses.
+
 import type { AuthorizationServer } from '@grantd/core';
 import type { Hono } from 'hono';
 import type { Configuration } from '../config/configuration.ts';
 import { networkCheck } from '../config/options.ts';
 import { actingAs } from '../data/acting.ts';
+import type { ClockWatch } from '../data/clock_watch.ts';
 import { askedStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
 import { requireAdminGroup } from '../operations/groups.ts';
@@ -24,6 +26,7 @@ interface Surroundings {
   readonly configuration: Configuration;
   readonly server: AuthorizationServer;
   readonly isReady: () => Promise<boolean>;
+  readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   readonly history: ConsoleParts['history'];
 }
 
@@ -34,7 +37,7 @@ interface Surroundings {
  */
 export async function openConsole(
   instance: Instance,
-  { configuration, server, isReady, history }: Surroundings,
+  { configuration, server, isReady, clock, history }: Surroundings,
 ): Promise<(app: Hono<PageEnvironment>, pages: PageParts) => void> {
   await requireAdminGroup(instance, configuration);
   const { adminGroup = '', adminFrom } = configuration.settings;
@@ -43,7 +46,7 @@ export async function openConsole(
 
   return (app, pages) => {
     const parts: ConsoleParts = {
-      ...{ pages, adminGroup, isReady, history },
+      ...{ pages, adminGroup, isReady, clock, history },
       tokens: new SealedValues(instance.secret(), 'console_token'),
       partsOf(subject) {
         const acting = instance.actingAs(actorOf(subject));

@@ -13,7 +13,7 @@ import { type ConsoleView, consoleFrame, section, termList, urlOf } from './fram
 /** `GET /console`. With `count=yes`, also counts users and active tokens, which reads all their rows. */
 export async function showOverview({
   c,
-  console: { isReady, history },
+  console: { isReady, clock, history },
   parts,
   setting,
   view,
@@ -39,6 +39,7 @@ export async function showOverview({
     ...(counted !== undefined && { counted }),
     ...(history !== undefined && { samples: history.samples }),
     isReady: ready,
+    skewSeconds: clock.skewSeconds,
     issuer: parts.issuer,
   };
   return renderPage(c, overviewPage(shown, setting));
@@ -56,6 +57,8 @@ export interface OverviewView extends ConsoleView {
   /** Present if asked for. */
   readonly counted?: { readonly users: number; readonly tokens: number };
   readonly isReady: boolean;
+  /** Seconds by which the clock of this server is ahead; 0 if it agrees with others. */
+  readonly skewSeconds: number;
   /** Present if this server counts what it does. */
   readonly samples?: readonly Sample[];
   readonly issuer: string;
@@ -80,6 +83,14 @@ export function overviewPage(view: OverviewView, setting: PageSetting): Page {
       termList([
         [words.state, health],
         [words.issuer, html`<bdi>${view.issuer}</bdi>`],
+        ...(view.skewSeconds === 0
+          ? []
+          : [
+              [
+                words.clock,
+                html`<span class="badge bad">${words.clockSkew(view.skewSeconds)}</span>`,
+              ] as const,
+            ]),
       ]),
     )}${section(
       'figures',

@@ -29,7 +29,9 @@ export interface ChainLink {
 }
 
 export type AuditProblem =
-  /** The head of the chain was not written by this server, or is missing. */
+  /** There are events, but no chain: no server has run yet, or the chain was removed. */
+  | { readonly problem: 'head_missing' }
+  /** The head of the chain was not written by this server. */
   | { readonly problem: 'head_not_authentic' }
   /** Rows of this range were changed, removed, added or moved. */
   | { readonly problem: 'rows_changed'; readonly from: number; readonly to: number }
@@ -308,7 +310,7 @@ export class AuditTrail {
     if (head === undefined) {
       const [event] = await askStorage(() => this.#storage.eventsAfter(0, 1));
       const problems: AuditProblem[] = [];
-      if (event !== undefined) problems.push({ problem: 'head_not_authentic' });
+      if (event !== undefined) problems.push({ problem: 'head_missing' });
       if (expected !== undefined) problems.push({ problem: 'not_as_expected', sequence: expected.sequence });
       return { events: 0, head: undefined, problems };
     }

@@ -30,6 +30,7 @@ import {
   type BackupManifest,
   type OpenedBackup,
   openBackup,
+  PARTIAL,
   sealBackup,
 } from './backup_file.ts';
 import type { OpenDatabase } from './database.ts';
@@ -80,7 +81,7 @@ export async function backUp({
   if ('path' in database && !existsSync(database.path))
     throw new Refused(`the database ${database.path} does not exist: choose another with --database.`);
   requireFree(to);
-  const partial = `${to}.partial`;
+  const partial = to + PARTIAL;
   /** Seals a copy. */
   const seal = async (copy: string, name: string, takenAtMs: number): Promise<BackupManifest> => {
     const damage = damageIn(copy, 'quick_check');

@@ -77,6 +77,9 @@ export async function sealBackup(
   await Promise.all([packed, pipeline(await encrypter.encrypt(readable), file)]);
 }
 
+/** The end of the name of a backup that is not finished. */
+export const PARTIAL = '.partial';
+
 interface BackupParts {
   readonly manifest: BackupManifest;
   readonly database: string;

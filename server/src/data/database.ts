@@ -150,7 +150,15 @@ export async function migrateDatabase(
   }
 }
 
-/** One issuer's part of a database. */
+/** A time that does not come from this process's clock. */
+export interface ReferenceTime {
+  /** Milliseconds since 1970. `undefined` if nothing was recorded yet. */
+  readonly atMs: number | undefined;
+  /** Whether a database server's clock says so now. Otherwise, it is the time of the newest event or token. */
+  readonly isNow: boolean;
+}
+
+/** One issuer’s part of a database. */
 export interface OpenDatabase extends ProgramData {
   readonly storage: AdministrableStorage;
   /**
@@ -160,6 +168,8 @@ export interface OpenDatabase extends ProgramData {
   isInPlace?(): boolean;
   /** Whether any process has found the file corrupt. Absent for a database server. */
   isDamaged?(): boolean;
+  /** Reads a time that this process's clock should agree with. */
+  referenceTime(): Promise<ReferenceTime>;
   /** The state of the connection pool. Absent for a file. */
   connections?(): { readonly idle: number; readonly used: number; readonly pending: number };
   /** Whether the last process crashed. Absent for a database server. */

@@ -151,9 +151,6 @@ export interface Factors {
 
   /** Deletes all factors of a user. @returns whether there were any */
   reset(subject: string, notice?: Notice): Promise<boolean>;
-
-  /** Uses up a challenge. @returns `false` if it was used before */
-  useChallenge(digest: string, expiresAtMs: number): Promise<boolean>;
 }
 
 const PASSKEY_COLUMNS =
@@ -247,10 +244,6 @@ const SQL = {
     DELETE FROM grantd.recovery_codes WHERE issuer = $1 AND subject = $2 AND NOT ${HAS_OTHER}`,
 
   removePasskeys: 'DELETE FROM grantd.passkeys WHERE issuer = $1 AND subject = $2 RETURNING id',
-
-  useChallenge: `
-    INSERT INTO grantd.used_challenges (issuer, challenge_digest, expires_at_ms) VALUES ($1, $2, $3)
-    ON CONFLICT DO NOTHING RETURNING challenge_digest`,
 };
 
 /**
@@ -440,10 +433,6 @@ export function factorsTable(tables: ProgramTables, issuer: string): Factors {
         [SQL.removeCodes, issuer, subject],
       );
       return removals.slice(-3, -1).some((rows) => rows.length > 0);
-    },
-    async useChallenge(digest, expiresAtMs) {
-      const [used] = await tables.write([SQL.useChallenge, issuer, digest, expiresAtMs]);
-      return isOne(used);
     },
   };
 }

@@ -55,7 +55,9 @@ export async function copyToPostgres(
   try {
     await requireEmpty(pool, address, deadlines, flag);
     await bringUpToDate(path, issuer);
-    await migratePostgres(new PostgresConnections(pool, deadlines), PROGRAM_TABLES);
+    // In this order: migrations of the program's tables read the library's.
+    for (const tables of [STORE_TABLES, PROGRAM_TABLES])
+      await migratePostgres(new PostgresConnections(pool, deadlines), tables);
     const rows = exportSqlite({ path, hostTables: SQLITE_TABLES_TO_COPY });
     return await importPostgres(rows, { pool, onRows, ...deadlines });
   } finally {

@@ -122,11 +122,21 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
         );
         const data = programData(tables, issuer, storage);
         reportSharedNames(await data.people.keyNames());
-        return { storage, ...data, connections: () => stateOf(pool) };
+        return {
+          storage,
+          ...data,
+          connections: () => stateOf(pool),
+          async referenceTime() {
+            const [row] = await tables.read(CLOCK_SQL);
+            return { atMs: Number(row?.now_ms), isNow: true };
+          },
+        };
       }),
     close,
   };
 }
+
+const CLOCK_SQL = 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms';
 
 async function postgresSchemas(connections: PostgresConnections): Promise<Schemas | undefined> {
   const library = await storedState(connections, STORE_TABLES);

@@ -384,6 +384,11 @@ export const PROGRAM_TABLES: PostgresTables = {
     -- The verified address, if the user has shown that it is theirs. An earlier program would keep it after a change.
     ALTER TABLE grantd.people ADD COLUMN claimed_email text COLLATE "C";
     CREATE UNIQUE INDEX people_by_claimed_email ON grantd.people (issuer, claimed_email) WHERE claimed_email IS NOT NULL;
+    -- Used challenges are among the one-time identifiers of the library.
+    INSERT INTO grantd.one_time_identifiers (issuer_id, id, expires_at)
+    SELECT i.id, 'passkey_challenge ' || c.challenge_digest, (c.expires_at_ms + 999) / 1000
+    FROM grantd.used_challenges c JOIN grantd.issuers i ON i.issuer = c.issuer;
+    DROP TABLE grantd.used_challenges;
     `,
     // Recovery codes, sealed until the user says that they are saved.
     {

@@ -36,10 +36,17 @@ export interface ProgramData {
   /**
    * Deletes expired rows, and unused registrations of clients.
    * @param limit maximum rows of each kind
-   * @param unusedFor seconds after which a registration is unused. Default: 0, which keeps all.
+   * @param order.unusedFor seconds after which a registration is unused. Default: 0, which keeps all.
+   * @param order.untilMs leaves rows that expire later, even if this process's clock is ahead
    * @returns the number of deleted rows; zero if none are left
    */
-  sweepProgram(limit: number, unusedFor?: number): Promise<number>;
+  sweepProgram(limit: number, order?: SweepingBounds): Promise<number>;
+}
+
+export interface SweepingBounds {
+  readonly unusedFor?: number;
+  /** Milliseconds since 1970. Default: now. */
+  readonly untilMs?: number;
 }
 
 /** Seconds: a day, because a client may be in the middle of an authorization. */
@@ -53,9 +60,9 @@ export function programData(
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
-  const sweepUnused = (limit: number, unusedFor: number): Promise<number> | number => {
+  const sweepUnused = (limit: number, unusedFor: number, nowMs: number): Promise<number> | number => {
     if (unusedFor === 0) return 0;
-    const unusedSince = Date.now() / 1000 - Math.max(unusedFor, SHORTEST_UNUSED_TIME);
+    const unusedSince = nowMs / 1000 - Math.max(unusedFor, SHORTEST_UNUSED_TIME);
     const isUsed = ({ id }: ClientRecord) => consents.isGivenTo(id);
     return askStorage(() => sweepRegistrations(storage, { unusedSince, limit, isUsed }));
   };
@@ -77,9 +84,10 @@ export function programData(
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
     auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, issuer),
-    async sweepProgram(limit, unusedFor = 0) {
-      const rows = await sweepProgram(tables, issuer, Date.now(), limit);
-      return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor));
+    async sweepProgram(limit, { unusedFor = 0, untilMs = Infinity } = {}) {
+      const nowMs = Math.min(Date.now(), untilMs);
+      const rows = await sweepProgram(tables, issuer, nowMs, limit);
+      return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor, nowMs));
     },
   };
 }
@@ -110,11 +118,6 @@ const SWEEP_SQL = [
     SELECT key_digest FROM grantd.api_requests WHERE issuer = $1 AND expires_at_ms <= $2
     ORDER BY expires_at_ms LIMIT $3)
   RETURNING key_digest`,
-  `
-  DELETE FROM grantd.used_challenges WHERE issuer = $1 AND expires_at_ms <= $2 AND challenge_digest IN (
-    SELECT challenge_digest FROM grantd.used_challenges WHERE issuer = $1 AND expires_at_ms <= $2
-    ORDER BY expires_at_ms LIMIT $3)
-  RETURNING challenge_digest`,
   `
   DELETE FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 AND id IN (
     SELECT id FROM grantd.sign_ins WHERE issuer = $1 AND expires_at_ms <= $2 ORDER BY expires_at_ms LIMIT $3)

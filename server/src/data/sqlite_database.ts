@@ -138,7 +138,11 @@ export function sqliteDatabase(
         return {
           storage,
           ...data,
-          isInPlace: () => file.isInPlace(),
+          referenceTime: async () => {
+            const [row] = await tables.read(NEWEST_SQL, issuer);
+            return { atMs: row?.at_ms == null ? undefined : Number(row.at_ms), isNow: false };
+          },
+          isInPlace: () => file.isInPlace() && !storage.connection.isOlderCopy(file.isChanged()),
           isDamaged: () => isCorrupt || isMarkedDamaged(path),
           isAfterCrash,
         };
@@ -150,6 +154,13 @@ export function sqliteDatabase(
     close,
   };
 }
+
+/** Events and tokens are inserted in the order of their times, unless a clock was set. */
+const NEWEST_SQL = `
+  SELECT max(coalesce((SELECT at_ms FROM events WHERE issuer_id = i.id ORDER BY sequence DESC LIMIT 1), t.at_ms),
+    coalesce(t.at_ms, 0)) AS at_ms
+  FROM issuers i LEFT JOIN (SELECT issued_at_ms AS at_ms FROM tokens ORDER BY rowid DESC LIMIT 1) t ON 1
+  WHERE i.issuer = $1`;
 
 function sqliteSchemas(path: string): Schemas | undefined {
   const stored = readSqlite(path, (database) => ({
@@ -313,9 +324,12 @@ function textOf(value: unknown): string | undefined {
  */
 class StoredFile {
   readonly #opened: ReadonlyMap<string, string>;
+  readonly #path: string;
+  #changedAt: bigint | undefined;
 
   /** @param path a database that is open in this process */
   constructor(path: string) {
+    this.#path = path;
     const found = [path, `${path}-wal`].map((one) => [one, identityOf(one)] as const);
     this.#opened = new Map(
       found.filter((entry): entry is readonly [string, string] => entry[1] !== undefined),
@@ -328,6 +342,14 @@ class StoredFile {
    */
   isInPlace(): boolean {
     return [...this.#opened].every(([path, identity]) => identityOf(path) === identity);
+  }
+
+  /** Whether the database file was written since the last call: by a checkpoint, or by something else. */
+  isChanged(): boolean {
+    const changedAt = statSync(this.#path, { bigint: true, throwIfNoEntry: false })?.mtimeNs;
+    const isChanged = changedAt !== this.#changedAt;
+    this.#changedAt = changedAt;
+    return isChanged;
   }
 }
 

@@ -398,6 +398,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   -- The verified address, if the user has shown that it is theirs. An earlier program would keep it after a change.
   ALTER TABLE people ADD COLUMN claimed_email TEXT;
   CREATE UNIQUE INDEX people_by_claimed_email ON people (issuer, claimed_email) WHERE claimed_email IS NOT NULL;
+  -- Used challenges are among the one-time identifiers of the library.
+  INSERT INTO one_time_identifiers (issuer_id, id, expires_at)
+  SELECT i.id, 'passkey_challenge ' || c.challenge_digest, (c.expires_at_ms + 999) / 1000
+  FROM used_challenges c JOIN issuers i ON i.issuer = c.issuer;
+  DROP TABLE used_challenges;
   `,
   // Recovery codes, sealed until the user says that they are saved.
   {
@@ -406,7 +411,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** The tables to copy to another database. Attempts, API requests and used challenges are left out: they expire soon. */
+/** The tables to copy to another database. Attempts and API requests are left out: they expire soon. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',

@@ -107,6 +107,11 @@ export const METRICS = {
   ),
   grantd_sweep_last_success_timestamp_seconds: gauge('max', 'Unix time of the last successful deletion.'),
 
+  grantd_clock_skew_seconds: gauge(
+    'max',
+    'Seconds by which the clock of a process differs from that of the database, or from the newest event. 0 below 30.',
+  ),
+
   grantd_signing_key_age_seconds: gauge(
     'max',
     'Seconds since the current signing key of each algorithm was created.',

@@ -1,5 +1,7 @@
 // Measures one process that serves: counts from its log lines and events, and asks its parts at a scrape.
+
 import type { AdministrableStorage, ServerEvent } from '@grantd/core';
+import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
 import { type Log, logThrough } from '../log/log.ts';
 import { measuredDatabase } from './measured_storage.ts';
@@ -13,6 +15,7 @@ export interface Watched {
   readonly connections?: OpenDatabase['connections'];
   /** Whether the server can answer requests and write. */
   isReady(): Promise<boolean>;
+  readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   /** When the certificate expires. Present if the server speaks TLS. */
   readonly tls?: { expiry(): Date } | undefined;
 }
@@ -117,11 +120,12 @@ export class Monitor {
 
   /** The values of this process at a scrape. If the database does not answer, the values that need it are old. */
   async snapshot(): Promise<Snapshot> {
-    const { tls, storage, isReady } = this.#watched ?? {};
+    const { tls, storage, clock, isReady } = this.#watched ?? {};
     if (tls !== undefined) {
       const remainingMs = tls.expiry().getTime() - Date.now();
       this.meter.set('grantd_tls_certificate_remaining_seconds', remainingMs / 1000);
     }
+    this.meter.set('grantd_clock_skew_seconds', Math.abs(clock?.skewSeconds ?? 0));
     this.meter.set('grantd_ready', (await isReady?.()) === true ? 1 : 0);
     const keys = await Promise.resolve(storage?.keys.list()).catch(() => undefined);
     for (const { algorithm, status, createdAtMs } of keys ?? []) {

@@ -192,7 +192,10 @@ export function openPages(
     passkeys:
       rpId === undefined
         ? undefined
-        : new Passkeys({ issuer, rpId, rpName: operator.name ?? rpId, factors, secret, clock }),
+        : new Passkeys({
+            ...{ issuer, rpId, rpName: operator.name ?? rpId, factors, secret, clock },
+            storage: instance.storage,
+          }),
     secondFactors: new SecondFactors({
       ...{ issuer, issuerName: operator.name ?? new URL(issuer).host, factors, attempts, secret, clock },
     }),

@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
+import type { AdministrableStorage } from '@grantd/core';
 import { isJsonObject } from '@grantd/core/options';
 import { type Factors, MAX_PASSKEYS, type Passkey } from '../data/factors.ts';
 import type { Notice } from '../data/mails.ts';
 import type { Person } from '../data/people.ts';
 import { type ProgramSecret, seal, unseal } from '../data/secrets.ts';
+import { askStorage } from '../data/tables.ts';
 
 /** How long a browser may take to answer a challenge. */
 const CHALLENGE_MS = 5 * 60 * 1000;
@@ -44,6 +46,7 @@ interface Parts {
   readonly rpId: string;
   readonly rpName: string;
   readonly factors: Factors;
+  readonly storage: Pick<AdministrableStorage, 'oneTimeIdentifiers'>;
   readonly secret: ProgramSecret;
   readonly clock: () => number;
 }
@@ -204,7 +207,10 @@ export class Passkeys {
 
   #use({ challenge, expiresAtMs }: OpenChallenge): Promise<boolean> {
     const digest = createHash('sha256').update(challenge).digest('base64url');
-    return this.#parts.factors.useChallenge(digest, expiresAtMs);
+    const { oneTimeIdentifiers } = this.#parts.storage;
+    return askStorage(() =>
+      oneTimeIdentifiers.take(`passkey_challenge ${digest}`, Math.ceil(expiresAtMs / 1000)),
+    );
   }
 }
 

@@ -6,6 +6,7 @@ import { type AuthorizationServer, DEFAULT_PATHS, pathOf } from '@grantd/core';
 import { addressUnit, type MountOptions, mount, type NodeRequest } from '@grantd/core/node';
 import { flagOf, type OptionName, type Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
+import type { ClockWatch } from '../data/clock_watch.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log, within } from '../log/log.ts';
@@ -249,6 +250,7 @@ interface ReadinessParts {
   readonly isInPlace: () => boolean;
   /** Whether the server is shutting down. */
   readonly isEnding: () => boolean;
+  readonly clock: Pick<ClockWatch, 'skewSeconds'>;
   readonly log: Log;
 }
 
@@ -259,7 +261,7 @@ type HealthListener = (path: string, response: ServerResponse) => Promise<boolea
  * Creates the health checks. The server is ready if storage answers every kind of lookup without the cache, accepts
  * writes, and the server is not shutting down.
  */
-export function healthListener({ isEnding, ...parts }: ReadinessParts): HealthListener {
+export function healthListener({ isEnding, clock, ...parts }: ReadinessParts): HealthListener {
   const isReady = readinessCheck(parts);
   return async (path, response) => {
     if (path === LIVE_PATH) {
@@ -268,7 +270,7 @@ export function healthListener({ isEnding, ...parts }: ReadinessParts): HealthLi
     }
     if (!READY_PATHS.has(path)) return false;
     const isOk = await isReady();
-    answerHealth(response, isEnding() ? 'ending' : isOk ? 'ok' : 'unavailable');
+    answerHealth(response, isEnding() ? 'ending' : isOk ? 'ok' : 'unavailable', clock.skewSeconds);
     return true;
   };
 }
@@ -279,18 +281,19 @@ export function readinessCheck({
   instance,
   isInPlace,
   log,
-}: Omit<ReadinessParts, 'isEnding'>): () => Promise<boolean> {
+}: Omit<ReadinessParts, 'isEnding' | 'clock'>): () => Promise<boolean> {
   return () => isHealthy(() => checkStorage(settings, instance, isInPlace), log);
 }
 
-function answerHealth(response: ServerResponse, status: 'ok' | 'unavailable' | 'ending'): void {
+/** @param skew seconds by which the clock is wrong. If it is, the server still answers, because it may be the others that are. */
+function answerHealth(response: ServerResponse, status: 'ok' | 'unavailable' | 'ending', skew = 0): void {
   const isOk = status === 'ok';
   response.writeHead(isOk ? 200 : 503, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     ...(!isOk && { 'retry-after': '1' }),
   });
-  response.end(JSON.stringify({ status }));
+  response.end(JSON.stringify({ status, ...(skew !== 0 && { clock_skew_seconds: skew }) }));
 }
 
 /** @throws {Error} storage did not answer, or the database is not the expected one */

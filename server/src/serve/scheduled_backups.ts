@@ -4,7 +4,7 @@ import { extname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
-import { type BackupLock, lockOf } from '../data/backup_file.ts';
+import { type BackupLock, lockOf, PARTIAL } from '../data/backup_file.ts';
 import type { StoredIn } from '../data/database_of.ts';
 import { causeOf } from '../log/log.ts';
 import type { BackupOrder, BackupReport } from './backup_process.ts';
@@ -137,12 +137,14 @@ function namePart(issuer: string): string {
 }
 
 /** Backups of an issuer by this server or another one, the newest first. */
-function backupsIn(folder: string, issuer: string): readonly FoundBackup[] {
+function backupsIn(folder: string, issuer: string, suffix = ''): readonly FoundBackup[] {
   const start = `${namePart(issuer)}-`;
   const found = readdirSync(folder).flatMap((name): readonly FoundBackup[] => {
-    if (!name.startsWith(start)) return [];
+    if (!name.startsWith(start) || !name.endsWith(suffix)) return [];
     const [, year, month, day, hour, minute, second] =
-      /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.age$/.exec(name.slice(start.length)) ?? [];
+      /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z\.age$/.exec(
+        name.slice(start.length, name.length - suffix.length),
+      ) ?? [];
     if (year === undefined) return [];
     const takenAtMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
     return [{ path: join(folder, name), takenAtMs }];
@@ -150,10 +152,16 @@ function backupsIn(folder: string, issuer: string): readonly FoundBackup[] {
   return found.sort((one, other) => other.takenAtMs - one.takenAtMs);
 }
 
-/** @returns the number of deleted backups */
+/** Milliseconds after which an unfinished backup was left by a process that was killed. */
+const UNFINISHED_MS = 24 * 60 * 60 * 1000;
+
+/** Also removes what killed backups have left. @returns the number of deleted backups */
 function removeOld({ folder, keep }: BackupPlan, issuer: string): number {
   const old = backupsIn(folder, issuer).slice(keep);
-  for (const { path } of old) rmSync(path, { force: true });
+  const left = backupsIn(folder, issuer, PARTIAL).filter(
+    ({ takenAtMs }) => Date.now() - takenAtMs > UNFINISHED_MS,
+  );
+  for (const { path } of [...old, ...left]) rmSync(path, { force: true });
   return old.length;
 }
 

@@ -8,6 +8,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { isMeasured, type OptionName, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
+import { ClockWatch } from '../data/clock_watch.ts';
 import { databaseOf, type StoredIn, storedIn } from '../data/database_of.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
@@ -340,6 +341,9 @@ export async function openService(
       ...{ secretOfStart, traced, claimsOf: users?.claimsOf },
     });
     await refuseKnownPasswords(configuration, instance);
+    // Before this process records anything.
+    const clock = new ClockWatch(instance, { log });
+    await askStorage(() => clock.look());
     useCatalogues(catalogues);
     if (sweeps) {
       await recordConfiguration(instance, settings, isReload);
@@ -359,7 +363,7 @@ export async function openService(
       testMail: async (parts, address) => (await import('../mail/test_mail.ts')).testMail(parts, address),
     });
     const addConsole = await consolePages(instance, {
-      ...{ configuration, server, history },
+      ...{ configuration, server, history, clock },
       isReady: async () => !isEnding() && isReady(),
     });
     const sweepLog = { info: log.info.bind(log), error: log.error.bind(log), swept: monitor?.swept };
@@ -377,11 +381,11 @@ export async function openService(
     };
     return {
       ...{ instance, server, operator, providers, watch, closeDatabase, abandon, name: database.name },
-      watched: { ...instance, isReady: async () => !isEnding() && isReady() },
+      watched: { ...instance, clock, isReady: async () => !isEnding() && isReady() },
       listener: requestListener({
         ...{ server, requestLog, clientCertificate, mtlsPort: settings.mtlsPort },
         trustedProxies: settings.trustedProxies,
-        health: healthListener({ ...readiness, isEnding }),
+        health: healthListener({ ...readiness, isEnding, clock }),
         admin,
         pages: lateListener(async () => {
           const { openPages } = await import('../pages/pages.ts');
@@ -397,9 +401,16 @@ export async function openService(
         const { signal } = stopping;
         work = Promise.all([
           unfinished.run(signal),
+          clock.run(signal),
           // An open database looks like one after a crash.
           sweeps
-            ? sweep({ ...instance, ...(isReload && { isAfterCrash: false }) }, settings, sweepLog, signal)
+            ? sweep(
+                { ...instance, ...(isReload && { isAfterCrash: false }) },
+                settings,
+                clock,
+                sweepLog,
+                signal,
+              )
             : undefined,
           sweeps
             ? backUp(instance.issuer, storedIn(settings, environment), settings, backupPlan, log, signal)
@@ -539,7 +550,8 @@ async function addDemo(instance: Instance, server: AuthorizationServer): Promise
 
 function databaseReplaced(name: string): Refused {
   return new Refused(
-    `the database ${name} or its write-ahead log was replaced or deleted while grantd was running. ` +
+    `the database ${name} or its write-ahead log was replaced or deleted, or an older copy was restored into it, ` +
+      'while grantd was running. ' +
       `If you put another file in its place, remove ${name}-wal and ${name}-shm, which belong to the old file. ` +
       'Then start grantd again. Replace a database only while no program uses it.',
   );
@@ -548,15 +560,20 @@ function databaseReplaced(name: string): Refused {
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
   { sweepInterval: intervalSeconds, unusedRegistrationLifetime: unusedFor }: Settings,
+  clock: ClockWatch,
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
+  const sweepUntilMs = () => clock.sweepUntilMs();
   // Rejects only when aborted.
   await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const { file: path } = database;
-  if (path === undefined)
-    return sweepPeriodically(sweepable(storage, sweepProgram, unusedFor), intervalSeconds, log, signal);
-  return sweepInThread({ path, issuer, unusedFor, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
+  if (path === undefined) {
+    const bounds = () => ({ unusedFor, untilMs: sweepUntilMs() });
+    return sweepPeriodically(sweepable(storage, sweepProgram, bounds), intervalSeconds, log, signal);
+  }
+  const checksFirst = isAfterCrash;
+  return sweepInThread({ path, issuer, unusedFor, sweepUntilMs, intervalSeconds, checksFirst }, log, signal);
 }
 
 /** Loads the module of scheduled backups only if the server makes any. */

@@ -17,12 +17,22 @@ const YOUNG_GENERATION_MB = 4;
  * starting one takes only 0.1 s.
  */
 export async function sweepInThread(
-  { intervalSeconds, checksFirst, ...files }: SweepingOrder & { readonly intervalSeconds: number },
+  {
+    intervalSeconds,
+    checksFirst,
+    sweepUntilMs,
+    ...files
+  }: Omit<SweepingOrder, 'untilMs'> & {
+    readonly intervalSeconds: number;
+    /** Asked before each sweep. */
+    readonly sweepUntilMs: () => number;
+  },
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
-  for (let order = { ...files, checksFirst }; !signal.aborted; order = { ...files, checksFirst: false }) {
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
+      const order = { ...files, checksFirst: isFirst && checksFirst, untilMs: sweepUntilMs() };
       await runThread(order, log, signal);
     } catch (error) {
       log.error({ event: 'sweep_failed', cause: causeOf(error) });

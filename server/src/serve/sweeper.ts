@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, type SweepOptions, sweep } from '@grantd/core';
-import type { ProgramData } from '../data/program_data.ts';
+import type { ProgramData, SweepingBounds } from '../data/program_data.ts';
 import { causeOf } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
@@ -9,9 +9,14 @@ type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 export function sweepable(
   storage: Sweepable,
   sweepProgram: ProgramData['sweepProgram'],
-  unusedFor: number,
+  bounds: () => SweepingBounds,
 ): Sweepable {
-  return { sweep: async (limit) => (await storage.sweep(limit)) + (await sweepProgram(limit, unusedFor)) };
+  return {
+    async sweep(limit) {
+      const bound = bounds();
+      return (await storage.sweep(limit, bound.untilMs)) + (await sweepProgram(limit, bound));
+    },
+  };
 }
 
 /** The part of the log that sweeping needs. A thread implements it with messages. */

@@ -11,6 +11,8 @@ export interface SweepingOrder {
   readonly checksFirst: boolean;
   /** Seconds after which a registration is unused; 0 keeps all. */
   readonly unusedFor: number;
+  /** Milliseconds since 1970, as in `SweepingBounds`. */
+  readonly untilMs: number;
 }
 
 /** A message for the program’s log. */
@@ -32,7 +34,7 @@ const CHECKPOINT_PAGES = 100;
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, checksFirst, unusedFor }: SweepingOrder = workerData;
+const { path, issuer, checksFirst, ...bounds }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -46,7 +48,12 @@ const database = sqliteDatabase(path, { checkpointPages: CHECKPOINT_PAGES });
 try {
   if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);
-  await sweepOnce(sweepable(storage, sweepProgram, unusedFor), log, ending.signal, STEPS);
+  await sweepOnce(
+    sweepable(storage, sweepProgram, () => bounds),
+    log,
+    ending.signal,
+    STEPS,
+  );
 } finally {
   await database.close();
   port.close();

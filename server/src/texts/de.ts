@@ -729,6 +729,9 @@ export const DE: Texts = {
     health: 'Zustand des Servers',
     ready: 'Bereit',
     notReady: 'Nicht bereit: Die Datenbank antwortet nicht',
+    clock: 'Uhr',
+    clockSkew: (seconds) =>
+      `geht ${Math.abs(seconds)} Sekunden ${seconds > 0 ? 'vor' : 'nach'}: Stellen Sie die Uhr dieses Servers`,
     issuer: 'Aussteller',
     figures: 'Zahlen',
     groups: 'Gruppen',

@@ -735,6 +735,9 @@ export const EN = {
     health: 'Health',
     ready: 'Ready',
     notReady: 'Not ready: the database does not answer',
+    clock: 'Clock',
+    clockSkew: (seconds: number) =>
+      `${Math.abs(seconds)} seconds ${seconds > 0 ? 'ahead' : 'behind'}: set the clock of this server`,
     issuer: 'Issuer',
     figures: 'Figures',
     groups: 'Groups',

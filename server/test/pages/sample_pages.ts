@@ -786,7 +786,7 @@ const SAMPLES: readonly Sample[] = [
     account: '/account',
   }),
   sample('console', consolePage, {
-    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true },
+    ...{ ...CONSOLE, current: 'overview', clients: 3, groups: 2, isReady: true, skewSeconds: 312 },
     ...{ issuer: 'https://login.example.com', counted: { users: 50_000, tokens: 1234 } },
     samples: CONSOLE_SAMPLES,
   }),

@@ -1,16 +1,70 @@
 // Kit cases: deleting rows that are no longer needed.
 import { type Life, storedLife } from '../../protocol/records.ts';
+import type { OneTimeUse } from '../contract.ts';
 import {
   ACCESS_TOKEN_SECONDS,
+  type Attempt,
   CODE_SECONDS,
   expect,
   expectEqual,
   isAlive,
+  issuancesOnce,
   type KitCase,
   kitCase,
   ONE_TIME_SECONDS,
   REFRESH_TOKEN_SECONDS,
+  type Stage,
 } from './stage.ts';
+
+/** Something that a store accepts once. */
+interface SingleUse {
+  readonly name: string;
+  readonly use: Attempt<string>;
+  /** The same once more; of an identifier, another request with it. */
+  readonly again: Attempt<string>;
+  /** The outcomes of `again`. */
+  readonly refusals: readonly string[];
+}
+
+/** Every way to use an identifier once. */
+async function usesOfIdentifier(stage: Stage, once: OneTimeUse): Promise<readonly SingleUse[]> {
+  const refusals = ['already_used'];
+  const take: Attempt<string> = async ({ oneTimeIdentifiers }) =>
+    (await oneTimeIdentifiers?.take(once.id, once.expiresAt)) === true ? 'issued' : 'already_used';
+  const uses: SingleUse[] = [{ name: 'take', use: take, again: take, refusals }];
+  for (const { name, grant, store } of await issuancesOnce(stage)) {
+    const issue = async () => store(stage.pair(grant), once);
+    uses.push({ name: `${name}, then take`, use: issue, again: take, refusals });
+    // To the clock that is ahead, a code has expired as well.
+    uses.push({ name: `take, then ${name}`, use: take, again: issue, refusals: [...refusals, 'refused'] });
+  }
+  return uses;
+}
+
+/** What can be used once by itself. */
+async function otherSingleUses(stage: Stage): Promise<readonly SingleUse[]> {
+  const [grant, other] = [await stage.grant(), await stage.grant()];
+  const code = await stage.code(grant);
+  const { refresh } = await stage.redeemed(other);
+  const request = stage.pushedRequest(grant.grantId);
+  await stage.administration.pushedRequests.add(request);
+  const redeem: Attempt<string> = async ({ authorizationCodes }) =>
+    authorizationCodes.redeem(code, [stage.accessToken(grant)]);
+  const rotate: Attempt<string> = async ({ tokens }) => {
+    const successor = stage.refreshToken(other);
+    return tokens.rotate(refresh, successor, [successor]);
+  };
+  const answer: Attempt<string> = async ({ pushedRequests }) => {
+    const found = await pushedRequests?.get(request.id);
+    await pushedRequests?.remove(request.id);
+    return found ? 'issued' : 'refused';
+  };
+  return [
+    { name: 'a code', use: redeem, again: redeem, refusals: ['refused', 'already_redeemed'] },
+    { name: 'a refresh token', use: rotate, again: rotate, refusals: ['refused', 'superseded'] },
+    { name: 'a pushed request', use: answer, again: answer, refusals: ['refused'] },
+  ];
+}
 
 function expired(expiresAt: number): Life {
   return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
@@ -68,17 +122,21 @@ export const sweeping: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'an expired code is found for a day after its expiry, and then swept',
+    'an expired code is found for ten minutes after its expiry, and then swept',
     async (stage) => {
       const store = stage.administration;
       const code = await stage.code(await stage.grant());
-      stage.advance(CODE_SECONDS + 24 * 60 * 60 - 1);
+      stage.advance(CODE_SECONDS + 10 * 60 - 1);
       while ((await store.sweep(100)) > 0);
       const found = await store.authorizationCodes.get(code.id);
-      expectEqual(found && storedLife(found, stage.clock.nowMs), expired(code.expiresAt), 'a day later');
+      expectEqual(
+        found && storedLife(found, stage.clock.nowMs),
+        expired(code.expiresAt),
+        'ten minutes later',
+      );
       stage.advance(1);
       while ((await store.sweep(100)) > 0);
-      expect((await store.authorizationCodes.get(code.id)) == null, 'the code is swept after a day');
+      expect((await store.authorizationCodes.get(code.id)) == null, 'the code is swept after ten minutes');
     },
   ),
 
@@ -206,4 +264,31 @@ export const sweeping: readonly KitCase[] = [
       expectEqual(await store.oneTimeIdentifiers.take('a', until + 1), true, 'taking what was swept');
     },
   ),
+
+  kitCase('administration', 'what a clock that was ahead has swept is not accepted again', async (stage) => {
+    const store = stage.administration;
+    const expectOnce = async ({ name, use, again, refusals }: SingleUse, seconds: number) => {
+      const usedAtMs = stage.clock.nowMs;
+      expectEqual(await use(store), 'issued', name);
+      stage.advance(seconds);
+      while ((await store.sweep(100)) > 0);
+      for (const { nowMs, clock } of [
+        { nowMs: usedAtMs + seconds * 1000, clock: 'ahead' },
+        { nowMs: usedAtMs, clock: 'behind' },
+      ]) {
+        stage.clock.nowMs = nowMs;
+        for (const outcome of await stage.parallel([again, again]))
+          expect(refusals.includes(outcome), `${name} again, by the clock that is ${clock}: ${outcome}`);
+      }
+    };
+
+    for (let index = 0; ; index++) {
+      stage.advance(1);
+      const once = { id: `${index}`, expiresAt: stage.now + ONE_TIME_SECONDS };
+      const ofIdentifier = await usesOfIdentifier(stage, once);
+      const use = [...ofIdentifier, ...(await otherSingleUses(stage))][index];
+      if (use === undefined) break;
+      await expectOnce(use, index < ofIdentifier.length ? ONE_TIME_SECONDS : 2 * REFRESH_TOKEN_SECONDS);
+    }
+  }),
 ];

@@ -352,7 +352,7 @@ function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
 function memoryOneTimeIdentifiers(handle: MemoryHandle): OneTimeIdentifiers {
   return {
     take(id, expiresAt) {
-      if (isTaken(handle, { id })) return false;
+      if (isTaken(handle, { id, expiresAt })) return false;
       remember(handle, { id, expiresAt });
       return true;
     },
@@ -383,11 +383,11 @@ function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository
 function memorySweep(
   { tables, clock }: MemoryHandle,
   eventRetentionSeconds: number,
-): (limit: number) => number {
-  return (limit) => {
+): (limit: number, untilMs?: number) => number {
+  return (limit, untilMs = Infinity) => {
     const held = tables();
     const { tokens, authorizationCodes, principals, grants, keys, events } = held;
-    const nowMs = clock();
+    const nowMs = Math.min(clock(), untilMs);
     const isOver = (seconds: number): boolean => seconds * 1000 <= nowMs;
 
     let swept = 0;
@@ -395,7 +395,12 @@ function memorySweep(
     swept += deleteWhere(authorizationCodes, ({ keepUntil }) => isOver(keepUntil), limit);
     swept += deleteWhere(principals, ({ keepUntil }) => isOver(keepUntil), limit);
     swept += deleteWhere(grants, ({ record }) => !principals.has(principalKey('grant', record.id)), limit);
-    swept += deleteWhere(held.oneTimeIdentifiers, isOver, limit);
+    const isForgotten = (until: number): boolean => {
+      if (!isOver(until)) return false;
+      held.forgottenUntil = Math.max(held.forgottenUntil, until);
+      return true;
+    };
+    swept += deleteWhere(held.oneTimeIdentifiers, isForgotten, limit);
     swept += deleteWhere(held.pushedRequests, ({ expiresAt }) => isOver(expiresAt), limit);
 
     const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));

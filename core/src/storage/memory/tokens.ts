@@ -77,6 +77,8 @@ interface Tables {
   readonly keys: Map<string, KeyRow>;
   /** Seconds until which each is taken. */
   readonly oneTimeIdentifiers: Map<string, number>;
+  /** Seconds until which those that were swept were taken. */
+  forgottenUntil: number;
   readonly pushedRequests: Map<string, PushedRequest>;
   readonly events: EventRecord[];
   lastSequence: number;
@@ -103,6 +105,7 @@ export function emptyTables(): Tables {
     authorizationCodes: new Map(),
     keys: new Map(),
     oneTimeIdentifiers: new Map(),
+    forgottenUntil: 0,
     pushedRequests: new Map(),
     events: [],
     lastSequence: 0,
@@ -132,10 +135,12 @@ export function addEvent(
   });
 }
 
-/** Whether an identifier was used before. One that has expired counts as swept. */
-export function isTaken({ tables, clock }: MemoryHandle, once: Pick<OneTimeUse, 'id'> | undefined): boolean {
-  const takenUntil = once && tables().oneTimeIdentifiers.get(once.id);
-  return takenUntil !== undefined && takenUntil * 1000 > clock();
+/** Whether an identifier was used before, or may have been. One that has expired can be taken for longer. */
+export function isTaken({ tables, clock }: MemoryHandle, once: OneTimeUse | undefined): boolean {
+  if (once === undefined) return false;
+  const { oneTimeIdentifiers, forgottenUntil } = tables();
+  const takenUntil = oneTimeIdentifiers.get(once.id) ?? 0;
+  return once.expiresAt <= Math.max(takenUntil, forgottenUntil) || takenUntil * 1000 > clock();
 }
 
 /** Marks an identifier as used. */

@@ -161,7 +161,13 @@ export const SWEEP_SQL = {
         AND grant_id = ANY (ARRAY(SELECT id FROM overdue WHERE kind = 'grant')) RETURNING 1)
     SELECT 1 FROM principals UNION ALL SELECT 1 FROM grants`,
 
-  oneTimeIdentifiers: oldest('one_time_identifiers', 'expires_at'),
+  // The end of the last identifier that was forgotten, and not the time of the clock that said so: it may be ahead.
+  oneTimeIdentifiers: `
+    WITH forgotten AS (${oldest('one_time_identifiers', 'expires_at')} RETURNING expires_at),
+    noted AS (
+      UPDATE grantd.issuers SET forgotten_until = greatest(forgotten_until, (SELECT max(expires_at) FROM forgotten))
+      WHERE id = $1 AND EXISTS (SELECT 1 FROM forgotten))
+    SELECT 1 FROM forgotten`,
   pushedRequests: oldest('pushed_requests', 'expires_at'),
   // Hosts that read no events have only unnumbered ones.
   events: `
@@ -184,12 +190,12 @@ export const SWEEP_SQL = {
 export async function postgresSweep(
   { primary, issuerId, clock }: PostgresHandle,
   eventRetentionSeconds: number,
-): Promise<(limit: number) => Promise<number>> {
+): Promise<(limit: number, untilMs?: number) => Promise<number>> {
   const sql = await namedStatements(SWEEP_SQL);
-  return (limit) => {
-    const nowMs = clock();
+  return (limit, untilMs = Infinity) => {
+    const nowMs = Math.min(clock(), untilMs);
     const now = Math.floor(nowMs / 1000);
-    const untilMs = nowMs - eventRetentionSeconds * 1000;
+    const eventsUntilMs = nowMs - eventRetentionSeconds * 1000;
     return primary.transaction<number>([[sql.lock, issuerId]], ([locked]) => {
       if (rowsOf(locked).length === 0) return ended(0);
       return {
@@ -200,7 +206,7 @@ export async function postgresSweep(
           [sql.oneTimeIdentifiers, issuerId, now, limit],
           [sql.pushedRequests, issuerId, now, limit],
           [sql.keys, issuerId, now],
-          [sql.events, issuerId, untilMs, limit],
+          [sql.events, issuerId, eventsUntilMs, limit],
         ],
         outcome: (results) => results.reduce((swept, result) => swept + changesOf(result), 0),
       };

@@ -13,7 +13,7 @@ import {
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { forPostgres, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
+import { forPostgres, KEYS, REQUESTS, takeIdentifier, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
 import { auditedEventOf, insertEvent } from './events.ts';
 import type { PostgresHandle } from './lookups.ts';
@@ -139,8 +139,14 @@ export async function postgresKeys(handle: PostgresHandle): Promise<Required<Key
   };
 }
 
+/**
+ * Whether a row of a one-time identifier was not there before, and was not forgotten by a sweep, as a value of RETURNING:
+ * the insertion waits for a sweep that deletes the same identifier, and what that has forgotten is asked for afterwards.
+ */
+export const IS_FIRST_USE = 'expires_at > grantd.forgotten_until(issuer_id) AS is_first';
+
 export const ONE_TIME_IDENTIFIERS_SQL = {
-  take: forPostgres(TAKE_IDENTIFIER, 'issuerId', 'id', 'expiresAt', 'now'),
+  take: `${takeIdentifier('VALUES ($1, $2, $3::bigint)', '$4::bigint')} RETURNING ${IS_FIRST_USE}`,
 };
 
 export async function postgresOneTimeIdentifiers({
@@ -152,7 +158,10 @@ export async function postgresOneTimeIdentifiers({
   return {
     async take(id, expiresAt) {
       const now = Math.floor(clock() / 1000);
-      return primary.write([[sql.take, issuerId, id, expiresAt, now]], ([taken]) => changesOf(taken) === 1);
+      return primary.write(
+        [[sql.take, issuerId, id, expiresAt, now]],
+        ([taken]) => rowsOf<{ is_first: boolean }>(taken)[0]?.is_first === true,
+      );
     },
   };
 }

@@ -498,10 +498,15 @@ const VERSION_9 = {
 /**
  * Version 10. APIs are found by every spelling of their URI. Clients that registered themselves tell until when they are
  * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
- * The records of clients that were public only by having no secret say it. Earlier versions read both alike.
+ * The records of clients that were public only by having no secret say it. Earlier versions read both alike. An issuer
+ * has the end of the last one-time identifier that a sweep has forgotten. The function is volatile, so that it sees what
+ * was committed after its statement began.
  */
 const VERSION_10 = {
   expand: `
+  ALTER TABLE grantd.issuers ADD COLUMN forgotten_until bigint NOT NULL DEFAULT 0;
+  CREATE FUNCTION grantd.forgotten_until(issuer integer) RETURNS bigint LANGUAGE sql VOLATILE AS
+    'SELECT forgotten_until FROM grantd.issuers WHERE id = $1';
   DROP INDEX grantd.clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON grantd.clients (issuer_id, lower(resource COLLATE "C"))
     WHERE resource IS NOT NULL;
@@ -521,6 +526,8 @@ const VERSION_10 = {
    WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
 `,
   down: `
+  DROP FUNCTION grantd.forgotten_until(integer);
+  ALTER TABLE grantd.issuers DROP COLUMN forgotten_until;
   DROP INDEX grantd.clients_by_place;
   DROP INDEX grantd.clients_by_last_use;
   ALTER TABLE grantd.clients DROP COLUMN registered_from, DROP COLUMN used_until;
@@ -585,8 +592,8 @@ export async function assertSound(connections: PostgresConnections): Promise<voi
   }
 }
 
-/** SQLSTATE of a table or column that does not exist. */
-const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+/** SQLSTATE of a table, column or function that does not exist. */
+const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703', '42883']);
 
 /**
  * Lets PostgreSQL parse every statement without running it, so that a missing table or column is found when the store

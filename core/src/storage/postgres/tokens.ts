@@ -50,6 +50,7 @@ import {
   rowsOf,
 } from './connections.ts';
 import { auditedEventOf, eventOf, insertEvent } from './events.ts';
+import { IS_FIRST_USE } from './keys.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
@@ -128,8 +129,8 @@ function storeUpon(
       AND NOT EXISTS (
         SELECT 1 FROM fresh n WHERE n.issued_at_ms < coalesce(i.not_before_ms, 0) OR NOT (${SAME_PRINCIPALS}))
     FOR UPDATE OF t),
-  taken AS (${takeIdentifier('SELECT $1, $5::text, $6::bigint FROM found WHERE $5 IS NOT NULL', '$4::bigint / 1000')} RETURNING 1),
-  basis AS (SELECT * FROM found WHERE $5 IS NULL OR EXISTS (SELECT 1 FROM taken)),
+  taken AS (${takeIdentifier('SELECT $1, $5::text, $6::bigint FROM found WHERE $5 IS NOT NULL', '$4::bigint / 1000')} RETURNING ${IS_FIRST_USE}),
+  basis AS (SELECT * FROM found WHERE $5 IS NULL OR EXISTS (SELECT 1 FROM taken WHERE is_first)),
   ${use === undefined ? '' : `used AS (UPDATE grantd.${from} t SET ${use} FROM basis b WHERE t.issuer_id = $1 AND t.id = b.id),`}
   admitted AS (
     SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},

@@ -203,7 +203,11 @@ export const SWEEP_SQL = {
   oneTimeIdentifiers: `
     DELETE FROM one_time_identifiers WHERE rowid IN (
       SELECT rowid FROM one_time_identifiers
-      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)
+    RETURNING expires_at`,
+
+  // The end of the last identifier that was forgotten, and not the time of the clock that said so: it may be ahead.
+  keepForgotten: 'UPDATE issuers SET forgotten_until = max(forgotten_until, :until) WHERE id = :issuerId',
 
   pushedRequests: `
     DELETE FROM pushed_requests WHERE rowid IN (
@@ -242,7 +246,7 @@ export function sqliteSweep(
   handle: SqliteHandle,
   events: Events,
   eventRetentionSeconds: number,
-): (limit: number) => Promise<number> {
+): (limit: number, untilMs?: number) => Promise<number> {
   const { database, issuerId, clock, transaction } = handle;
   const sql = prepareAll(database, SWEEP_SQL);
   const sweepEvents = (untilMs: number, limit: number) => {
@@ -255,11 +259,19 @@ export function sqliteSweep(
     const principal = sql.grantPrincipal.run({ issuerId, grantId, now });
     return principal.changes === 0 ? [] : [principal, sql.grant.run({ issuerId, grantId })];
   };
-  return (limit) =>
+  /** @returns how many identifiers were deleted. They can never be taken again. */
+  const sweepIdentifiers = (now: number, limit: number): number => {
+    const ends = sql.oneTimeIdentifiers
+      .all({ issuerId, now, limit })
+      .map(({ expires_at }) => Number(expires_at));
+    if (ends.length > 0) sql.keepForgotten.run({ issuerId, until: Math.max(...ends) });
+    return ends.length;
+  };
+  return (limit, untilMs = Infinity) =>
     transaction(() => {
-      const nowMs = clock();
+      const nowMs = Math.min(clock(), untilMs);
       const now = Math.floor(nowMs / 1000);
-      const untilMs = nowMs - eventRetentionSeconds * 1000;
+      const eventsUntilMs = nowMs - eventRetentionSeconds * 1000;
       const dependents = [
         ...sql.tokens.all({ issuerId, now, limit }),
         ...sql.authorizationCodes.all({ issuerId, now, limit }),
@@ -268,10 +280,10 @@ export function sqliteSweep(
       const swept = [
         ...[...grants].flatMap((grantId) => (grantId === null ? [] : sweepGrant(grantId, now))),
         sql.sessions.run({ issuerId, now, limit }),
-        sql.oneTimeIdentifiers.run({ issuerId, now, limit }),
+        { changes: sweepIdentifiers(now, limit) },
         sql.pushedRequests.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
-        sweepEvents(untilMs, limit),
+        sweepEvents(eventsUntilMs, limit),
       ].reduce((sum, { changes }) => sum + Number(changes), dependents.length);
       if (swept > 0) sql.keepTime.run({ issuerId, now });
       return swept;

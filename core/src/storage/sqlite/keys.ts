@@ -5,7 +5,7 @@ import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KE
 import type { KeyRepository, OneTimeIdentifiers, OneTimeUse, PushedRequestRepository } from '../contract.ts';
 import { ContractBreach } from '../faults.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
+import { forSqlite, KEYS, REQUESTS, takeIdentifier, toKeyRecord, toPushedRequest } from '../statements.ts';
 import type { SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import { prepareAll } from './queues.ts';
@@ -82,10 +82,15 @@ export function sqliteKeys(
 }
 
 export const ONE_TIME_IDENTIFIERS_SQL = {
-  take: forSqlite(TAKE_IDENTIFIER),
+  take: forSqlite(
+    takeIdentifier(
+      'SELECT id, :id, :expiresAt FROM grantd.issuers WHERE id = :issuerId AND forgotten_until < :expiresAt',
+      ':now',
+    ),
+  ),
 };
 
-/** Takes an identifier inside the caller's transaction. @returns `false` if it was used before */
+/** Takes an identifier inside the caller's transaction. @returns `false` if it was used before, or may have been */
 export type Take = (once: OneTimeUse) => boolean;
 
 export function sqliteTake({ database, issuerId, clock }: SqliteHandle): Take {

@@ -110,6 +110,7 @@ export class ReadQueue implements Reads {
   readonly #database: DatabaseSync;
   readonly #writes: Pick<WriteQueue, 'commits'>;
   readonly #corruption: Corruption;
+  readonly #numbers: EventNumbers | undefined;
   readonly #requireUsable: () => void;
   readonly #waiting: QueuedRead[] = [];
   #version: SQLOutputValue | undefined;
@@ -121,8 +122,9 @@ export class ReadQueue implements Reads {
    * @param given what the queue checks
    */
   constructor(database: DatabaseSync, writes: Pick<WriteQueue, 'commits'>, given: FileChecks = {}) {
-    const { corruption, requireUsable } = fileChecks(database, given);
+    const { corruption, requireUsable, numbers } = fileChecks(database, given);
     this.#corruption = corruption;
+    this.#numbers = numbers;
     this.#database = database;
     this.#writes = writes;
     this.#requireUsable = requireUsable;
@@ -148,6 +150,11 @@ export class ReadQueue implements Reads {
     return this.#stateNumber;
   }
 
+  #requireOwnFile(): void {
+    this.#requireUsable();
+    this.#numbers?.requireNewest();
+  }
+
   readonly #answerAll = (): void => {
     const reads = this.#waiting.splice(0);
     try {
@@ -167,7 +174,7 @@ export class ReadQueue implements Reads {
     const version = this.#sql.version.get()?.data_version;
     if (version === this.#version && this.#writes.commits === this.#commits) return;
     // Each own write has checked the tables already.
-    if (version !== this.#version) this.#requireUsable();
+    if (version !== this.#version) this.#requireOwnFile();
     this.#stateNumber += 1;
     [this.#version, this.#commits] = [version, this.#writes.commits];
   }
@@ -470,19 +477,58 @@ export class Corruption {
   }
 }
 
+const LAST_NUMBERS = `
+  SELECT total(max(last_event_sequence,
+    coalesce((SELECT max(sequence) FROM events WHERE issuer_id = issuers.id), 0))) AS last FROM issuers`;
+
+/** The sum of the last numbers of all issuers, which no write lowers. */
+export function lastNumbersIn(database: DatabaseSync): number {
+  return Number(database.prepare(LAST_NUMBERS).get()?.last);
+}
+
+/**
+ * Notices that an older copy was restored into a file while it was open, because it has fewer events. What it says about
+ * tokens is outdated.
+ */
+export class EventNumbers {
+  readonly #last: SqliteStatement;
+  #known = 0;
+  #isOlder = false;
+
+  constructor(database: DatabaseSync) {
+    this.#last = prepare(database, LAST_NUMBERS);
+    this.isOlder();
+  }
+
+  /** @param found what another connection reads. Default: what this one reads now */
+  isOlder(found = Number(this.#last.get()?.last)): boolean {
+    if (found < this.#known) this.#isOlder = true;
+    this.#known = Math.max(this.#known, found);
+    return this.#isOlder;
+  }
+
+  /** @throws Error if an older copy was restored */
+  requireNewest(): void {
+    if (this.isOlder())
+      throw new Error('an older copy was restored into the database file while it was open');
+  }
+}
+
 /** What a queue checks before it reads or writes. */
 interface FileChecks {
   /** Shared by everything that reads and writes the file. */
   readonly corruption?: Corruption;
+  /** Looked at after a commit of another connection. Default: not at all. */
+  readonly numbers?: EventNumbers;
   /** Throws once the file's tables can no longer be used; called inside a transaction. */
   readonly requireUsable?: () => void;
 }
 
 function fileChecks(
   database: DatabaseSync,
-  { corruption = new Corruption(), requireUsable = requireUsableTables(database) }: FileChecks,
-): Required<FileChecks> {
-  return { corruption, requireUsable };
+  { corruption = new Corruption(), requireUsable = requireUsableTables(database), numbers }: FileChecks,
+): FileChecks & Required<Omit<FileChecks, 'numbers'>> {
+  return { corruption, requireUsable, ...(numbers && { numbers }) };
 }
 
 function isDamage(error: Error): boolean {

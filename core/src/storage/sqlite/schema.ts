@@ -380,10 +380,12 @@ function rebuiltIdentifiers(options: string): string {
 /**
  * Version 12. APIs are found by every spelling of their URI. Clients that registered themselves tell until when they are
  * used, and from where they came. Those that were there before count as used now, and as long as they have tokens.
- * The records of clients that were public only by having no secret say it. Earlier versions read both alike.
+ * The records of clients that were public only by having no secret say it. Earlier versions read both alike. An issuer
+ * has the end of the last one-time identifier that a sweep has forgotten.
  */
 const VERSION_12 = {
   expand: `
+  ALTER TABLE issuers ADD COLUMN forgotten_until INTEGER NOT NULL DEFAULT 0;
   DROP INDEX clients_by_resource;
   CREATE INDEX clients_by_lower_resource ON clients (issuer_id, lower(resource)) WHERE resource IS NOT NULL;
   ALTER TABLE clients ADD COLUMN used_until INTEGER;
@@ -403,6 +405,7 @@ const VERSION_12 = {
    WHERE secrets IS NULL AND coalesce(metadata, '') NOT LIKE '%"token_endpoint_auth_method":%';
 `,
   down: `
+  ALTER TABLE issuers DROP COLUMN forgotten_until;
   DROP INDEX clients_by_place;
   DROP INDEX clients_by_last_use;
   ALTER TABLE clients DROP COLUMN registered_from;

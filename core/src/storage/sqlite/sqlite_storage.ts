@@ -24,9 +24,18 @@ import {
   type Transaction,
 } from './connection.ts';
 import { type Events, sqliteEvents, sqliteSweep } from './events.ts';
+import { readSqlite } from './files.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests, sqliteTake } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
-import { Corruption, inTransaction, ReadQueue, requireUsableTables, WriteQueue } from './queues.ts';
+import {
+  Corruption,
+  EventNumbers,
+  inTransaction,
+  lastNumbersIn,
+  ReadQueue,
+  requireUsableTables,
+  WriteQueue,
+} from './queues.ts';
 import {
   ISSUER_SQL,
   isUpToDate,
@@ -113,6 +122,12 @@ export interface SqliteConnection {
    * @throws Error outside of a write
    */
   readonly addEvent: Events['add'];
+  /**
+   * Whether an older copy was restored into the file. Lookups notice it after a commit of another process. Call it once a
+   * second, so that it knows the last event of this one.
+   * @param readsFile whether to also read the file as a new connection does, which sees that it was overwritten
+   */
+  isOlderCopy(readsFile: boolean): boolean;
 }
 
 /**
@@ -177,6 +192,7 @@ function storageOn(
   const checks = {
     corruption: new Corruption(onCorruption),
     requireUsable: requireUsableTables(database, allTables),
+    numbers: new EventNumbers(database),
   };
   const writes = new WriteQueue(database, busyTimeoutMs, checks);
   const reads = new ReadQueue(database, writes, checks);
@@ -205,6 +221,10 @@ function storageOn(
       addEvent(...event) {
         if (!database.isTransaction) throw new Error('addEvent: expected to be called within a write');
         events.add(...event);
+      },
+      isOlderCopy(readsFile) {
+        const { numbers } = checks;
+        return numbers.isOlder() || (readsFile && numbers.isOlder(readSqlite(path, lastNumbersIn)));
       },
     },
     answersPlainRecords: true,

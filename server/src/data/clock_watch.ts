@@ -1,0 +1,105 @@
+// Compares this process's clock with other times, so that a sweep deletes nothing that is still needed.
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Log } from '../log/log.ts';
+import type { OpenDatabase } from './database.ts';
+
+/**
+ * Milliseconds by which clocks may differ. Used identifiers are kept for a minute longer than they are accepted, so two
+ * processes may differ from the database by half of that.
+ */
+export const MAX_SKEW_MS = 30_000;
+
+const LOOK_EVERY_MS = 60_000;
+
+interface Surroundings {
+  /** Receives when a skew begins and ends. */
+  readonly log?: Pick<Log, 'info' | 'warn'>;
+  /** Milliseconds since 1970. Default: the system clock. */
+  readonly clock?: () => number;
+  /** Milliseconds that always pass evenly. Default: those of the process. */
+  readonly monotonic?: () => number;
+}
+
+/** One comparison. */
+interface Look {
+  readonly nowMs: number;
+  readonly monotonicMs: number;
+  /** What the reference said. */
+  readonly referenceMs: number;
+  /** A time that has passed already, whatever this process's clock says. */
+  readonly passedMs: number;
+}
+
+/**
+ * Compares the clock of this process with that of a database server. For a file, it compares it with the monotonic clock,
+ * and with the newest event or token. What was recorded since the last look does not count yet, because this process may
+ * have recorded it.
+ */
+export class ClockWatch {
+  readonly #referenceTime: OpenDatabase['referenceTime'];
+  readonly #log: Surroundings['log'];
+  readonly #clock: () => number;
+  readonly #monotonic: () => number;
+  #last: Look | undefined;
+  #skewMs = 0;
+
+  constructor(
+    { referenceTime }: Pick<OpenDatabase, 'referenceTime'>,
+    { log, clock = Date.now, monotonic = () => performance.now() }: Surroundings = {},
+  ) {
+    this.#referenceTime = referenceTime;
+    this.#log = log;
+    this.#clock = clock;
+    this.#monotonic = monotonic;
+  }
+
+  /** Seconds by which this process's clock is ahead; negative if it is behind. 0 if it agrees with the others. */
+  get skewSeconds(): number {
+    return Math.round(this.#skewMs / 1000);
+  }
+
+  /** @throws {StorageFault} the database does not answer */
+  async look(): Promise<void> {
+    const askedAtMs = this.#monotonic();
+    const { atMs, isNow } = await this.#referenceTime();
+    const [nowMs, monotonicMs] = [this.#clock(), this.#monotonic()];
+    const last = this.#last;
+    const referenceMs = atMs ?? nowMs;
+    if (isNow || last === undefined) {
+      this.#last = { nowMs, monotonicMs, referenceMs, passedMs: referenceMs };
+      const aheadMs = nowMs - referenceMs;
+      this.#setSkew(isNow ? aheadMs : Math.min(0, aheadMs), monotonicMs - askedAtMs);
+      return;
+    }
+    const sinceLastMs = monotonicMs - last.monotonicMs;
+    const passedMs = Math.max(last.passedMs, last.referenceMs) + sinceLastMs;
+    this.#last = { nowMs, monotonicMs, referenceMs, passedMs };
+    const jumpMs = nowMs - last.nowMs - sinceLastMs;
+    this.#setSkew(Math.abs(jumpMs) > MAX_SKEW_MS ? jumpMs : Math.min(0, nowMs - referenceMs), 0);
+  }
+
+  /** Milliseconds since 1970: rows that are needed until later stay. Call it after the first look. */
+  sweepUntilMs(): number {
+    const [nowMs, last] = [this.#clock(), this.#last];
+    if (last === undefined) throw new Error('the clock was not compared yet');
+    return Math.min(nowMs, last.passedMs + this.#monotonic() - last.monotonicMs + MAX_SKEW_MS);
+  }
+
+  /** Looks periodically until the signal. If the database does not answer, the next look may succeed. */
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // Rejects only when aborted.
+      await pause(LOOK_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) await this.look().catch(() => undefined);
+    }
+  }
+
+  /** @param uncertaintyMs by which the comparison may be wrong */
+  #setSkew(skewMs: number, uncertaintyMs: number): void {
+    const wasSkewed = this.#skewMs !== 0;
+    this.#skewMs = Math.abs(skewMs) > MAX_SKEW_MS + uncertaintyMs ? skewMs : 0;
+    const seconds = this.skewSeconds;
+    if (this.#skewMs !== 0 && !wasSkewed) this.#log?.warn({ event: 'clock_skew', seconds });
+    if (this.#skewMs === 0 && wasSkewed) this.#log?.info({ event: 'clock_skew_ended' });
+  }
+}
