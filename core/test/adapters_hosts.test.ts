@@ -410,7 +410,7 @@ test('an option errors that is neither of the two is refused by every adapter, i
   const misspelt = JSON.parse('{"errors":"forwad"}');
   const refusal = {
     name: 'ConfigurationError',
-    message: 'errors: expected one of render, forward, got a text',
+    message: 'errors: expected one of render, forward, got a text of 6 characters',
   };
   for (const [name, adapter] of Object.entries(ADAPTERS)) {
     assert.throws(() => adapter.mount(server, misspelt), refusal, name);
