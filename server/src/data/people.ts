@@ -107,8 +107,12 @@ export interface People {
 }
 
 /** A new user as stored, with a subject identifier and a normalized name. */
-export function personToKeep({ name, ...person }: NewPerson, subject = newIdentifier()): Person {
-  return { ...person, subject, name: nameAsKept(name), createdAtMs: Date.now(), revision: 0 };
+export function personToKeep(
+  { name, ...person }: NewPerson,
+  subject = newIdentifier(),
+  clock: () => number = Date.now,
+): Person {
+  return { ...person, subject, name: nameAsKept(name), createdAtMs: clock(), revision: 0 };
 }
 
 const MAX_LENGTH = 128;

@@ -50,12 +50,13 @@ export function programData(
   tables: ProgramTables,
   issuer: string,
   storage: Pick<AdministrableStorage, 'clients' | 'eventsAfter'>,
+  clock: () => number = Date.now,
 ): ProgramData {
   const consents = consentsTable(tables, issuer);
   const consentSweep = new ConsentSweep({ consents, clients: storage.clients });
   const sweepUnused = (limit: number, unusedFor: number): Promise<number> | number => {
     if (unusedFor === 0) return 0;
-    const unusedSince = Date.now() / 1000 - Math.max(unusedFor, SHORTEST_UNUSED_TIME);
+    const unusedSince = clock() / 1000 - Math.max(unusedFor, SHORTEST_UNUSED_TIME);
     const isUsed = ({ id }: ClientRecord) => consents.isGivenTo(id);
     return askStorage(() => sweepRegistrations(storage, { unusedSince, limit, isUsed }));
   };
@@ -78,7 +79,7 @@ export function programData(
     auditTrail: new AuditTrail(tables, issuer, storage),
     requireWritable: writeCheck(tables, issuer),
     async sweepProgram(limit, unusedFor = 0) {
-      const rows = await sweepProgram(tables, issuer, Date.now(), limit);
+      const rows = await sweepProgram(tables, issuer, clock(), limit);
       return rows + (await consentSweep.sweep(limit)) + (await sweepUnused(limit, unusedFor));
     },
   };

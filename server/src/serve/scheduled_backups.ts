@@ -92,10 +92,11 @@ export async function backUpIfDue(
   backedUp: BackedUp,
   log: SweepLog,
   signal: AbortSignal,
+  clock: () => number = Date.now,
 ): Promise<boolean> {
   const startedMs = performance.now();
   try {
-    const nowMs = Date.now();
+    const nowMs = clock();
     if (!isDue(plan, backedUp.issuer, nowMs)) return true;
     const to = join(plan.folder, backupName(backedUp.issuer, nowMs));
     const report = await runProcess({ ...backedUp, to, lock: plan.lock }, signal);
