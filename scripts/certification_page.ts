@@ -2,6 +2,7 @@ import { FAPI_PLANS, LIFETIME, modulesIn } from '../server/test/certification/fa
 import { PLANS, type PlannedModule, type Result } from '../server/test/certification/plans.ts';
 import {
   ALIAS,
+  atSuite,
   backChannelCommand,
   bankCommand,
   browserTasks,
@@ -216,9 +217,11 @@ function planConfiguration() {
     server: { discoveryUrl: `${ISSUER}/.well-known/openid-configuration`, login_hint: 'certified' },
     client: { client_name: 'suite' },
     client2: { client_name: 'suite-2' },
-    browser: browserTasks(ISSUER, { username: 'certified', password: 'correct horse battery' }),
+    browser: BROWSER,
   };
 }
+
+const BROWSER = browserTasks(ISSUER, SUITE, { username: 'certified', password: 'correct horse battery' });
 
 const DPOP = { authentication: 'private_key_jwt', binding: 'dpop' } as const;
 const MTLS = { authentication: 'mtls', binding: 'mtls' } as const;
@@ -248,8 +251,20 @@ function fapiConfiguration() {
   const cancels = [
     {
       match: `${ISSUER}/authorize*`,
-      tasks: [{ task: 'Cancel', match: `${ISSUER}/login*`, commands: [['click', 'id', 'login-cancel']] }],
+      tasks: [
+        { task: 'Cancel', match: `${ISSUER}/login*`, commands: [['click', 'id', 'login-cancel']] },
+        atSuite(SUITE),
+      ],
     },
+  ];
+  // The module opens the same address twice, and signs in only the second time.
+  const looksFirst = [
+    {
+      match: `${ISSUER}/authorize*`,
+      'match-limit': 1,
+      tasks: [{ task: 'Look', match: `${ISSUER}/login*`, commands: [['wait', 'id', 'login-submit', 10]] }],
+    },
+    BROWSER[0],
   ];
   return {
     alias: ALIAS,
@@ -260,7 +275,12 @@ function fapiConfiguration() {
     mtls: certificate(1),
     mtls2: certificate(2),
     resource: { resourceUrl: `${ISSUER}/userinfo` },
-    override: { 'fapi2-security-profile-final-user-rejects-authentication': { browser: cancels } },
+    override: {
+      'fapi2-security-profile-final-user-rejects-authentication': { browser: cancels },
+      'fapi2-security-profile-final-par-ensure-reused-request-uri-prior-to-auth-completion-succeeds': {
+        browser: looksFirst,
+      },
+    },
   };
 }
 

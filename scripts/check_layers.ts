@@ -1,4 +1,4 @@
-// Checks the direction of imports. A file imports from its own layer or an earlier one. Entries of one layer do not
+// Checks the direction of imports, and that no file reads the clock of the system itself. A file imports from its own layer or an earlier one. Entries of one layer do not
 // import each other. No imports close a circle of files or of folders. `node:` modules stay in the files made for Node.
 // Protect carries no part of the server. The program uses the core through its published entry points, and its files of
 // databases also through those parts of the core's stores that are listed here. Prints each breach and exits with 1 if
@@ -127,6 +127,9 @@ const CARRIED = [
 const OF_STORES =
   /^(?:cache|storage\/migrations|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
 
+/** In code, not in comments. `Date.now` without a call is the default of a clock that can be passed in. */
+const READS_CLOCK = /^(?! *(?:\/?\*|\/\/)).*(?:\bDate\.now\(\)|\bnew Date\(\))/m;
+
 const breaches = new Set<string>();
 const imports = new Map<string, readonly string[]>();
 
@@ -134,6 +137,7 @@ for (const file of globSync(Object.keys(LAYERS).map((root) => `${root}**/*.ts`))
   placeOf(file);
   const targets: string[] = [];
   const text = readFileSync(file, 'utf8');
+  if (READS_CLOCK.test(text)) breaches.add(`${file} reads the clock itself; pass a clock in`);
   if (!file.startsWith('protect/') && ALL_OF_JOSE.test(text))
     breaches.add(`${file} imports all of jose; import only its parts, such as jose/base64url`);
   for (const specifier of specifiersIn(text)) {

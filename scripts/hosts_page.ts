@@ -109,7 +109,7 @@ If your application only accepts tokens, [protect its routes](resource_servers.m
 | function | what it does |
 | --- | --- |
 | \`mount(server, options)\` | serves all endpoints, and passes requests for other paths to your application |
-| \`handler(operation, options)\` | serves one function from request to response, such as \`(request) => server.introspect(request)\`, or your own page |
+| \`handler(operation, options)\` | serves one function from request to response, or your own page. Mount it for all methods, such as \`app.all('/token/revoke', handler((request) => server.revoke(request)))\`: the function answers preflights, and refuses other methods |
 | \`toHttpRequest\` | converts the framework's request into the library's request value |
 | \`sendResponse\` | sends the library's response value. In Hono, h3, Next.js and Fetch, it returns a \`Response\` |
 
@@ -145,9 +145,11 @@ If you can, mount the server before form parsers, so that it reads forms itself.
 
 1. \`rawBody\`, with the raw text or bytes. Some parsers set it: koa-bodyparser, NestJS with \`rawBody: true\`, and \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`.
 2. \`body\`, if it is a string or a \`Buffer\`.
-3. \`body\`, if it is an object: the parsed form. Each parameter must be a string or an array of strings. An array counts as a repeated parameter, and only \`resource\` may be repeated. Any other value is \`invalid_request\`.
+3. \`body\`, if it is an object: the parsed form. An array with several values is a repeated parameter, and only \`resource\` may be repeated. Other values that are not strings come from names such as \`a[b]\`. They are ignored, unless they have the name of a parameter that the endpoint reads: then the response is \`invalid_request\`.
 
-The adapter for Hono uses the body that Hono has stored. The adapters for h3, Next.js and Fetch cannot find a body that your code has already read. For these, set [the adapter's option \`body\`](#what-every-adapter-exports) to a function that takes the request and returns the parser's result.
+If your code has read the body and kept it in neither of them, the response is 500, and the event contains an error that says so.
+
+The adapter for Hono uses the body that Hono has stored. The adapters for h3, Next.js and Fetch cannot find a body that your code has already read, and answer 500 too. For these, set [the adapter's option \`body\`](#what-every-adapter-exports) to a function that takes the request and returns the parser's result.
 
 Some parsers change a form before the adapter sees it. They keep only the last of several values, stop after a thousand parameters, or turn a parameter named \`[token]\` into \`token\`. The adapter cannot notice such a change, so the server may accept a request that it would reject if it read the form itself.
 

@@ -89,7 +89,7 @@ ${code('app/[...endpoint]/route.ts')}
 Next.js makes its own \`tsconfig.json\`. Add \`"allowImportingTsExtensions": true\` to it. [Hosts](hosts.md) has the code for other frameworks. Start the host:
 
 \`\`\`sh
-PUBLIC_KEY="$(cat public_key.pem)" node node.ts
+node node.ts
 \`\`\`
 
 ### 3. Check

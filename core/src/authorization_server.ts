@@ -34,7 +34,7 @@ import {
 import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
 import { callOf, perform, type Routes, report, requireGroups, routeOf } from './serve.ts';
 import type { AuthorizingStorage, IssuingStorage, Storage } from './storage/contract.ts';
-import { guarded, guardedCall } from './storage/faults.ts';
+import { guarded, guardedCall, guardedClaims } from './storage/faults.ts';
 import type { StorageGroup } from './storage/groups.ts';
 import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
@@ -372,7 +372,7 @@ function wire(options: ResolvedOptions): { context: Context } & OperatorParts {
       ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),
       clients: guarded(registration.clients),
     },
-    oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
+    oidc: oidc && { ...oidc, getUserClaims: guardedClaims(oidc.getUserClaims) },
     mayUseClient: mayUseClient && guardedCall(mayUseClient),
   };
   const { cache } = options.storage;

@@ -152,13 +152,20 @@ function received(kind: Kind<unknown>, value: unknown, isSecret?: boolean): stri
   return index === -1 ? 'a list' : `a list with ${kindOf(value[index], true)} at index ${index}`;
 }
 
-/** What a value is, without the value: it may be a secret. */
+/** Characters of a received text that errors show. */
+const LONGEST_SHOWN = 100;
+
+/** What a value is. Of one that may be a secret, only what is needed to see the difference. */
 function kindOf(value: unknown, isSecret = false): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (!isSecret && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
   if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text';
+  if (value === '') return 'an empty text';
+  if (typeof value === 'string')
+    return isSecret || value.length > LONGEST_SHOWN || value.includes('@') // a URL with a password
+      ? `a text of ${value.length} characters`
+      : `the text ${JSON.stringify(value)}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 

@@ -19,6 +19,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 const INACTIVE = '{"active":false}';
 const MISSING = '{"error":"invalid_request","error_description":"the parameter token is missing"}';
 const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
+const UNEXPECTED = '{"error":"server_error","error_description":"an unexpected error"}';
 const LIMIT = 64 * 1024;
 
 // ── node:http ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,15 +175,28 @@ test('grantd §1.3 node: an empty object that a parser of other media types leav
   }
 });
 
-test('grantd §1.3 node: a body that the host has read and not kept counts as absent, without waiting', async (t) => {
-  const { server } = await openWorld(t);
-  const mounted = nodeAdapter.mount(server);
-  const { port } = await listen(t, async (request, response) => {
-    for await (const _ of request);
-    await mounted(request, response);
-  });
-  const answer = await send(port, { headers: AS_API, body: 'token=x' });
-  assert.deepEqual([answer.status, answer.body], [400, MISSING]);
+test('grantd §1.3 node: a body that the host has read and not kept is a fault that says so, without waiting', async (t) => {
+  const world = await openWorld(t);
+  const mounted = nodeAdapter.mount(world.server);
+  const readings: Readonly<Record<string, (request: IncomingMessage) => Promise<unknown>>> = {
+    whole: async (request) => {
+      for await (const _ of request);
+    },
+    'a part': (request) => new Promise((resolve) => request.once('data', () => resolve(request.pause()))),
+  };
+  for (const [name, read] of Object.entries(readings)) {
+    const { port } = await listen(t, async (request, response) => {
+      await read(request);
+      await mounted(request, response);
+    });
+    const answer = await send(port, { headers: AS_API, body: 'token=x' });
+    assert.deepEqual([answer.status, answer.body], [500, UNEXPECTED], name);
+    const { cause } = world.events.pop() as { readonly cause?: unknown };
+    assert.match(String(cause), /^TypeError: the body was read before; hand it over as request\.body/, name);
+    if (name !== 'whole') continue;
+    const empty = await send(port, { headers: { ...AS_API, 'transfer-encoding': 'chunked' } });
+    assert.deepEqual([empty.status, empty.body], [400, MISSING]);
+  }
 });
 
 for (const whole of [true, false]) {
@@ -254,7 +268,7 @@ test('grantd §1.3 node: what a host begins to read while the body is awaited is
     return answered;
   });
   const answer = await send(port, { headers: AS_API, body: 'token=x' });
-  assert.deepEqual([answer.status, answer.body], [400, MISSING]);
+  assert.deepEqual([answer.status, answer.body], [500, UNEXPECTED]);
 });
 
 test('RFC 9112 §9.3.2 node: pipelined requests are each answered, in their order', async (t) => {

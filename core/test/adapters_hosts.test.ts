@@ -162,7 +162,14 @@ for (const host of HOSTS) {
     for (const form of ['token=x&token[]=y', 'token=x&token[]=x', 'token[]=y&token=x']) {
       assert.equal(await answerTo(form), knowsBrackets ? REPEATED : INACTIVE, form);
     }
-    for (const form of ['token=x&token.a=y', 'token=x&a.b=y']) {
+    // RFC 6749 §3.2: parameters that no endpoint knows are ignored.
+    for (const form of [
+      'token=x&a[b]=c',
+      'token=x&a[]=c',
+      'token=x&a[0][b]=c',
+      'token=x&token.a=y',
+      'token=x&a.b=y',
+    ]) {
       assert.equal(await answerTo(form), INACTIVE, form);
     }
     const others = Array.from({ length: 999 }, (_, index) => `p${index}=1`).join('&');
@@ -204,6 +211,17 @@ for (const host of HOSTS) {
       statuses.push((await answer).slice(0, 'HTTP/1.1 200'.length));
     }
     assert.deepEqual(statuses, ['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 404']);
+  });
+
+  test(`grantd §1.4 ${host.name}: one operation alone answers its preflight, and 405 to other methods`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server, operation: (request) => server.revoke(request) });
+    const headers = { origin: 'https://spa.example', 'access-control-request-method': 'POST' };
+    const preflight = await sendHttp(port, { method: 'OPTIONS', path: '/operation', headers });
+    assert.deepEqual([preflight.status, preflight.body], [204, '']);
+    assert.equal(preflight.headers['access-control-allow-origin'], 'https://spa.example');
+    const refused = await get(port, '/operation');
+    assert.deepEqual([refused.status, refused.headers.allow], [405, 'POST']);
   });
 
   test(`${host.name}: below a path that the issuer has`, async (t) => {
@@ -392,7 +410,7 @@ test('an option errors that is neither of the two is refused by every adapter, i
   const misspelt = JSON.parse('{"errors":"forwad"}');
   const refusal = {
     name: 'ConfigurationError',
-    message: 'errors: expected one of render, forward, got a text',
+    message: 'errors: expected one of render, forward, got a text of 6 characters',
   };
   for (const [name, adapter] of Object.entries(ADAPTERS)) {
     assert.throws(() => adapter.mount(server, misspelt), refusal, name);

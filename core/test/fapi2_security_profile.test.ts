@@ -501,7 +501,7 @@ test('§5.3.2 each rule of a profile is for an option, and has a contradiction i
 test('§5.3.2 an unknown profile is refused', () => {
   const options = { ...REQUIRED, profile: 'fapi1' as ProfileName };
   assert.throws(() => new AuthorizationServer(options), {
-    message: 'profile: expected one of fapi2-security, fapi2-message-signing, got a text',
+    message: 'profile: expected one of fapi2-security, fapi2-message-signing, got the text "fapi1"',
   });
 });
 

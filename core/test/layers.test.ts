@@ -45,6 +45,11 @@ const PLANTED: readonly (readonly [
     /revocation\.ts imports core\/src\/storage\/host_storage\.ts; a slice knows only/,
   ],
   [
+    'a file that reads the clock itself',
+    { 'server/src/config/options.ts': '// Date.now()\nexport const atMs = () => Date.now();' },
+    /server\/src\/config\/options\.ts reads the clock itself/,
+  ],
+  [
     'an import of all of jose',
     { 'server/src/config/options.ts': "import type { JWK } from 'jose';\nimport { importJWK } from 'jose';" },
     /server\/src\/config\/options\.ts imports all of jose; import only its parts/,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -63,6 +63,14 @@ test('every page and manifest says the Node version that engines admits', () => 
     for (const [path, sentence] of places)
       assert.ok(read(path).includes(sentence(version)), `${path} does not say: ${sentence(version)}`);
   }
+});
+
+test('no page names another Node version than the table', () => {
+  const table = read('docs/runtimes.md');
+  const pages = globSync(['*.md', '{docs,docs/tutorials,core,protect,server,examples}/*.md'], { cwd: ROOT });
+  for (const page of pages)
+    for (const [said, version] of read(page).matchAll(/\bNode (\d+(?:\.\d+)?) or later/g))
+      assert.ok(table.includes(`| ${version} |`), `${page}: ${said}`);
 });
 
 test('a Node that is too old is refused in one sentence, and no other runtime', () => {

@@ -518,7 +518,8 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
       const token = `grantd_at_${'B'.repeat(42)}A`;
       const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
       const id = base64url.encode(new Uint8Array(digest));
-      const orphan = { ...rest, id, digest: id, keepUntil: rest.expiresAt };
+      const { expiresAt, issuedAtMs = 0 } = rest;
+      const orphan = { ...rest, issuedAtMs, id, digest: id, keepUntil: expiresAt };
       assert.equal(await world.storage.tokens.issue([orphan], {}), 'issued');
       assert.deepEqual(await world.userInfo(token), NO_PERSON);
     },

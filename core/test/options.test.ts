@@ -476,15 +476,24 @@ test('an option with an unknown name is refused at construction, with the name t
   new AuthorizationServer({ ...REQUIRED, previousServer: new Previous() });
 });
 
+const ISSUER_EXPECTED = 'issuer: expected an http or https URL without query, fragment and credentials';
+
 test('a value of a wrong type is named without the value if it is a secret', () => {
   for (const [options, message] of [
     [
       { accessTokenLifetime: '60' },
-      'accessTokenLifetime: expected whole seconds from 1 to 315360000, got a text',
+      'accessTokenLifetime: expected whole seconds from 1 to 315360000, got the text "60"',
     ],
     [{ refreshGrace: -1 }, 'refreshGrace: expected whole seconds from 0 to 315360000, got -1'],
-    [{ authenticateRevoke: 'no' }, 'authenticateRevoke: expected true or false, got a text'],
+    [{ authenticateRevoke: 'no' }, 'authenticateRevoke: expected true or false, got the text "no"'],
     [{ onEvent: {} }, 'onEvent: expected a function, got an object'],
+    [{ issuer: 'login.example.com' }, `${ISSUER_EXPECTED}, got the text "login.example.com"`],
+    [{ issuer: 'https://user:password@a.example' }, `${ISSUER_EXPECTED}, got a text of 31 characters`],
+    [{ issuer: `x${'y'.repeat(100)}` }, `${ISSUER_EXPECTED}, got a text of 101 characters`],
+    [
+      { pairwiseSecret: 'too short' },
+      'pairwiseSecret: expected a text of at least 32 characters, got a text of 9 characters',
+    ],
     [{ pairwiseSecret: 12345678 }, 'pairwiseSecret: expected a text of at least 32 characters, got a number'],
   ] as const) {
     const given = { ...REQUIRED, ...options } as unknown as AuthorizationServerOptions;
@@ -508,16 +517,16 @@ test('a list with a wrong element is refused by the index and the type of the el
     [{ userInfoAudiences: [] }, `userInfoAudiences: expected ${texts}, got an empty list`],
     [
       { requestUriHosts: ['a.example', 'B.example'] },
-      `requestUriHosts: expected ${hosts}, got a list with a text at index 1`,
+      `requestUriHosts: expected ${hosts}, got a list with a text of 9 characters at index 1`,
     ],
     [
       { defaultAudience: ['a', 'b', null] },
       `defaultAudience: expected ${audience}, got a list with null at index 2`,
     ],
-    [{ acrValues: 'urn:a' }, 'acrValues: expected a list of texts without spaces, got a text'],
+    [{ acrValues: 'urn:a' }, 'acrValues: expected a list of texts without spaces, got the text "urn:a"'],
     [
       { secret: ['s'.repeat(32), 's'.repeat(31)] },
-      'secret: expected a text of at least 32 characters, or a list of such texts, newest first, got a list with a text at index 1',
+      'secret: expected a text of at least 32 characters, or a list of such texts, newest first, got a list with a text of 31 characters at index 1',
     ],
     [
       { registration: { openTo: 'anyone', grantTypes: ['refresh_token', ['client_credentials']] } },

@@ -9,6 +9,7 @@ import {
   jwtVerifier,
   MissingGroup,
   OAuthError,
+  type ServerEvent,
   STORAGE_GROUPS,
   type Storage,
   type TokenKind,
@@ -460,20 +461,25 @@ test('grantd §4.2 only exactly true accepts a secret, and a rejection is 503', 
   for (const answer of [true, false, 1, 'true', {}, undefined, null]) {
     const host = new OwnTables();
     Object.assign(host.storage.clients, { verifySecret: async () => answer });
-    const server = new OwnTables({}, {}).server;
-    assert.ok(server);
-    const again = new AuthorizationServer({
+    const events: ServerEvent[] = [];
+    const server = new AuthorizationServer({
       issuer: ISSUER,
       storage: host.storage,
       jwtService: jwtVerifier(publicKey),
+      onEvent: (event) => event.type === 'refused' && events.push(event),
     });
-    const response = await again.handle({
+    const response = await server.handle({
       method: 'POST',
       url: '/token/introspect',
       headers: { authorization: basic('api', 'x'), 'content-type': 'application/x-www-form-urlencoded' },
       body: 'token=x',
     });
     assert.equal(response?.status, answer === true ? 200 : 401, String(answer));
+    // What would pass for a success elsewhere is a mistake of the host, and the event of the refusal says so.
+    const [{ cause = undefined } = {}] = events.splice(0) as readonly { readonly cause?: unknown }[];
+    const isMistake = answer !== true && Boolean(answer);
+    const told = `TypeError: verifySecret must return true or false, but returned a value of the type ${typeof answer}`;
+    assert.equal(cause && String(cause), isMistake ? told : undefined, String(answer));
   }
   const host = new OwnTables();
   host.outage = 'verifySecret';

@@ -306,6 +306,79 @@ test('grantd §10.5 an error of a getter is a fault of the record, hidden from o
   assert.equal((await host.revoke(token)).status, 200);
 });
 
+test('grantd §10.4 what getUserClaims returns must be an object with claims: everything else is a fault', async () => {
+  const claims = { email: 'alice@example.com' };
+  class Entity {
+    readonly email = claims.email;
+  }
+  const results: readonly (readonly [unknown, status: number])[] = [
+    [claims, 200],
+    [new Entity(), 200],
+    [Object.assign(Object.create(null), claims), 200],
+    ...[undefined, null].map((absent) => [absent, 401] as const),
+    ...[
+      [claims],
+      [],
+      new Map(Object.entries(claims)),
+      new Set(),
+      'alice',
+      '',
+      7,
+      0,
+      true,
+      false,
+      () => claims,
+    ].map((wrong) => [wrong, 503] as const),
+  ];
+  for (const [found, status] of results) {
+    const host = new OwnTables({}, { oidc: { getUserClaims: () => found as never } });
+    host.store('access_token', 'id');
+    const answer = await host.userInfo(await host.jwt({ jti: 'id' }));
+    assert.equal(answer.status, status, inspect(found));
+    if (status === 200) assert.equal(JSON.parse(answer.body).email, claims.email);
+    if (status === 503) assert.match(host.lastFault, /^getUserClaims: expected an object with claims/);
+  }
+});
+
+test('grantd §10.5 a claim that is null is absent, and a confirmation without members is a fault', async () => {
+  const host = new OwnTables({ keyedBy: 'token' });
+  const bare = host.store('access_token', 'opaque');
+  const { body } = await host.introspect('opaque');
+  const { scopes, expiresAt, clientId } = bare;
+  const nulls = {
+    iss: null,
+    sub: null,
+    exp: null,
+    iat: null,
+    nbf: null,
+    username: null,
+    aud: null,
+    cnf: null,
+  };
+  host.store('access_token', 'opaque', { scopes, expiresAt, clientId, claims: nulls });
+  assert.equal((await host.introspect('opaque')).body, body);
+  host.store('access_token', 'opaque', { confirmation: { jkt: null, 'x5t#S256': 'x' } as never });
+  assert.deepEqual(JSON.parse((await host.introspect('opaque')).body).cnf, { 'x5t#S256': 'x' });
+  for (const confirmation of [{}, [], { jkt: null }]) {
+    host.store('access_token', 'opaque', { confirmation: confirmation as never });
+    assert.deepEqual(await host.introspect('opaque'), OUTAGE);
+    assert.match(host.lastFault, /^confirmation in the record of a token: expected jkt or x5t#S256/);
+    assert.equal((await host.userInfo('opaque')).status, 503);
+    assert.equal((await host.revoke('opaque')).status, 200);
+  }
+});
+
+test('grantd §10.5 an explanation of a record without a time of issue has none', async () => {
+  const host = new OwnTables();
+  host.store('access_token', 'id');
+  const { record } = await host.server.operator.explainToken(await host.jwt({ jti: 'id' }));
+  assert.equal(record?.clientId, 'web');
+  assert.equal('issuedAtMs' in record, false);
+  host.store('access_token', 'id', { issuedAtMs: 1_700_000_000_000 });
+  const dated = await host.server.operator.explainToken(await host.jwt({ jti: 'id' }));
+  assert.equal(dated.record?.issuedAtMs, 1_700_000_000_000);
+});
+
 test('grantd §10.5 revokedAt and disabledAt count like revokedAtMs and disabledAtMs', async () => {
   for (const at of [1_700_000_000, new Date(1_700_000_000_000), '1700000000']) {
     for (const kind of KINDS) {

@@ -102,7 +102,7 @@ const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
     [
       `${name} errors`,
       () => called(handler, answer, { errors: 'throw' }),
-      'errors: expected one of render, forward, got a text',
+      'errors: expected one of render, forward, got a text of 5 characters',
     ] as const,
   ]),
   [
@@ -113,7 +113,7 @@ const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
   [
     'verifier, wrong type',
     () => called(AccessTokenVerifier, { issuer: ISSUER, audience: ISSUER, allowInsecureRequests: 'no' }),
-    'allowInsecureRequests: expected true or false, got a text',
+    'allowInsecureRequests: expected true or false, got a text of 2 characters',
   ],
   [
     'introspector',
@@ -123,7 +123,7 @@ const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
   [
     'introspector, wrong type',
     () => called(AccessTokenIntrospector, { ...introspector, allowMissingTokenType: 'false' }),
-    'allowMissingTokenType: expected true or false, got a text',
+    'allowMissingTokenType: expected true or false, got a text of 5 characters',
   ],
   [
     'introspector, cache',
@@ -176,6 +176,6 @@ for (const [name, make, message] of REFUSED) {
 test('what protects an API needs its options', async () => {
   await assert.rejects(async () => called(nodeApi.protect), { message: 'options: expected an object' });
   await assert.rejects(async () => called(nodeApi.protect, { tokens, scopes: 'admin' }), {
-    message: 'scopes: expected a list of scopes, got a text',
+    message: 'scopes: expected a list of scopes, got a text of 5 characters',
   });
 });

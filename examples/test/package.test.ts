@@ -77,7 +77,8 @@ for (const form of TABLE_FORMS) {
       const cwd = mkdtempSync(join(project, 'process-'));
       const place = isPostgres ? await disposableDatabase(await sharedPostgres()) : cwd;
       application = await applicationWith(form, place, ISSUER);
-      const variables = { PUBLIC_KEY, DATABASE_URL: place, NODE_OPTIONS: '' };
+      writeFileSync(join(cwd, 'public_key.pem'), PUBLIC_KEY);
+      const variables = { DATABASE_URL: place, NODE_OPTIONS: '' };
       const { file, ports } = await hostsInOneProcess(form.file);
       const { url } = await started({ after }, file, variables, { cwd, hidesErrors: true });
       for (const host of HOSTS) urls.set(host, url.replace(/\d+$/, String(ports.get(host) ?? '$&')));
@@ -107,12 +108,22 @@ async function hostsInOneProcess(database: string) {
 }
 
 test('without its database, a host answers 503', async (t) => {
-  const variables = { PUBLIC_KEY, DATABASE_URL: 'postgres://127.0.0.1:9/none', NODE_OPTIONS: '' };
+  const variables = { DATABASE_URL: 'postgres://127.0.0.1:9/none', NODE_OPTIONS: '' };
   const file = join(folderOf('postgres.ts'), 'node.ts');
-  const { url } = await started(t, file, variables, { cwd: project, hidesErrors: true });
+  const cwd = mkdtempSync(join(project, 'process-'));
+  writeFileSync(join(cwd, 'public_key.pem'), PUBLIC_KEY);
+  const { url } = await started(t, file, variables, { cwd, hidesErrors: true });
   const answer = await post(`${url}/token/introspect`, { token: 'x' }, basic('my-app', CLIENTS['my-app']));
   assert.equal(answer.status, 503);
 });
+
+for (const database of DATABASES)
+  test(`without the public key, the host on ${database} does not start, and the error names the file`, () => {
+    const file = join(folderOf(database), 'node.ts');
+    const { status, stderr } = run(process.execPath, [file], mkdtempSync(join(project, 'process-')));
+    assert.equal(status, 1);
+    assert.match(stderr, /ENOENT: no such file or directory, open 'public_key\.pem'/);
+  });
 
 const PAGE = readFileSync(join(ROOT, 'docs', 'library.md'), 'utf8');
 /** The values that differ between responses, by member. */
@@ -140,9 +151,8 @@ test('with the commands of the guide, a new host answers for the tokens of an ap
   }
   assert.ok(text.includes('\nnode application.ts > tokens.env\n'));
   shell(`'${process.execPath}' application.ts > tokens.env`, folder);
-  assert.ok(text.includes('\nPUBLIC_KEY="$(cat public_key.pem)" node node.ts\n'));
-  const variables = { PUBLIC_KEY: shell('cat public_key.pem', folder), NODE_OPTIONS: '' };
-  const { url } = await started(t, join(folder, 'node.ts'), variables, { cwd: folder });
+  assert.ok(text.includes('\nnode node.ts\n'));
+  const { url } = await started(t, join(folder, 'node.ts'), { NODE_OPTIONS: '' }, { cwd: folder });
 
   const [, session = ''] = /^```console\n(.*?)^```$/ms.exec(text) ?? [];
   const [load = '', ...steps] = session.split(/^\$ /m).slice(1);

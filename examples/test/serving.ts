@@ -39,8 +39,9 @@ export async function serving(store: ExampleStore) {
   };
   const recordOf = async (token: string): Promise<TokenRecord> => {
     const { record } = await server.operator.explainToken(token);
-    assert.ok(record && 'kind' in record);
-    return record;
+    assert.ok(record && 'kind' in record && record.issuedAtMs !== undefined);
+    const { issuedAtMs } = record;
+    return { ...record, issuedAtMs };
   };
   const isActive = async (token: string) => (await server.introspectToken(token)).active;
   return { ...connection, server, tokenOf, recordOf, isActive };

@@ -1,6 +1,6 @@
 // Runs the kit on the storages of `three_endpoints`: hosts with the methods of the specification alone.
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -12,7 +12,7 @@ import { type Application, applicationWith, PUBLIC_KEY, TABLE_FORMS, type TableF
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-kit-'));
 process.chdir(folder); // application.db
-process.env.PUBLIC_KEY = PUBLIC_KEY;
+writeFileSync('public_key.pem', PUBLIC_KEY);
 after(() => rmSync(folder, { recursive: true }));
 
 for (const form of TABLE_FORMS.filter(({ isVariant }) => isVariant !== true)) {

@@ -1,4 +1,5 @@
 // Introspection, revocation and UserInfo for the tokens in your own Drizzle tables.
+import { readFileSync } from 'node:fs';
 import { AuthorizationServer, type HostClient, type HostToken, jwtVerifier } from '@grantd/core';
 import { eq } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
@@ -24,7 +25,7 @@ const tokens = pgTable('tokens', {
 type Client = HostClient & typeof clients.$inferSelect;
 type Token = HostToken & typeof tokens.$inferSelect;
 
-const { DATABASE_URL, PUBLIC_KEY = '' } = process.env;
+const { DATABASE_URL } = process.env;
 const deadlines = { connectionTimeoutMillis: 2000, query_timeout: 5000 };
 const pool = new Pool({ connectionString: DATABASE_URL, ...deadlines });
 pool.on('error', console.error); // without it, a lost connection ends the process
@@ -32,7 +33,7 @@ const db = drizzle({ client: pool, casing: 'snake_case' });
 
 export const server = new AuthorizationServer({
   issuer: 'http://localhost:3000', // `iss` of your tokens
-  jwtService: jwtVerifier(await importSPKI(PUBLIC_KEY, 'ES256')),
+  jwtService: jwtVerifier(await importSPKI(readFileSync('public_key.pem', 'utf8'), 'ES256')),
   oidc: {
     async getUserClaims(subject) {
       const [user] = await db

@@ -1,4 +1,5 @@
 // Introspection, revocation and UserInfo for the tokens in your own PostgreSQL tables.
+import { readFileSync } from 'node:fs';
 import { AuthorizationServer, type HostClient, type HostToken, jwtVerifier } from '@grantd/core';
 import { compare, hashSync } from 'bcryptjs';
 import { importSPKI } from 'jose';
@@ -6,7 +7,7 @@ import { Pool } from 'pg';
 
 type Client = HostClient & { secret_hash: string };
 type Token = HostToken & { grant_id: string; revoked: boolean };
-const { DATABASE_URL, PUBLIC_KEY = '' } = process.env;
+const { DATABASE_URL } = process.env;
 const deadlines = { connectionTimeoutMillis: 2000, query_timeout: 5000 };
 const pool = new Pool({ connectionString: DATABASE_URL, ...deadlines });
 pool.on('error', console.error); // without it, a lost connection ends the process
@@ -19,7 +20,7 @@ const noHash = hashSync('', 10); // an unknown client takes as long as a wrong s
 
 export const server = new AuthorizationServer({
   issuer: 'http://localhost:3000', // `iss` of your tokens
-  jwtService: jwtVerifier(await importSPKI(PUBLIC_KEY, 'ES256')),
+  jwtService: jwtVerifier(await importSPKI(readFileSync('public_key.pem', 'utf8'), 'ES256')),
   oidc: { getUserClaims: (subject) => row('SELECT name, email FROM users WHERE id = $1', subject) },
   storage: {
     clients: {

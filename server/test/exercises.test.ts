@@ -1,9 +1,10 @@
 // The exercises of CONTRIBUTING.md: their code is added to the sources while these are loaded, and then used.
 // Runs alone: it changes how modules are loaded.
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Workbench } from './harness/program.ts';
@@ -79,6 +80,11 @@ const touched = {
 };
 change('core/src/token/token.ts', (source) => `import { dummy } from './dummy.ts';\n${source}`);
 
+const ISSUER_MEMBER = "  | 'issuer'";
+change('core/src/discovery/metadata.ts', (source) =>
+  withLine(source, ISSUER_MEMBER, `${ISSUER_MEMBER}\n  | 'hidesGrants'`),
+);
+
 const { AuthorizationServer, errorResponse } = await import('@grantd/core');
 const { memoryStorage } = await import('@grantd/core/memory');
 const { openSqliteStorage } = await import('@grantd/core/sqlite');
@@ -97,6 +103,29 @@ test('each exercise touches at most four files', () => {
     assert.ok(files.length >= 2 && files.length <= 4, `${exercise}: ${files.join(', ')}`);
     assert.deepEqual(files, [...new Set(files)]);
   }
+});
+
+test('the code of the exercises compiles', async () => {
+  const folder = join(ROOT, '.test-results', 'exercises');
+  rmSync(folder, { recursive: true, force: true });
+  for (const part of ['core/src', 'core/package.json', 'server/src', 'server/demo', 'server/package.json'])
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  symlinkSync(join(ROOT, 'server', 'node_modules'), join(folder, 'server', 'node_modules'));
+  mkdirSync(join(folder, 'node_modules', '@grantd'), { recursive: true });
+  symlinkSync('../../core', join(folder, 'node_modules', '@grantd', 'core'));
+  // `npm run docs` writes the types of the options, as the exercise says.
+  const { optionsInterfaces } = await import('../../scripts/options_page.ts');
+  const types = 'core/src/authorization_server_options.ts';
+  const written = [...sources, [join(ROOT, types), optionsInterfaces(join(ROOT, types))] as const];
+  for (const [path, source] of written) writeFileSync(join(folder, relative(ROOT, path)), source);
+  const include = ['core/src', 'server/src'];
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), include, exclude: [] }),
+  );
+  const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+  const { status, stdout } = spawnSync(process.execPath, [compiler, '-p', folder], { encoding: 'utf8' });
+  assert.equal(status, 0, stdout);
 });
 
 test('a method authenticates its clients, is announced, and makes its demands of a registration', async () => {

@@ -3,6 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
+import { freePort } from '../../core/test/harness/free_port.ts';
+import { Browser } from './harness/browser.ts';
 import { grantdPrints } from './harness/commands.ts';
 import { Workbench } from './harness/program.ts';
 import { basic, postForm } from './harness/protocol.ts';
@@ -46,7 +48,8 @@ test('the commands of the README print what it says', {
 
 test('the README’s own server has the API, the application and the user that its commands add', async () => {
   const folder = workbench.folder();
-  const lines = block('sh', 'npx grantd serve').replaceAll('/var/lib/grantd', folder).trimEnd().split('\n');
+  const [install, ...lines] = block('sh', 'npx grantd serve').trimEnd().split('\n');
+  assert.equal(install, 'npm install');
   const environment: Record<string, string> = {};
   const printed: string[] = [];
   for (const line of lines.slice(0, -1)) {
@@ -56,10 +59,16 @@ test('the README’s own server has the API, the application and the user that i
     else printed.push(await grantdPrints(folder, args?.split(' ') ?? assert.fail(line), input, environment));
   }
   assert.equal(lines.at(-1), 'npx grantd serve');
-  const { url } = await workbench.start(folder, [], environment);
+  const issuer = environment.GRANTD_ISSUER ?? assert.fail();
+  const port = await freePort();
+  const { url } = await workbench.start(folder, ['--port', String(port)], environment);
+  assert.match(README, new RegExp(`open <${issuer}/account> and sign in as \`carol\``));
+  const browser = new Browser(url);
+  const who = { username: 'carol', password: 'correct horse battery' };
+  assert.match((await browser.submit(await browser.get(`${url}/account`), who)).html, /Carol/);
 
   const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
-  assert.equal(metadata.issuer, environment.GRANTD_ISSUER);
+  assert.equal(metadata.issuer, issuer);
   const secret = printed[0]?.trimEnd().split('\n').at(-1) ?? '';
   const answer = await postForm(`${url}/token/introspect`, { token: 'x' }, basic('my-api', secret));
   assert.deepEqual(await answer.json(), { active: false });

@@ -72,6 +72,7 @@ const partsOf = (opened: OpenDatabase) => ({
   ...opened,
   ending: new SessionEnding(opened),
   languageOf: () => 'en',
+  clock: Date.now,
   secret: () => new ServerSecret<ProgramSecretUse>('s'.repeat(32)),
 });
 

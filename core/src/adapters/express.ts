@@ -36,7 +36,7 @@ export function mount(server: MountedServer, options?: MountOptions<ExpressReque
  * Serves one operation.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * app.post('/introspect', handler((request) => server.introspect(request)));
+ * app.all('/token/revoke', handler((request) => server.revoke(request))); // also preflights
  */
 export function handler(operation: Operation, options?: AdapterOptions<ExpressRequest>): ExpressMiddleware {
   return operationMiddleware(identified(hostedByConnect, options), operation, options);

@@ -94,7 +94,7 @@ export function mount(
  * Serves one operation. Fastify answers 415 unless a parser for forms is registered, such as `@fastify/formbody`.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * app.post('/introspect', handler((request) => server.introspect(request)));
+ * app.all('/token/revoke', handler((request) => server.revoke(request))); // also preflights
  */
 export function handler(operation: Operation, options: AdapterOptions<FastifyRequest> = {}): FastifyHandler {
   const answer = answering(options);

@@ -45,7 +45,7 @@ export function mount<Event extends H3Event = H3Event>(
  * Serves one operation.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * app.post('/introspect', handler((request) => server.introspect(request)));
+ * app.all('/token/revoke', handler((request) => server.revoke(request))); // also preflights
  */
 export function handler<Event extends H3Event = H3Event>(
   operation: Operation,

@@ -53,7 +53,7 @@ export function mount<Context extends HonoContext = HonoContext>(
  * Serves one operation.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * app.post('/introspect', handler((request) => server.introspect(request)));
+ * app.all('/token/revoke', handler((request) => server.revoke(request))); // also preflights
  */
 export function handler<Context extends HonoContext = HonoContext>(
   operation: Operation,

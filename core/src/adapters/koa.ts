@@ -64,7 +64,7 @@ export function mount(server: MountedServer, given: MountOptions<KoaContext> = {
  * Serves one operation.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * router.post('/introspect', handler((request) => server.introspect(request)));
+ * router.all('/token/revoke', handler((request) => server.revoke(request))); // also preflights
  */
 export function handler(
   operation: Operation,

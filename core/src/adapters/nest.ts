@@ -27,8 +27,8 @@ export type NestExchange =
   | readonly [request: FastifyRequest, response: FastifyReply];
 
 /**
- * Serves one operation, in a controller method with `@Req() request` and `@Res() response`. Forwarded errors reject, so
- * they reach exception filters.
+ * Serves one operation, in a controller method with `@All()`, `@Req() request` and `@Res() response`. Forwarded errors
+ * reject, so they reach exception filters.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * const introspection = handler((request) => server.introspect(request));

@@ -163,7 +163,7 @@ export function hostedByConnect(request: ConnectRequest): HostedRequest {
   return { url: originalUrl ?? url, body, rawBody, id };
 }
 
-/** @throws {Error} the connection broke before the body was complete */
+/** @throws {Error} the connection broke before the body was complete, or other code has read it without keeping it */
 export async function plainRequest(request: IncomingMessage, hosted: HostedRequest): Promise<HttpRequest> {
   const body = await bodyOf(request, hosted);
   return {
@@ -238,6 +238,7 @@ class BrokenConnection extends Error {
  * Returns the body: the text or the form that the host has kept, otherwise the text that arrives. It stops reading
  * just past the server's limit. Text wins over a parsed form, because parsers differ, for example about repeated names.
  * @throws {BrokenConnection}
+ * @throws {TypeError} other code has read the body without keeping it
  */
 export async function bodyOf(
   request: IncomingMessage,
@@ -260,14 +261,20 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
   return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
-/** @returns `undefined` if there is no body, or if other code has read it without keeping it */
+/**
+ * @returns `undefined` if there is no body
+ * @throws {TypeError} other code has read the body, or a part of it, without keeping it
+ */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
   const isUntouched = request.readableFlowing === null; // otherwise other code reads it too
   if (isUntouched) await nextTurn(); // by then most bodies have arrived whole
+  if (request.destroyed && !request.readableEnded) throw new BrokenConnection();
+  if (request.readableDidRead)
+    throw new TypeError(
+      'the body was read before; hand it over as request.body, or mount the server earlier',
+    );
   if (request.readableEnded) return undefined;
-  if (request.destroyed) throw new BrokenConnection();
-  if (isUntouched && request.readableDidRead) return undefined; // other code has read it during that turn
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
 }

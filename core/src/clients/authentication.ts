@@ -149,7 +149,8 @@ const LONGEST_HOST_SECRET = 1024;
 
 /**
  * Asks the host which secret is right. For an unknown client neither the result nor a rejection counts, so that it
- * answers like a wrong secret.
+ * answers like a wrong secret. Only `true` accepts: a function that returns another value for a right secret may return
+ * it for a wrong one too.
  */
 async function verdictOfHost(
   context: ClientContext,
@@ -166,6 +167,10 @@ async function verdictOfHost(
       const isRight: unknown = await storage.clients.verifySecret?.(client, secret);
       if (client !== undefined && isRight === true)
         return { accept: ({ id }) => void (index > 0 && noteRawSecret(context, id, call)) };
+      if (client !== undefined && isRight)
+        cause = new TypeError(
+          `verifySecret must return true or false, but returned a value of the type ${typeof isRight}`,
+        );
     } catch (error) {
       if (client !== undefined) throw error;
       cause = error;

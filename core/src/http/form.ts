@@ -143,22 +143,33 @@ function requireIdentity(request: HttpRequest): void {
 }
 
 function fromParsed(parsed: ParsedForm): Form {
-  const form = new Map<string, string>();
+  const form = new ParametersOfParser();
   for (const [name, value] of Object.entries(parsed)) {
     for (const single of valuesOf(name, value)) {
       if (single === undefined || single === null || single === '') continue;
-      if (typeof single !== 'string') {
-        throw new OAuthError('invalid_request', 'a parameter must be a string', {
-          reason: 'parameter_invalid',
-        });
-      }
-      form.set(name, appended(form.get(name), single));
+      if (typeof single === 'string') form.set(name, appended(form.get(name), single));
+      else form.misfits.add(name);
     }
   }
   return form;
 }
 
-/** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is refused. */
+/** Parsers make other values of names such as `a[b]`. Parameters that no endpoint reads are ignored (RFC 6749 §3.2). */
+class ParametersOfParser extends Map<string, string> {
+  readonly misfits = new Set<string>();
+
+  /** @throws {OAuthError} `invalid_request`: the value is not a string */
+  override get(name: string): string | undefined {
+    if (!this.misfits.has(name)) return super.get(name);
+    throw new OAuthError('invalid_request', 'a parameter must be a string', { reason: 'parameter_invalid' });
+  }
+
+  override has(name: string): boolean {
+    return this.get(name) !== undefined;
+  }
+}
+
+/** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is no parameter. */
 function valuesOf(name: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
   if (name === REPEATABLE) return value;

@@ -1,8 +1,8 @@
 /** Plain request and response values. Adapters convert them from and to the host’s types. */
 
 /**
- * A form that the host has parsed. A parameter is a text, or an array of texts if it was repeated. Other values are
- * refused, because parsers create them from names such as `token[]` or `token[a]`, which are not parameters.
+ * A form that the host has parsed. A parameter is a text, or an array of texts if it was repeated. Parsers create other
+ * values from names such as `token[]` or `token[a]`. An endpoint that reads such a value refuses the request.
  */
 export type ParsedForm = Readonly<Record<string, unknown>>;
 

@@ -27,8 +27,10 @@ export interface Explanation {
   readonly explanation?: string;
   /** Milliseconds since 1970: when the token became inactive, if recorded. */
   readonly sinceMs?: number;
-  /** The stored record. */
-  readonly record?: TokenRecord | AuthorizationCodeRecord;
+  /** The stored record. The record of a host may lack `issuedAtMs`. */
+  readonly record?:
+    | (Omit<TokenRecord, 'issuedAtMs'> & { readonly issuedAtMs?: number })
+    | AuthorizationCodeRecord;
   /** Verified claims. */
   readonly claims?: Claims;
 }
@@ -54,7 +56,9 @@ export async function explainToken(context: TokenContext, token: string): Promis
   }
   const { record, claims } = found;
   const life = await lifeOf(context, record, claims);
-  const known = { kind: record.kind, record, claims };
+  const { issuedAtMs, ...stored } = record;
+  const shown = Number.isFinite(issuedAtMs) ? record : stored;
+  const known = { kind: record.kind, record: shown, claims };
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
 }
 

@@ -1,5 +1,6 @@
 // Turns errors of a host's storage into `StorageFault`s.
 import { ConfigurationError, StorageFault } from '../http/errors.ts';
+import type { Claims } from '../protocol/claims.ts';
 
 /** The methods that each repository was declared with. */
 const known = new WeakMap<object, ReadonlyMap<string, unknown>>();
@@ -60,6 +61,23 @@ export function guardedCall<A extends unknown[], R>(
       throw asRejection(error);
     }
     return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
+  };
+}
+
+/** A host's `getUserClaims`, guarded in the same way. A list or a map is a mistake, not a user without claims. */
+export function guardedClaims(
+  getUserClaims: (subject: string) => unknown,
+): (subject: string) => Promise<Claims | undefined> {
+  return async (subject) => {
+    try {
+      const found = await getUserClaims(subject);
+      if (found === undefined || found === null) return undefined;
+      if (typeof found === 'object' && !(Symbol.iterator in found)) return found as Claims;
+      const type = Object.prototype.toString.call(found);
+      throw new TypeError(`getUserClaims: expected an object with claims, undefined or null, found ${type}`);
+    } catch (error) {
+      throw asFault(error);
+    }
   };
 }
 

@@ -2,7 +2,7 @@
 import { StorageFault } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
-import type { Claims } from '../protocol/claims.ts';
+import type { Claims, Confirmation } from '../protocol/claims.ts';
 import { AUTHENTICATION_METHODS } from '../protocol/client_metadata.ts';
 import {
   type ApiRecord,
@@ -174,9 +174,17 @@ export function readToken(found: HostToken, kind: TokenKind, id: string): ReadTo
   const owned = { id, kind, clientId: idOf(found.clientId, 'token', 'clientId') };
   try {
     requireClaimTypes(found.claims);
-    // Without a time of issue, a cutoff in time ends the token.
-    const record = { issuedAtMs: Number.NaN, ...read(found as object, TOKEN, 'token'), ...standing(found) };
-    return { record: { ...record, ...owned } };
+    const { claims, confirmation, ...members } = read(found as object, TOKEN, 'token');
+    return {
+      record: {
+        issuedAtMs: Number.NaN, // a cutoff in time ends the token
+        ...members,
+        ...(claims && { claims: withoutNulls(claims) }),
+        ...(confirmation && { confirmation: readBinding(confirmation) }),
+        ...standing(found),
+        ...owned,
+      },
+    };
   } catch (error) {
     // A getter of the host can throw anything.
     const record = { ...owned, scopes: [], issuedAtMs: Number.NaN, expiresAt: 0 };
@@ -196,7 +204,28 @@ export function authorizationCodeRecord(found: AuthorizationCodeRecord): Authori
   requireClaimTypes(found.claims);
   const record = read(found, CODE, 'authorization code');
   if (!isText(record.claims.sub)) throw fault('the record of an authorization code has no claim sub');
-  return { ...record, ...standing(found) };
+  const { confirmation } = record;
+  return {
+    ...record,
+    claims: withoutNulls(record.claims),
+    ...(confirmation && { confirmation: readBinding(confirmation) }),
+    ...standing(found),
+  };
+}
+
+/** Members that are `null` are absent. Without members, no client could prove possession. */
+function readBinding(confirmation: Confirmation): Confirmation {
+  const members = withoutNulls(confirmation);
+  if (Object.keys(members).length > 0) return members;
+  throw fault(
+    'confirmation in the record of a token: expected jkt or x5t#S256, or null without a binding, found neither',
+  );
+}
+
+function withoutNulls<T extends object>(members: T): T {
+  const entries = Object.entries(members);
+  if (!entries.some(([, value]) => value === null)) return members;
+  return Object.fromEntries(entries.filter(([, value]) => value !== null)) as T;
 }
 
 /** @throws {StorageFault} a member is missing or has a wrong type */
@@ -217,7 +246,7 @@ function standing(found: Pick<HostToken, 'standing'>): Pick<TokenRecord, 'standi
 /** A claim of the wrong type is a fault. Without the claim, introspection would return less than was issued. */
 function requireClaimTypes(claims: Claims | null | undefined): void {
   if (claims === undefined || claims === null) return;
-  if (typeof claims !== 'object') throw fault('expected claims to be an object');
+  if (!isJsonObject(claims)) throw fault('expected claims to be an object');
   for (const [name, isOfType] of CLAIMS) {
     const value = claims[name];
     if (value === undefined || value === null || isOfType(value)) continue;

@@ -489,7 +489,7 @@ const USER_OPERATIONS: readonly ApiOperation[] = [
     response: schemas.SESSIONS,
     async perform({ parts, path: { sub = '' } }) {
       const { subject } = await requireSubject(parts, sub);
-      return { body: { items: (await validSessions(parts, subject, Date.now())).map(shownSession) } };
+      return { body: { items: (await validSessions(parts, subject, parts.clock())).map(shownSession) } };
     },
   },
   {

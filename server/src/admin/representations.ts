@@ -187,7 +187,7 @@ export function shownExplanation({
   };
 }
 
-function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
+function shownRecord(stored: NonNullable<Explanation['record']>): Shown {
   const record: Partial<TokenRecord & Pick<AuthorizationCodeRecord, 'redeemedAtMs'>> = stored;
   const { expiresAt, claims } = record;
   return {
@@ -198,7 +198,7 @@ function shownRecord(stored: TokenRecord | AuthorizationCodeRecord): Shown {
     ...optional('username', typeof claims?.username === 'string' ? claims.username : undefined),
     ...optional('resources', record.resources),
     ...optional('cnf', record.confirmation),
-    issued_at: time(stored.issuedAtMs),
+    ...optionalTime('issued_at', stored.issuedAtMs),
     ...optionalTime('expires_at', expiresAt === undefined ? undefined : expiresAt * 1000),
     ...optional('grant_id', record.grantId),
     ...optional('session_id', record.sessionId),

@@ -302,6 +302,6 @@ export const UPKEEP_OPERATIONS: readonly ApiOperation[] = [
   },
 ];
 
-function secondsAt(time: string | undefined): number {
-  return Math.floor((time === undefined ? Date.now() : Date.parse(time)) / 1000);
+function secondsAt(time: string | undefined, clock: () => number = Date.now): number {
+  return Math.floor((time === undefined ? clock() : Date.parse(time)) / 1000);
 }

@@ -243,7 +243,7 @@ export function localAdministration(
       const { subject } = person;
       const [listed, sessions, consents, links, ownFactors] = await Promise.all([
         people.withState(parts, person),
-        validSessions(parts, subject, Date.now()),
+        validSessions(parts, subject, parts.clock()),
         people.consentsOf(parts, subject),
         factors.listLinks(parts, person),
         factors.listFactors(parts, person),

@@ -232,7 +232,7 @@ async function restart(parts: CommandParts, reason: string): Promise<void> {
   const { events, head } = await auditTrail.verify(parts.secret());
   const printed = head && `${head.sequence}:${head.hash}`;
   printOne(parts, { events, head: printed, problemsBefore: found.problems }, [
-    `a new chain begins, at ${timeOf(Date.now())}, over ${events} events`,
+    `a new chain begins, at ${timeOf(parts.clock())}, over ${events} events`,
     `head: ${printed}`,
   ]);
 }

@@ -201,7 +201,7 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
     }).finally(endProgress);
     const { manifest, secrets, aliveTokens, clients, people } = examined;
     const { program, takenAtMs, lastEvent, schemas } = manifest;
-    const ageSeconds = Math.max(0, Math.round((Date.now() - takenAtMs) / 1000));
+    const ageSeconds = secondsSince(takenAtMs);
     const shown = {
       ...{
         file,
@@ -228,6 +228,10 @@ async function verifyBackup(file: string, { json, issuer, ...given }: KeyFlags):
       }),
     ]);
   });
+}
+
+export function secondsSince(atMs: number, clock: () => number = Date.now): number {
+  return Math.max(0, Math.round((clock() - atMs) / 1000));
 }
 
 /** In the largest unit of which there are at least two. */

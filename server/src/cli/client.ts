@@ -258,9 +258,9 @@ function describedSecret({ serverSecret, createdAtMs, endsAtMs, lastUsedAtMs }: 
 }
 
 /** `created 2026-…, last used 2026-…, ends 2026-…` */
-function secretInWords(secret: SecretState): string {
+function secretInWords(secret: SecretState, clock: () => number = Date.now): string {
   const { createdAt, endsAt, lastUsedAt } = describedSecret(secret);
-  const isOver = secret.endsAtMs !== undefined && secret.endsAtMs <= Date.now();
+  const isOver = secret.endsAtMs !== undefined && secret.endsAtMs <= clock();
   return [
     createdAt === undefined ? 'created at an unknown time' : `created ${createdAt}`,
     lastUsedAt === undefined ? 'no recorded use' : `last used ${lastUsedAt}`,

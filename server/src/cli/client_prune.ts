@@ -68,9 +68,10 @@ async function prune(
   parts: AdministrationParts,
   unusedFor: number,
   mode: 'dry_run' | 'ask' | 'remove',
+  clock: () => number = Date.now,
 ): Promise<void> {
   // The same time for plan and removal, so that no client is removed that was not shown.
-  const unusedSince = Math.floor(Date.now() / 1000) - unusedFor;
+  const unusedSince = Math.floor(clock() / 1000) - unusedFor;
   const clients = await parts.admin.listUnusedClients(unusedSince);
   const lines = clients.map(lineOf);
   if (mode === 'ask') console.log([...lines, counted(clients.length)].join('\n'));

@@ -40,10 +40,10 @@ process on PostgreSQL.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )
-    .action(copy);
+    .action((flags: CopyFlags) => copy(flags));
 }
 
-async function copy(flags: CopyFlags): Promise<void> {
+async function copy(flags: CopyFlags, clock: () => number = Date.now): Promise<void> {
   const { settings, sourceOf } = readConfiguration(flags, process.env);
   const { to = '' } = flags;
   if (isPostgresUrl(settings.database))
@@ -55,7 +55,7 @@ async function copy(flags: CopyFlags): Promise<void> {
   warnOfPassword(to, '--to', 'PGPASSWORD');
 
   const rows = await copyRows(path, to, settings);
-  markCopied(path, withoutPassword(to), Date.now());
+  markCopied(path, withoutPassword(to), clock());
   printOne(
     { isJson: flags.json === true },
     { from: path, to: withoutPassword(to), rows: Object.fromEntries(rows) },

@@ -28,9 +28,9 @@ async function sweepNow(parts: CommandParts): Promise<void> {
   const clock = new ClockWatch(parts);
   await clock.look();
   const untilMs = clock.sweepUntilMs();
-  if (clock.skewSeconds !== 0 || Date.now() - untilMs > MAX_SKEW_MS)
+  if (clock.skewSeconds !== 0 || parts.clock() - untilMs > MAX_SKEW_MS)
     console.error(
-      `grantd: the clock says ${new Date().toISOString()}, but only rows that expired before ` +
+      `grantd: the clock says ${new Date(parts.clock()).toISOString()}, but only rows that expired before ` +
         `${new Date(untilMs).toISOString()} are deleted, ` +
         'because the database has no newer time. If the clock is wrong, set it right. If nothing has happened since then, ' +
         'the others are deleted after the next event.',

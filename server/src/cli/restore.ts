@@ -10,7 +10,7 @@ import type { OpenDatabase } from '../data/database.ts';
 import { storedIn } from '../data/database_of.ts';
 import { secretFileOf } from '../data/secrets.ts';
 import { type ReplayOutcome, replay } from '../people/replay.ts';
-import { durationOf, type KeyFlags, keyFlags, keyFrom } from './backup.ts';
+import { durationOf, type KeyFlags, keyFlags, keyFrom, secondsSince } from './backup.ts';
 import { databaseFlags, endProgress, labelled, printOne, showProgress, timeOf } from './command.ts';
 import { BadUsage } from './exit.ts';
 
@@ -103,12 +103,11 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
     ...{ database: name, issuer: manifest.issuer, takenAt, lastEvent: manifest.lastEvent },
     ...{ activeTokens: aliveTokens, secretFile: keptIn, ...done },
   };
-  const ageSeconds = Math.max(0, Math.round((Date.now() - manifest.takenAtMs) / 1000));
   printOne({ isJson: flags.json === true }, shown, [
     `restored ${name} from ${file}`,
     ...labelled({
       issuer: manifest.issuer,
-      'backup taken': `${takenAt} (${durationOf(ageSeconds)} ago)`,
+      'backup taken': `${takenAt} (${durationOf(secondsSince(manifest.takenAtMs))} ago)`,
       'active tokens': String(aliveTokens),
       'server’s secret': keptIn ?? (settings.secret === undefined ? 'missing' : 'of the options'),
       'events applied': done.replayed && String(done.replayed.applied),
@@ -126,8 +125,11 @@ async function restoreBackup(file: string, given: RestoreFlags): Promise<void> {
 }
 
 /** Ends what the backup holds, and what it could bring back. @returns the number of sessions */
-async function endEverything({ storage, sessions }: OpenDatabase): Promise<number> {
-  const nowMs = Date.now();
+async function endEverything(
+  { storage, sessions }: OpenDatabase,
+  clock: () => number = Date.now,
+): Promise<number> {
+  const nowMs = clock();
   await storage.revokeAll({ issuedBeforeMs: nowMs });
   return sessions.beginEndOfEveryone(nowMs);
 }
@@ -141,12 +143,11 @@ interface Situation {
 }
 
 /** What may be active again, and how to end it. */
-function warningsOf({
-  takenAt,
-  done: { replayed, missing = [], sessionsEnded },
-  url,
-  lastEvent,
-}: Situation): string[] {
+function warningsOf(
+  { takenAt, done: { replayed, missing = [], sessionsEnded }, url, lastEvent }: Situation,
+  clock: () => number = Date.now,
+): string[] {
+  const nowMs = clock();
   const lines = [
     `Tokens, users and clients from after ${takenAt} are unknown now. Passwords and registrations are those of the backup.`,
   ];
@@ -158,7 +159,7 @@ function warningsOf({
     lines.push(
       `${revoked} that were used after ${takenAt} may be active again. To end every token of the backup, run`,
       '',
-      `  grantd token revoke --issued-before ${new Date().toISOString()} --database ${url}`,
+      `  grantd token revoke --issued-before ${timeOf(nowMs)} --database ${url}`,
       '',
     );
     if (replayed === undefined)

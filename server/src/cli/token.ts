@@ -306,6 +306,7 @@ interface Target {
 async function targetOf(
   parts: AdministrationParts,
   { user, client, grantId, issuedBefore }: RevokeFlags,
+  clock: () => number = Date.now,
 ): Promise<Target> {
   if (user !== undefined) {
     const person = await parts.admin.requirePerson(user);
@@ -324,7 +325,7 @@ async function targetOf(
       whose: `of the grant ${grantId}`,
       otherwise: `there is no grant ${grantId}, or its last token has expired`,
     };
-  const issuedBeforeMs = pointInTime('--issued-before', issuedBefore ?? '', Date.now());
+  const issuedBeforeMs = pointInTime('--issued-before', issuedBefore ?? '', clock());
   return {
     wanted: { issuedBeforeMs },
     whose: `issued before ${timeOf(issuedBeforeMs)}`,

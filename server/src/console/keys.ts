@@ -24,7 +24,7 @@ export async function showKeys({ c, parts, setting, view }: Visit): Promise<Resp
   const { ask } = c.req.query();
   const asked = current(keys).filter(({ algorithm }) => ask === 'all' || ask === algorithm);
   if (ask === undefined || asked.length === 0)
-    return renderPage(c, keysPage({ ...view, keys, nowMs: Date.now() }, setting));
+    return renderPage(c, keysPage({ ...view, keys, nowMs: parts.clock() }, setting));
   const waitSeconds = await secondsUntilRotation(parts, ask === 'all' ? undefined : asked[0]?.algorithm);
   return renderPage(c, rotatePage({ ...view, rotated: ask, keys: asked, waitSeconds }, setting));
 }

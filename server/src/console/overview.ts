@@ -28,7 +28,7 @@ export async function showOverview({
       ? {
           users: await countUsers(parts),
           tokens:
-            (await revokeAll(parts, { issuedBeforeMs: Date.now() }, { counts: true, isDryRun: true }))
+            (await revokeAll(parts, { issuedBeforeMs: parts.clock() }, { counts: true, isDryRun: true }))
               .alive ?? 0,
         }
       : undefined;

@@ -42,7 +42,7 @@ export async function submitTokens(visit: Visit): Promise<Response> {
       tokensPage({ ...view, problem: does === 'explain' ? 'no_token' : 'expired' }, setting),
     );
   const { tokens } = visit.console;
-  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: Date.now() });
+  const sealed = await tokens.seal({ token, sessionId: session.id, atMs: parts.clock() });
   const revoked = does === 'revoke' ? (await revokeToken(parts, token, false)).revoked : undefined;
   const explanation = await explainToken(parts, token);
   const subject = subjectOf(explanation);
@@ -60,11 +60,11 @@ export async function submitTokens(visit: Visit): Promise<Response> {
   return renderPage(c, draw(shown, setting));
 }
 
-async function openToken({ console: { tokens }, form, session }: Visit): Promise<string | undefined> {
+async function openToken({ console: { tokens }, form, session, parts }: Visit): Promise<string | undefined> {
   const opened = await tokens.open(form.get('sealed') ?? '');
   if (!isJsonObject(opened)) return undefined;
   const { token, sessionId, atMs } = opened;
-  const isCurrent = typeof atMs === 'number' && atMs + SEALED_FOR_MS > Date.now();
+  const isCurrent = typeof atMs === 'number' && atMs + SEALED_FOR_MS > parts.clock();
   return isCurrent && sessionId === session.id && typeof token === 'string' ? token : undefined;
 }
 

@@ -48,7 +48,7 @@ export async function showUsers(visit: Visit): Promise<Response> {
   if (subject === undefined) return renderList(visit, await listOf(visit));
   const person = await requireSubject(parts, subject);
   const ask = ASKED.find((one) => one === c.req.query('ask'));
-  const sessions = await validSessions(parts, subject, Date.now());
+  const sessions = await validSessions(parts, subject, parts.clock());
   if (ask !== undefined) {
     const grant = ask === 'end_grant' ? await requireGrant(visit, subject, c.req.query('grant')) : undefined;
     const target = grant === undefined ? { person } : { grantId: grant.id };

@@ -144,8 +144,9 @@ async function copyFile(
   copy: string,
   onProgress: (progress: string) => void,
   seal: Seal,
+  clock: () => number = Date.now,
 ): Promise<BackupManifest> {
-  const takenAtMs = Date.now();
+  const takenAtMs = clock();
   createPrivately(copy);
   await copySqlite({
     ...{ path, to: copy },
@@ -158,10 +159,11 @@ function copyPostgres(
   database: Extract<StoredIn, { url: string }>,
   onProgress: (progress: string) => void,
   seal: Seal,
+  clock: () => number = Date.now,
 ): Promise<BackupManifest> {
   return inScratchFolder(async (folder) => {
     const { withCopyOfPostgres } = await import('./postgres_copy.ts');
-    const takenAtMs = Date.now();
+    const takenAtMs = clock();
     const copy = join(folder, 'grantd.db');
     const manifest = await withCopyOfPostgres(
       database,

@@ -95,7 +95,11 @@ const IS_ADDED = `EXISTS (
   SELECT 1 FROM grantd.people
   WHERE issuer = $1 AND subject = $3 AND created_at_ms = CAST($10 AS bigint) AND import_digest = $11)`;
 
-export function importedPeopleTable(tables: ProgramTables, issuer: string): ImportedPeople {
+export function importedPeopleTable(
+  tables: ProgramTables,
+  issuer: string,
+  clock: () => number = Date.now,
+): ImportedPeople {
   const bySubject = async (subject: string): Promise<NamedPerson | undefined> => {
     const [row] = await tables.read(SQL.bySubject, issuer, subject);
     return (
@@ -115,7 +119,7 @@ export function importedPeopleTable(tables: ProgramTables, issuer: string): Impo
     },
     bySubject,
     async add(people, importId) {
-      const createdAtMs = Date.now();
+      const createdAtMs = clock();
       const byGroup = new Map<string, string[]>();
       const added = people.map(({ groups, importDigest, subject, mayLookAlike, ...newPerson }) => {
         for (const group of groups) byGroup.set(group, [...(byGroup.get(group) ?? []), subject]);

@@ -123,8 +123,9 @@ export interface People {
 export function personToKeep(
   { name, claimsEmail: _, ...person }: NewPerson,
   subject = newIdentifier(),
+  clock: () => number = Date.now,
 ): Person {
-  return { ...person, subject, name: nameAsKept(name), createdAtMs: Date.now(), revision: 0 };
+  return { ...person, subject, name: nameAsKept(name), createdAtMs: clock(), revision: 0 };
 }
 
 const MAX_LENGTH = 128;

@@ -114,11 +114,15 @@ const GOOD_FOR_MS = 5_000;
  * Concurrent probes share one write.
  * @returns a function that rejects with a `StorageFault` if writes fail
  */
-export function writeCheck(tables: ProgramTables, issuer: string): () => Promise<void> {
+export function writeCheck(
+  tables: ProgramTables,
+  issuer: string,
+  clock: () => number = Date.now,
+): () => Promise<void> {
   let goodUntilMs = Number.NEGATIVE_INFINITY;
   let pending: Promise<void> | undefined;
   const write = async (): Promise<void> => {
-    await tables.write([WRITE, issuer, Date.now()]);
+    await tables.write([WRITE, issuer, clock()]);
     goodUntilMs = performance.now() + GOOD_FOR_MS;
   };
   return async () => {

@@ -232,7 +232,10 @@ class LdapDirectory implements SearchableDirectory {
   readonly #pool: LdapPool;
   readonly #mapping: Mapping;
 
-  constructor(pool: LdapPool, mapping: Mapping) {
+  readonly #clock: () => number;
+
+  constructor(pool: LdapPool, mapping: Mapping, clock: () => number = Date.now) {
+    this.#clock = clock;
     this.#pool = pool;
     this.#mapping = mapping;
     this.groups = [...new Set(mapping.groups.values())];
@@ -358,7 +361,7 @@ class LdapDirectory implements SearchableDirectory {
     const mapped = directoryGroups.flatMap((dn) => groups.get(dnKey(dn) ?? '') ?? []);
     const [control = '0'] = textsOf(entry, ACCOUNT_CONTROL);
     const [expires = '0'] = textsOf(entry, ACCOUNT_EXPIRES);
-    const isExpired = Number(expires) > 0 && Number(expires) / 10_000 - EPOCH_1601_MS <= Date.now();
+    const isExpired = Number(expires) > 0 && Number(expires) / 10_000 - EPOCH_1601_MS <= this.#clock();
     return {
       dn: entry.dn,
       id: id.toLowerCase(),

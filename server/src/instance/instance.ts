@@ -51,6 +51,8 @@ interface InstanceDependents extends SecretDependents {
 /** An open database of one issuer, with its secret. The caller closes the database. */
 export interface Instance extends OpenDatabase {
   readonly issuer: string;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
   readonly database: Database;
   readonly storage: AdministrableStorage;
   /** The users, for changes that users make to themselves. */
@@ -82,6 +84,8 @@ interface Surroundings {
   readonly traced?: ((fetchDocument: FetchDocument) => FetchDocument) | undefined;
   /** Where the claims of users come from. Default: the database. */
   readonly claimsOf?: ((people: People) => GetUserClaims) | undefined;
+  /** Default: the system's. */
+  readonly clock?: (() => number) | undefined;
 }
 
 /**
@@ -96,7 +100,12 @@ export async function openInstance(
   database: Database,
   issuer: string,
   actor: ActorKind,
-  { secretOfStart = [], traced = (fetchDocument) => fetchDocument, claimsOf = userClaims }: Surroundings = {},
+  {
+    secretOfStart = [],
+    traced = (fetchDocument) => fetchDocument,
+    claimsOf = userClaims,
+    clock = Date.now,
+  }: Surroundings = {},
 ): Promise<Instance> {
   const { settings } = configuration;
   // Invalid options are found before the database is opened and its issuer stored.
@@ -127,6 +136,7 @@ export async function openInstance(
     ownPeople: actingAs('user', parts.people),
     ownFactors: actingAs('user', parts.factors),
     issuer,
+    clock,
     database,
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),

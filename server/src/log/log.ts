@@ -86,11 +86,11 @@ function lineOf(level: Level, members: string, line: object): string {
  * The time as a JSON member. Caches the text, because many lines share a millisecond and formatting a time costs more
  * than the rest of the line.
  */
-function timeOfLines(): () => string {
+function timeOfLines(clock: () => number = Date.now): () => string {
   let writtenMs = 0;
   let written = '';
   return () => {
-    const nowMs = Date.now();
+    const nowMs = clock();
     if (nowMs !== writtenMs) {
       writtenMs = nowMs;
       written = `,"time":"${new Date(nowMs).toISOString()}"`;

@@ -1,3 +1,4 @@
+import { newIdentifier } from '../data/tables.ts';
 import { requireAddress, type SentTest } from '../operations/mails.ts';
 import { InvalidInput, type OperationParts, OperationRefused } from '../operations/operation.ts';
 import { DEFAULT_LANGUAGE } from '../texts/texts.ts';
@@ -30,7 +31,7 @@ export async function testMail(
   const smtp = await openSmtp(smtpUrl, mailFrom);
   try {
     const mail = await renderMail({ template: 'test' }, DEFAULT_LANGUAGE, operator);
-    const answer = await smtp.send(address, mail, `test-${Date.now()}`);
+    const answer = await smtp.send(address, mail, `test-${newIdentifier()}`);
     const tls = secure ? 'TLS from the start' : requireTLS ? 'STARTTLS' : 'STARTTLS if offered';
     return { server: `${host}:${port}`, tls, answer };
   } catch (error) {

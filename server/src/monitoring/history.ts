@@ -59,10 +59,14 @@ export class History {
   }
 
   /** Takes a sample now and again. The timer does not keep the process alive. @param onSample receives each sample */
-  takeEverySoOften(read: () => Snapshot, onSample: (sample: Sample) => void = () => {}): void {
-    this.take(read(), Date.now());
+  takeEverySoOften(
+    read: () => Snapshot,
+    onSample: (sample: Sample) => void = () => {},
+    clock: () => number = Date.now,
+  ): void {
+    this.take(read(), clock());
     setInterval(() => {
-      const sample = this.take(read(), Date.now());
+      const sample = this.take(read(), clock());
       if (sample !== undefined) onSample(sample);
     }, SAMPLE_SECONDS * 1000).unref();
   }

@@ -45,8 +45,11 @@ export class Monitor {
   readonly #replaced = new Map<string, number>();
 
   /** @param maxClients that metrics name */
-  constructor(maxClients = MAX_CLIENTS) {
+  readonly #clock: () => number;
+
+  constructor(maxClients = MAX_CLIENTS, clock: () => number = Date.now) {
     this.#maxClients = maxClients;
+    this.#clock = clock;
     measureRuntime(this.meter);
   }
 
@@ -86,7 +89,7 @@ export class Monitor {
     this.meter.add('grantd_sweeps_total', 1, 'done');
     this.meter.add('grantd_swept_rows_total', rows);
     this.meter.observe('grantd_sweep_duration_seconds', durationMs / 1000);
-    this.meter.set('grantd_sweep_last_success_timestamp_seconds', Math.floor(Date.now() / 1000));
+    this.meter.set('grantd_sweep_last_success_timestamp_seconds', Math.floor(this.#clock() / 1000));
   };
 
   /**
@@ -122,14 +125,14 @@ export class Monitor {
   async snapshot(): Promise<Snapshot> {
     const { tls, storage, clock, isReady } = this.#watched ?? {};
     if (tls !== undefined) {
-      const remainingMs = tls.expiry().getTime() - Date.now();
+      const remainingMs = tls.expiry().getTime() - this.#clock();
       this.meter.set('grantd_tls_certificate_remaining_seconds', remainingMs / 1000);
     }
     this.meter.set('grantd_clock_skew_seconds', Math.abs(clock?.skewSeconds ?? 0));
     this.meter.set('grantd_ready', (await isReady?.()) === true ? 1 : 0);
     const keys = await Promise.resolve(storage?.keys.list()).catch(() => undefined);
     for (const { algorithm, status, createdAtMs } of keys ?? []) {
-      const ageSeconds = (Date.now() - createdAtMs) / 1000;
+      const ageSeconds = (this.#clock() - createdAtMs) / 1000;
       if (status === 'current') this.meter.set('grantd_signing_key_age_seconds', ageSeconds, algorithm);
     }
     return this.counts();

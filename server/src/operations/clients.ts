@@ -373,7 +373,7 @@ export async function rotateSecret(
         `${id} has no secret, because it is a public client or authenticates with keys`,
       );
     const { stored, generated } = await secretFor(parts, wanted, client);
-    const secrets = rotatedSecrets(client.secrets, stored, { nowMs: Date.now(), overlap });
+    const secrets = rotatedSecrets(client.secrets, stored, { nowMs: parts.clock(), overlap });
     if (!(await parts.storage.clients.replaceSecrets(id, secrets, client))) continue;
     const endsAt = secrets[1]?.expiresAt;
     return { secret: generated, oldEndsAtMs: endsAt === undefined ? undefined : endsAt * 1000 };
@@ -458,7 +458,7 @@ interface RegistrationToken {
  * @param lifetime in seconds
  */
 export async function newRegistrationToken(
-  parts: Pick<OperationParts, 'server' | 'configuration'>,
+  parts: Pick<OperationParts, 'server' | 'configuration' | 'clock'>,
   lifetime: number,
   isForOne: boolean,
 ): Promise<RegistrationToken> {
@@ -466,7 +466,7 @@ export async function newRegistrationToken(
   const token = await operator.newInitialAccessToken({ lifetime, isForOne });
   return {
     token,
-    expiresAtMs: Date.now() + lifetime * 1000,
+    expiresAtMs: parts.clock() + lifetime * 1000,
     warnings:
       parts.configuration.settings.registration === 'token'
         ? []

@@ -580,7 +580,7 @@ async function planGroup(
   const perform = async (warn: Warn) => {
     const facts = { description, signInPolicy };
     const isDone = await (before === undefined
-      ? parts.groups.add({ name, ...facts }, Date.now())
+      ? parts.groups.add({ name, ...facts }, parts.clock())
       : parts.groups.change(name, facts, before));
     if (!isDone) throw changedMeanwhile(`the group ${name}`);
     const group = { ...(before ?? { createdAtMs: 0, members: 0 }), name, ...facts };
@@ -706,7 +706,7 @@ async function planClient(
   }
   const recordOver = (stored: ClientRecord | undefined): NewClient => {
     const usable = needsSecret ? usableSecrets(after.metadata, stored?.secrets) : undefined;
-    const rotation = { nowMs: Date.now(), overlap: DEFAULT_OVERLAP };
+    const rotation = { nowMs: parts.clock(), overlap: DEFAULT_OVERLAP };
     const next = added === undefined ? usable : rotatedSecrets(usable ?? [], added, rotation);
     return { ...after, ...(next !== undefined && { secrets: next }) };
   };

@@ -19,7 +19,7 @@ export interface ListedFactors {
 }
 
 export async function listFactors(
-  { factors }: Pick<OperationParts, 'factors'>,
+  { factors, clock }: Pick<OperationParts, 'factors' | 'clock'>,
   { subject }: Pick<Person, 'subject'>,
 ): Promise<ListedFactors> {
   const [passkeys, totp, { recoveryCodes, held }] = await Promise.all([
@@ -30,7 +30,7 @@ export async function listFactors(
   const times = [held.untilMs, totp?.countsFromMs ?? 0, ...passkeys.map(({ countsFromMs }) => countsFromMs)];
   const countFromMs = Math.max(...times);
   return {
-    countFromMs: countFromMs > Date.now() ? countFromMs : undefined,
+    countFromMs: countFromMs > clock() ? countFromMs : undefined,
     passkeys: passkeys.map(({ name, createdAtMs, lastUsedAtMs, isBackedUp }) => ({
       ...{ name, createdAtMs, lastUsedAtMs, isBackedUp },
     })),

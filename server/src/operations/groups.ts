@@ -37,7 +37,7 @@ export async function addGroup(parts: OperationParts, group: NewGroup): Promise<
   requireGroupName(name);
   requireDescription(description);
   requireReachable(parts, signInPolicy);
-  if (!(await parts.groups.add(group, Date.now())))
+  if (!(await parts.groups.add(group, parts.clock())))
     throw new OperationRefused(
       'conflict',
       `group ${name} already exists, or a group whose name differs only by case, width or look-alike letters`,
@@ -109,7 +109,7 @@ export async function joinGroup(
   warn: (warning: string) => void,
 ): Promise<MemberOutcome> {
   const { name, subject } = person;
-  const changed = await parts.groups.addMember({ subject, group: group.name }, Date.now());
+  const changed = await parts.groups.addMember({ subject, group: group.name }, parts.clock());
   if (Object.hasOwn(person.claims, 'groups'))
     warn(
       `applications do not see the groups of ${name}, because a claim groups is stored: grantd user update ${name} --remove-claim groups removes it`,

@@ -36,8 +36,11 @@ function listed({ subject: _, language: __, sealed: ___, ...mail }: StoredMail):
 }
 
 /** Makes an email due that the server has given up. @throws {OperationRefused} there is none */
-export async function retryMail({ mails }: Pick<OperationParts, 'mails'>, id: string): Promise<void> {
-  if (!(await mails.retry(id, Date.now())))
+export async function retryMail(
+  { mails, clock }: Pick<OperationParts, 'mails' | 'clock'>,
+  id: string,
+): Promise<void> {
+  if (!(await mails.retry(id, clock())))
     throw new OperationRefused(
       'not_found',
       `there is no failed email ${id}`,

@@ -10,6 +10,7 @@ export interface OperationParts
   extends Pick<
     Instance,
     | 'issuer'
+    | 'clock'
     | 'storage'
     | 'people'
     | 'importedPeople'

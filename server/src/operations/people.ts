@@ -419,10 +419,10 @@ export async function resetFactors(
 
 /** Lets the factors of a user count that they have added with a recovery code. @returns whether any had to wait */
 export function confirmFactors(
-  { factors }: OperationParts & Pick<Instance, 'factors'>,
+  { factors, clock }: OperationParts & Pick<Instance, 'factors'>,
   { subject }: Pick<Person, 'subject'>,
 ): Promise<boolean> {
-  return factors.confirm(subject, Date.now());
+  return factors.confirm(subject, clock());
 }
 
 /** The language of an email to a user with this claim `locale`. */

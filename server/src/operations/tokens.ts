@@ -115,7 +115,7 @@ export async function revokeAll(
 ): Promise<RevokedTokens> {
   const target = targetOf(wanted);
   if ('clientId' in wanted) await requireClient(parts, wanted.clientId);
-  if ('issuedBeforeMs' in wanted && wanted.issuedBeforeMs > Date.now())
+  if ('issuedBeforeMs' in wanted && wanted.issuedBeforeMs > parts.clock())
     throw new InvalidInput('issued_before', 'expected a time that is not in the future');
   const alive = counts || isDryRun ? await parts.storage.countAlive(target) : undefined;
   if (isDryRun) return { revoked: false, alive };

@@ -39,6 +39,7 @@ export interface NumberedLine {
 }
 
 interface Parts {
+  readonly clock: () => number;
   readonly people: People;
   readonly importedPeople: ImportedPeople;
   readonly upstreamIdentities: UpstreamIdentities;
@@ -143,7 +144,8 @@ export class PeopleImport {
       const name = nameAsKept(typed);
       const key = nameKey(name);
       if (!this.#groups.has(key) && this.#wish.createsGroups) {
-        if (!this.#wish.isDryRun) await this.#parts.groups.add({ name, description: '' }, Date.now());
+        if (!this.#wish.isDryRun)
+          await this.#parts.groups.add({ name, description: '' }, this.#parts.clock());
         this.#groups.set(key, name);
       }
       const known = this.#groups.get(key);
@@ -313,12 +315,12 @@ export class PeopleImport {
         return { outcome: 'failed', subject, reason: 'another command has just changed the user: try again' };
     }
     for (const group of wanted?.filter((one) => !before.includes(one)) ?? [])
-      await groups.addMember({ subject, group }, Date.now());
+      await groups.addMember({ subject, group }, this.#parts.clock());
     for (const group of wanted === undefined ? [] : before.filter((one) => !wanted.includes(one)))
       await this.#access.leaveGroup({ subject, group });
     if (disabled !== undefined && disabled !== isDisabled) await setDisabled(this.#parts, subject, disabled);
     for (const link of await this.#missingLinks(said, person))
-      if ((await upstreamIdentities.link(link, subject, Date.now())) === undefined)
+      if ((await upstreamIdentities.link(link, subject, this.#parts.clock())) === undefined)
         warnings.push(takenLinkWarning(link));
     const isNewEntry = directoryId !== undefined && directoryId !== person.directoryId;
     if (isNewEntry && !(await people.setDirectoryId(subject, directoryId)))

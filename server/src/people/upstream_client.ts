@@ -200,7 +200,7 @@ export class UpstreamClient {
     const configuration = configure();
     // A signed answer is checked with the keys that have verified the ID token.
     openid.enableNonRepudiationChecks(configuration);
-    openid.setJwksCache(configuration, { jwks: requireKeys(keys).all(), uat: Date.now() / 1000 });
+    openid.setJwksCache(configuration, { jwks: requireKeys(keys).all(), uat: this.#clock() / 1000 });
     try {
       return { asked: await openid.fetchUserInfo(configuration, accessToken, idToken.sub) };
     } catch (error) {

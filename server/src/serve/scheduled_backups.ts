@@ -92,10 +92,11 @@ export async function backUpIfDue(
   backedUp: BackedUp,
   log: SweepLog,
   signal: AbortSignal,
+  clock: () => number = Date.now,
 ): Promise<boolean> {
   const startedMs = performance.now();
   try {
-    const nowMs = Date.now();
+    const nowMs = clock();
     if (!isDue(plan, backedUp.issuer, nowMs)) return true;
     const to = join(plan.folder, backupName(backedUp.issuer, nowMs));
     const report = await runProcess({ ...backedUp, to, lock: plan.lock }, signal);
@@ -106,7 +107,7 @@ export async function backUpIfDue(
       log.error({ event: 'backup_failed', file: to, reason: report.reason });
       return false;
     }
-    const removed = removeOld(plan, backedUp.issuer);
+    const removed = removeOld(plan, backedUp.issuer, nowMs);
     const durationMs = Math.round(performance.now() - startedMs);
     log.info({ event: 'backup_written', file: to, bytes: report.bytes, durationMs, removed });
     return true;
@@ -156,10 +157,10 @@ function backupsIn(folder: string, issuer: string, suffix = ''): readonly FoundB
 const UNFINISHED_MS = 24 * 60 * 60 * 1000;
 
 /** Also removes what killed backups have left. @returns the number of deleted backups */
-function removeOld({ folder, keep }: BackupPlan, issuer: string): number {
+function removeOld({ folder, keep }: BackupPlan, issuer: string, nowMs: number): number {
   const old = backupsIn(folder, issuer).slice(keep);
   const left = backupsIn(folder, issuer, PARTIAL).filter(
-    ({ takenAtMs }) => Date.now() - takenAtMs > UNFINISHED_MS,
+    ({ takenAtMs }) => nowMs - takenAtMs > UNFINISHED_MS,
   );
   for (const { path } of [...old, ...left]) rmSync(path, { force: true });
   return old.length;

@@ -16,11 +16,12 @@ const NEW_FOR_MS = 60_000;
 export async function sealOnce(
   { auditTrail, secret }: Pick<Instance, 'auditTrail' | 'secret'>,
   log: Pick<Log, 'error' | 'warn'>,
+  clock: () => number = Date.now,
 ): Promise<void> {
   try {
     await auditTrail.seal(secret(), (events, oldestMs) => {
       // Expected after an upgrade, and of a database that only commands have used. Otherwise, someone has removed the chain.
-      if (Date.now() - oldestMs > NEW_FOR_MS) log.warn({ event: 'audit_chain_begun', events });
+      if (clock() - oldestMs > NEW_FOR_MS) log.warn({ event: 'audit_chain_begun', events });
     });
   } catch (error) {
     // The next pass tries again.
@@ -37,14 +38,15 @@ export async function sealPeriodically(
   retentionSeconds: number,
   log: Log,
   signal: AbortSignal,
+  clock: () => number = Date.now,
 ): Promise<void> {
   const key = secret();
   let removesAtMs = 0;
   while (!signal.aborted) {
-    await sealOnce({ auditTrail, secret: () => key }, log);
+    await sealOnce({ auditTrail, secret: () => key }, log, clock);
     try {
       if (performance.now() >= removesAtMs) {
-        const removed = await removeOld(auditTrail, key, Date.now() - retentionSeconds * 1000, signal);
+        const removed = await removeOld(auditTrail, key, clock() - retentionSeconds * 1000, signal);
         if (removed > 0) log.info({ event: 'audit_events_removed', rows: removed });
         removesAtMs = performance.now() + REMOVE_EVERY_MS;
       }

@@ -156,8 +156,8 @@ export class TlsFiles {
   }
 
   /** Once a day. */
-  #warnOfExpiry(log: Log): void {
-    const now = Date.now();
+  #warnOfExpiry(log: Log, clock: () => number = Date.now): void {
+    const now = clock();
     const expiry = this.expiry();
     if (expiry.getTime() - now > EXPIRES_SOON_MS || now - this.#warnedAt < DAY_MS) return;
     this.#warnedAt = now;

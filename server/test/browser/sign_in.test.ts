@@ -24,7 +24,7 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     const { visitor, redirectUri, server } = set();
     const visit = await visitor({ javaScriptEnabled: false });
     const { page } = visit;
-    const [{ tasks }] = browserTasks(server.url, ALICE);
+    const [{ tasks }] = browserTasks(server.url, 'https://suite.example', ALICE);
     const [signIn, consent] = tasks;
     const enter = async () => {
       for (const [action, by, selector, text, optional] of signIn.commands) {

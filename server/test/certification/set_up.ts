@@ -67,7 +67,16 @@ export function backChannelCommand(id: string, suite: string): readonly string[]
  * The suite's commands for its browser at the pages of a plan. When a user signs in again, the username is read-only:
  * then the selector does not match, and "optional" lets the suite continue.
  */
-export function browserTasks(issuer: string, { username, password }: Person) {
+/** Waits for the page of the suite. Pages of the server have its address in their own, so its origin is part of the pattern. */
+export function atSuite(suite: string) {
+  return {
+    task: 'Back at the suite',
+    match: `${suite}/test/a/${ALIAS}/callback*`,
+    commands: [['wait', 'id', 'submission_complete', 10]],
+  } as const;
+}
+
+export function browserTasks(issuer: string, suite: string, { username, password }: Person) {
   return [
     {
       match: `${issuer}/authorize*`,
@@ -94,11 +103,7 @@ export function browserTasks(issuer: string, { username, password }: Person) {
           match: `${issuer}/authorize*`,
           commands: [['click', 'id', 'leave', 'optional']],
         },
-        {
-          task: 'Back at the suite',
-          match: `*/test/a/${ALIAS}/callback*`,
-          commands: [['wait', 'id', 'submission_complete', 10]],
-        },
+        atSuite(suite),
       ],
     },
     {

@@ -70,12 +70,12 @@ export interface Term {
   readonly untilByCalendarMs: number;
 }
 
-export function termFromNow(ms: number): Term {
-  return { untilMs: performance.now() + ms, untilByCalendarMs: Date.now() + ms };
+export function termFromNow(ms: number, clock: () => number = Date.now): Term {
+  return { untilMs: performance.now() + ms, untilByCalendarMs: clock() + ms };
 }
 
-export function msLeftOf({ untilMs, untilByCalendarMs }: Term): number {
-  return Math.min(untilMs - performance.now(), untilByCalendarMs - Date.now());
+export function msLeftOf({ untilMs, untilByCalendarMs }: Term, clock: () => number = Date.now): number {
+  return Math.min(untilMs - performance.now(), untilByCalendarMs - clock());
 }
 
 interface Lease extends Term {

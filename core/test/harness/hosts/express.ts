@@ -13,7 +13,7 @@ export const EXPRESS_HOST: Host = {
     router.get('/own', async (request, response) => {
       sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
     });
-    if (plan.operation) router.post('/operation', handler(plan.operation, optionsOf(plan)));
+    if (plan.operation) router.all('/operation', handler(plan.operation, optionsOf(plan)));
     else router.use(mount(plan.server, optionsOf(plan)));
     const app = express();
     return listen(t, app.use(plan.below ?? '/', router).use(errorHandlerOf(plan)));
@@ -28,7 +28,7 @@ export const EXPRESS_4_HOST: Host = {
     router.get('/own', async (request, response) => {
       sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
     });
-    if (plan.operation) router.post('/operation', handler(plan.operation, optionsOf(plan)));
+    if (plan.operation) router.all('/operation', handler(plan.operation, optionsOf(plan)));
     else router.use(mount(plan.server, optionsOf(plan)));
     const app = express4();
     return listen(t, app.use(plan.below ?? '/', router).use(errorHandlerOf(plan)));

@@ -24,7 +24,7 @@ export const FASTIFY_HOST: Host = {
           sendResponse(request, reply, ownAnswer(await toHttpRequest(request)));
           return reply;
         });
-        if (operation) scope.post('/operation', handler(operation, optionsOf(plan)));
+        if (operation) scope.all('/operation', handler(operation, optionsOf(plan)));
       },
       { prefix },
     );

@@ -14,7 +14,7 @@ export interface HostPlan {
   readonly parsesForms?: boolean;
   /** The path below which everything is mounted, including the host's own routes. */
   readonly below?: string;
-  /** Serves only `POST /operation`, and mounts nothing. */
+  /** Serves only `/operation`, with all methods, and mounts nothing. */
   readonly operation?: (request: HttpRequest) => Promise<HttpResponse>;
   /** Receives each error that reaches the framework's error handling, which then responds with 418. */
   readonly onError?: (error: unknown) => void;

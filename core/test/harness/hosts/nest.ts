@@ -2,13 +2,13 @@ import 'reflect-metadata';
 import type { Server } from 'node:http';
 import { handler, mount, type NestExchange, sendResponse, toHttpRequest } from '@grantd/core/nest';
 import {
+  All,
   type ArgumentsHost,
   Controller,
   Get,
   type INestApplication,
   type MiddlewareConsumer,
   Module,
-  Post,
   Req,
   Res,
 } from '@nestjs/common';
@@ -84,7 +84,7 @@ function controllerOf(plan: HostPlan) {
   Controller()(Routes);
   for (const [name, route] of [
     ['own', Get('own')],
-    ['operation', Post('operation')],
+    ['operation', All('operation')],
   ] as const) {
     const descriptor = Object.getOwnPropertyDescriptor(Routes.prototype, name);
     if (descriptor !== undefined) route(Routes.prototype, name, descriptor);

@@ -1,0 +1,159 @@
+// Signs in with the recipes of docs/clients.md as they are printed, except for addresses.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { after, type TestContext, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../../core/test/harness/free_port.ts';
+import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantdPrints } from './harness/commands.ts';
+import { type RunningServer, Workbench } from './harness/program.ts';
+
+const ROOT = dirname(dirname(import.meta.dirname));
+const PAGE = readFileSync(join(ROOT, 'docs', 'clients.md'), 'utf8');
+const ISSUER = 'https://login.example.com';
+const CAROL = { username: 'carol', password: 'correct horse battery' };
+
+/** The blocks below a heading, by language, with the addresses of a test. */
+function recipe(title: string, addresses: Readonly<Record<string, string>>) {
+  const [, text = assert.fail(title)] = new RegExp(`^### ${title}\n(.*?)(?=^##)`, 'ms').exec(PAGE) ?? [];
+  return (language: string): readonly string[] =>
+    [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(([, code = '']) =>
+      Object.entries(addresses).reduce((changed, [from, to]) => changed.replaceAll(from, to), code),
+    );
+}
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+/** A server with the client of a recipe and a user. */
+async function serverFor(
+  command: string,
+  port: number,
+): Promise<RunningServer & { readonly secret: string }> {
+  const folder = workbench.folder();
+  const environment = { GRANTD_ISSUER: `http://localhost:${port}` };
+  const words = command
+    .replace(/^npx grantd /, '')
+    .trimEnd()
+    .split(' ');
+  const printed = await grantdPrints(folder, words, '', environment);
+  const user = [
+    'user',
+    'add',
+    'carol',
+    '--password-stdin',
+    '--claim',
+    'name=Carol',
+    '--email',
+    'carol@example.com',
+  ];
+  await grantdPrints(folder, [...user, '--email-verified'], CAROL.password, environment);
+  const server = await workbench.start(folder, ['--port', String(port)], environment);
+  return { ...server, secret: printed.trimEnd().split('\n').at(-1) ?? '' };
+}
+
+test('better-auth signs a user in', async (t) => {
+  const [issuerPort, port] = [await freePort(), await freePort()];
+  const [issuer, home] = [`http://localhost:${issuerPort}`, `http://localhost:${port}`];
+  const blocks = recipe('better-auth', { [ISSUER]: issuer, 'https://members.example': home });
+  const [[command = ''], [code = '']] = [blocks('sh'), blocks('js')];
+  const { secret } = await serverFor(command, issuerPort);
+  process.env.BETTER_AUTH_SECRET = 'a secret for tests, of more than 32 characters';
+  process.env.CLIENT_SECRET = secret;
+  const file = join(ROOT, '.test-results', `better_auth_${port}.mjs`);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(
+    file,
+    `import { DatabaseSync } from 'node:sqlite';\nconst database = new DatabaseSync(':memory:');\n${code}`,
+  );
+  t.after(() => rmSync(file));
+  const { auth } = await import(file);
+  const { getMigrations } = await import('better-auth/db/migration');
+  await (await getMigrations(auth.options)).runMigrations();
+
+  const begun: Response = await auth.handler(
+    new Request(`${home}/api/auth/sign-in/social`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: home },
+      body: JSON.stringify({ provider: 'grantd', callbackURL: '/' }),
+    }),
+  );
+  const { url } = (await begun.json()) as { readonly url: string };
+  const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+  const signedIn: Response = await auth.handler(
+    new Request(callback, { headers: { cookie: cookiesOf(begun) } }),
+  );
+  assert.equal(signedIn.status, 302, await signedIn.text());
+  const session = await auth.api.getSession({ headers: new Headers({ cookie: cookiesOf(signedIn) }) });
+  assert.deepEqual([session?.user.name, session?.user.email], ['Carol', 'carol@example.com']);
+});
+
+function cookiesOf(response: Response): string {
+  return response.headers
+    .getSetCookie()
+    .map((cookie) => cookie.split(';', 1)[0])
+    .join('; ');
+}
+
+/** Debian's packages, or those that are unpacked in another folder. */
+const APACHE = process.env.APACHE_ROOT ?? '';
+const MODULES = `${APACHE}/usr/lib/apache2/modules`;
+const hasApache = existsSync(`${MODULES}/mod_auth_openidc.so`);
+
+test('Apache signs a user in', { skip: !hasApache && 'mod_auth_openidc is not installed' }, async (t) => {
+  const [issuerPort, port] = [await freePort(), await freePort()];
+  const [issuer, home] = [`http://localhost:${issuerPort}`, `http://localhost:${port}`];
+  const folder = workbench.folder();
+  const secrets = join(folder, 'grantd_secrets.conf');
+  const blocks = recipe('Apache: mod_auth_openidc', {
+    ...{ [ISSUER]: issuer, 'https://apache.example': home },
+    '/etc/apache2/grantd_secrets.conf': secrets,
+  });
+  const [[command = ''], [settings = '', secretSettings = '']] = [blocks('sh'), blocks('apache')];
+  const { secret } = await serverFor(command, issuerPort);
+  writeFileSync(
+    secrets,
+    secretSettings.replace('grantd_cs_…', secret).replace('…', 'passphrase-of-the-test'),
+  );
+  await openApache(t, folder, home, settings);
+  const browser = new Browser(home);
+  const { url } = await browser.get(`${home}/protected/`);
+  const callback = await signInAndConsent(new Browser(issuer), url, CAROL);
+  assert.equal((await browser.get(callback.href)).html, 'the page');
+});
+
+async function openApache(t: TestContext, folder: string, home: string, settings: string): Promise<void> {
+  const site = join(folder, 'site', 'protected');
+  mkdirSync(site, { recursive: true });
+  writeFileSync(join(site, 'index.html'), 'the page');
+  chmodSync(folder, 0o755);
+  const names = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'dir', 'auth_openidc'];
+  const configuration = `ServerRoot ${folder}
+${names.map((name) => `LoadModule ${name}_module ${MODULES}/mod_${name}.so`).join('\n')}
+Listen 127.0.0.1:${new URL(home).port}
+ServerName ${new URL(home).host}
+UseCanonicalName On
+PidFile ${folder}/pid
+ErrorLog ${folder}/error.log
+DocumentRoot ${join(folder, 'site')}
+${settings}
+<Location /protected>
+AuthType openid-connect
+Require valid-user
+OIDCUnAuthAction auth true
+</Location>
+`;
+  writeFileSync(join(folder, 'httpd.conf'), configuration);
+  const env = { ...process.env, LD_LIBRARY_PATH: `${APACHE}/usr/lib/x86_64-linux-gnu` };
+  const args = ['-f', join(folder, 'httpd.conf'), '-DFOREGROUND'];
+  const child = spawn(`${APACHE}/usr/sbin/apache2`, args, { stdio: 'inherit', env });
+  t.after(() => child.kill());
+  const isOpen = () =>
+    fetch(home).then(
+      () => true,
+      () => false,
+    );
+  for (let attempt = 0; attempt < 100 && !(await isOpen()); attempt += 1) await pause(50);
+}
