@@ -56,7 +56,7 @@ for (const { database, isRemote } of PLACES) {
     async function newHome(file = FILE): Promise<string> {
       const folder = await workbench.home();
       writeFileSync(join(folder, 'grantd.yaml'), file);
-      writeFileSync(join(folder, 'reports.secret'), `${REPORTS_SECRET}\n`);
+      writeFileSync(join(folder, 'reports.secret'), `${REPORTS_SECRET}\n`, { mode: 0o600 });
       if (isRemote) {
         const server = await workbench.start(folder, ['--admin-api', '--registration', 'open']);
         servers.set(folder, server);
@@ -135,7 +135,7 @@ for (const { database, isRemote } of PLACES) {
       });
 
       test('a new secret works at once, and the old one for another day', async () => {
-        writeFileSync(join(folder, 'reports.secret'), 'the-next-secret');
+        writeFileSync(join(folder, 'reports.secret'), 'the-next-secret', { mode: 0o600 });
         const { stdout } = await run(folder, '--yes');
         assert.equal(stdout, '~ client reports\n    secret: replaced\ndone: 1 change, 4 unchanged\n');
         assert.equal((await tokenFor('the-next-secret')).status, 200);
@@ -308,7 +308,7 @@ describe('a file of grantd apply', () => {
   async function refusal(file: string, environment: Readonly<Record<string, string>> = ENVIRONMENT) {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), file);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     const outcome = await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment });
     assert.notEqual(outcome.code, 0);
     const list = await grantd(folder, ['client', 'list', '--json']);
@@ -446,7 +446,7 @@ clients:
   test('needs --yes without a terminal; a dry run writes nothing, not even a database', async () => {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), FILE);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     const apply = (...args: string[]) =>
       grantd(folder, ['apply', '-f', 'grantd.yaml', ...args], { environment: ENVIRONMENT });
     const unsure = await apply();
@@ -468,7 +468,7 @@ clients:
   test('keeps comments, order and references to secrets when grantd export updates it', async () => {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), FILE);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment: ENVIRONMENT });
     assert.equal(await grantdPrints(folder, ['export', 'grantd.yaml']), 'wrote 3 clients to grantd.yaml');
     const content = () => readFileSync(join(folder, 'grantd.yaml'), 'utf8');

@@ -4,7 +4,8 @@ import { createInterface } from 'node:readline/promises';
 import { Command } from 'commander';
 import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { readTextFile } from '../config/text_file.ts';
 import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
 import {
@@ -269,27 +270,33 @@ function secretsOf(
   const problems: FileProblem[] = [];
   for (const { id, secret } of clients) {
     if (secret === undefined) continue;
-    const [source, text = ''] =
-      'env' in secret
-        ? [`the variable ${secret.env}`, process.env[secret.env]]
-        : [`the file ${secret.file}`, secretIn(resolve(folder, secret.file))];
-    secrets.set(id, text);
-    const problem = text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`;
-    if (!isUsableSecret(text))
-      problems.push({ path: ['clients', id, 'secret'], problem: `${source} ${problem}` });
+    const found = secretOf(secret, folder);
+    if ('problem' in found) problems.push({ path: ['clients', id, 'secret'], ...found });
+    else secrets.set(id, found.secret);
   }
   if (problems.length > 0) throw report(problems);
   return secrets;
 }
 
-/** @returns `undefined` if the file does not exist */
-function secretIn(path: string): string | undefined {
+function secretOf(
+  reference: { readonly env: string } | { readonly file: string },
+  folder: string,
+): { readonly secret: string } | { readonly problem: string } {
+  const source = 'env' in reference ? `the variable ${reference.env}` : `the file ${reference.file}`;
+  let text: string;
   try {
-    return readTextFile(path).replace(/\r?\n$/, '');
+    text =
+      'env' in reference
+        ? (process.env[reference.env] ?? '')
+        : readPrivateText(resolve(folder, reference.file), 'a file');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new Refused(`the file ${path}, which a secret refers to, cannot be read.`);
+    if (error instanceof ConfigurationRefused) return { problem: error.message };
+    throw error;
   }
+  if (isUsableSecret(text)) return { secret: text };
+  return {
+    problem: `${source} ${text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`}`,
+  };
 }
 
 // ── grantd export ─────────────────────────────────────────────────────────────────────────────────────────
