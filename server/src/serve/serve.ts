@@ -10,6 +10,7 @@ import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { databaseOf, databasePath, type StoredIn, storedIn } from '../data/database_of.ts';
 import type { People } from '../data/people.ts';
+import { connectionOf } from '../data/postgres_url.ts';
 import { readSecretFile } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
@@ -322,9 +323,9 @@ export async function readFiles(configuration: Configuration, environment: NodeJ
   const catalogues = await readCatalogues(configuration, environment, operator.theme);
   const providers = readProviders(configuration, environment);
   const backupPlan = await planOfBackups(configuration, environment);
-  const { settings } = configuration;
-  if (settings.secret === undefined && !isPostgresUrl(settings.database))
-    readSecretFile(databasePath(settings.database, environment));
+  const { settings, sourceOf } = configuration;
+  if (isPostgresUrl(settings.database)) connectionOf(settings.database, sourceOf('database'), environment);
+  else if (settings.secret === undefined) readSecretFile(databasePath(settings.database, environment));
   return { operator, catalogues, providers, backupPlan };
 }
 
