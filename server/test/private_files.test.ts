@@ -51,6 +51,7 @@ const READS_NO_SECRET: Readonly<Record<string, string>> = {
   'config/text_file.ts': 'what others read with it',
   'console/chart_library.ts': 'a file of a package',
   'data/backup.ts': 'a secret that the program itself has just written',
+  'data/postgres_url.ts': 'certificates. It reads the key with the check',
   'directory/directory.ts': 'certificates',
   'serve/thread_priorities.ts': 'a file of the kernel',
   'serve/tls.ts': 'certificates',
