@@ -101,6 +101,7 @@ test('config check and serve refuse the same files with secrets that others can 
 
   /** By option. */
   const needed: Readonly<Record<string, Omit<SecretFile, 'source'>>> = {
+    secretFile: { content: 's'.repeat(40), flags: ['--secret-file'] },
     tlsKey: { content: key, flags: ['--tls-certificate', 'tls.pem', '--tls-key'] },
     backupPassphraseFile: {
       content: passphrase,

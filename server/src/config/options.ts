@@ -231,7 +231,7 @@ export const OPTIONS = {
   secretFile: optionWithoutDefault(
     'Server',
     FILE,
-    'File with the value of secret, instead of secret. Only its owner may read it. The server reads it again at SIGHUP, so a rotation needs no restart (docs/secrets.md).',
+    'File with the value of secret, instead of secret. Others must not be able to read it. The server reads it again at SIGHUP, so a rotation needs no restart (docs/secrets.md).',
     'none',
   ),
   pairwiseSecret: optionWithoutDefault(
