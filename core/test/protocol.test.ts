@@ -17,7 +17,7 @@ import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../src/http/err
 import { isScopeToken, parseForm, readForm } from '../src/http/form.ts';
 import { LONGEST_PARAMETERS, queryOf } from '../src/http/http.ts';
 import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
-import { permittedClaims, permittedNames } from '../src/protocol/claims.ts';
+import { permittedClaims, permittedNames, requestedClaims } from '../src/protocol/claims.ts';
 import { isPersonalScope } from '../src/protocol/client_metadata.ts';
 import { parseScope, selectScopes } from '../src/protocol/records.ts';
 import { isRegistrableRedirectUri, originOf, redirectUriMatches } from '../src/protocol/redirect_uri.ts';
@@ -374,8 +374,12 @@ test('OpenID Connect Core §5.4 names that every object has are neither scopes n
   // A host may use any claim names. They stay members and change no prototype.
   const own = permittedClaims(attributes, permittedNames(['odd'], { odd: ['__proto__', 'constructor'] }));
   assert.deepEqual(Object.keys(own), ['__proto__', 'constructor']);
-  assert.equal(Object.getPrototypeOf(own), Object.prototype);
-  assert.equal('admin' in own, false);
+  const asked = requestedClaims(attributes, JSON.parse('{"__proto__":null,"constructor":null}'));
+  assert.deepEqual(Object.keys(asked), ['__proto__', 'constructor']);
+  for (const claims of [own, asked]) {
+    assert.equal(Object.getPrototypeOf(claims), Object.prototype);
+    assert.equal('admin' in claims, false);
+  }
 });
 
 // ── PKCE and redirect URIs ────────────────────────────────────────────────────────────────────────────────

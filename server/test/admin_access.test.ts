@@ -494,6 +494,15 @@ test('--admin-from: for other addresses the admin API does not exist', async (t)
   assert.deepEqual([(await from('10.1.2.3')).status, (await from('192.0.2.1')).text], [200, 'no page']);
 });
 
+test('--admin-from: a client whose proxy reports no address does not have the address of the proxy', async (t) => {
+  const admin = await startAdmin({ GRANTD_TRUSTED_PROXIES: '127.0.0.1' });
+  t.after(() => admin.close());
+  const from = (headers: Readonly<Record<string, string>>) => admin.send('GET', '/admin/keys', { headers });
+  assert.equal((await from({})).status, 200, 'a client on this machine');
+  for (const reported of ['unknown', '', '192.0.2.1, _hidden', '127.0.0.1.'])
+    assert.equal((await from({ 'x-forwarded-for': reported })).text, 'no page', reported);
+});
+
 test('--admin-request-limit: further requests of a client get 429, also guesses from an address', async (t) => {
   const admin = await startAdmin({ GRANTD_ADMIN_REQUEST_LIMIT: '3' });
   t.after(() => admin.close());

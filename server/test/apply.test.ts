@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Validator } from '@cfworker/json-schema';
+import { MEMBER_NAMES } from '@grantd/core';
 import { parse } from 'yaml';
 import { ADMIN_SCOPES } from '../src/instance/admin_access.ts';
 import { grantd, grantdPrints } from './harness/commands.ts';
@@ -56,7 +57,7 @@ for (const { database, isRemote } of PLACES) {
     async function newHome(file = FILE): Promise<string> {
       const folder = await workbench.home();
       writeFileSync(join(folder, 'grantd.yaml'), file);
-      writeFileSync(join(folder, 'reports.secret'), `${REPORTS_SECRET}\n`);
+      writeFileSync(join(folder, 'reports.secret'), `${REPORTS_SECRET}\n`, { mode: 0o600 });
       if (isRemote) {
         const server = await workbench.start(folder, ['--admin-api', '--registration', 'open']);
         servers.set(folder, server);
@@ -135,7 +136,7 @@ for (const { database, isRemote } of PLACES) {
       });
 
       test('a new secret works at once, and the old one for another day', async () => {
-        writeFileSync(join(folder, 'reports.secret'), 'the-next-secret');
+        writeFileSync(join(folder, 'reports.secret'), 'the-next-secret', { mode: 0o600 });
         const { stdout } = await run(folder, '--yes');
         assert.equal(stdout, '~ client reports\n    secret: replaced\ndone: 1 change, 4 unchanged\n');
         assert.equal((await tokenFor('the-next-secret')).status, 200);
@@ -180,7 +181,7 @@ for (const { database, isRemote } of PLACES) {
       if (!isRemote) await server.stop();
       writeFileSync(
         join(folder, 'grantd.yaml'),
-        withoutReports.replace(/scope_texts:\n {2}openid.*\n/, 'scope_texts:\n'),
+        withoutReports.replace(/scope_texts:\n {2}openid.*\n/, 'scope_texts: {}\n'),
       );
       assert.deepEqual(asked(await applied(folder)), []);
       assert.deepEqual(asked(await applied(folder, '--prune')), [
@@ -218,7 +219,7 @@ ${clients}`);
       assert.match(unknown.stderr, /^grantd: grantd\.yaml:3:12: groups\.guests\.sign_in_policy: expected /m);
       write(`groups:
   staff: {description: Everyone on the payroll, members: [bob, carol], sign_in_policy: second_factor}
-  guests:
+  guests: {}
 ${clients}`);
       assert.deepEqual(asked(await applied(folder)), [
         'add group staff',
@@ -308,7 +309,7 @@ describe('a file of grantd apply', () => {
   async function refusal(file: string, environment: Readonly<Record<string, string>> = ENVIRONMENT) {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), file);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     const outcome = await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment });
     assert.notEqual(outcome.code, 0);
     const list = await grantd(folder, ['client', 'list', '--json']);
@@ -446,7 +447,7 @@ clients:
   test('needs --yes without a terminal; a dry run writes nothing, not even a database', async () => {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), FILE);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     const apply = (...args: string[]) =>
       grantd(folder, ['apply', '-f', 'grantd.yaml', ...args], { environment: ENVIRONMENT });
     const unsure = await apply();
@@ -468,7 +469,7 @@ clients:
   test('keeps comments, order and references to secrets when grantd export updates it', async () => {
     const folder = workbench.folder();
     writeFileSync(join(folder, 'grantd.yaml'), FILE);
-    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET);
+    writeFileSync(join(folder, 'reports.secret'), REPORTS_SECRET, { mode: 0o600 });
     await grantd(folder, ['apply', '-f', 'grantd.yaml', '--yes'], { environment: ENVIRONMENT });
     assert.equal(await grantdPrints(folder, ['export', 'grantd.yaml']), 'wrote 3 clients to grantd.yaml');
     const content = () => readFileSync(join(folder, 'grantd.yaml'), 'utf8');
@@ -480,6 +481,112 @@ clients:
       content(),
       withoutReports.replace('client_name: Shop\n    client_name#de: Laden', 'client_name: Store'),
     );
+  });
+
+  test('with null where names belong is refused, and {} means none', async () => {
+    const folder = workbench.folder();
+    const add = ['client', 'add', 'kept', '--public', '--redirect-uri', 'http://127.0.0.1/cb'];
+    await grantdPrints(folder, add);
+    const clients = async () => JSON.parse(await grantdPrints(folder, ['client', 'list', '--json'])).length;
+    const file = { redirect_uris: ['http://127.0.0.1/cb'], token_endpoint_auth_method: 'none' };
+    const nulls: unknown[] = [
+      ...['groups', 'clients', 'scope_texts'].map((section) => ({ [section]: null })),
+      { groups: { staff: null } },
+      { groups: { staff: { members: null } } },
+      { groups: { staff: { description: null } } },
+      { groups: { staff: { sign_in_policy: null } } },
+      { clients: { kept: null } },
+      { clients: { kept: { ...file, secret: null } } },
+      { clients: { kept: { ...file, disabled: null } } },
+      { clients: { kept: { ...file, resource: 'https://kept.example', scope_texts: null } } },
+      { scope_texts: { email: null } },
+      ...MEMBER_NAMES.map((name) => ({ clients: { kept: { ...file, [name]: null } } })),
+    ];
+    for (const content of nulls) {
+      const input = JSON.stringify(content);
+      const { code, stderr } = await grantd(folder, ['apply', '-f', '-', '--prune', '--yes'], { input });
+      assert.equal(code, 2, input);
+      assert.match(stderr, /^grantd: standard input:1:\d+: (?:groups|clients|scope_texts)/, input);
+      assert.equal(await clients(), 1);
+    }
+    const applied = (input: string) => grantdPrints(folder, ['apply', '-f', '-', '--prune', '--yes'], input);
+    assert.equal(await applied('# nothing'), 'done: 0 changes, 0 unchanged');
+    assert.equal(await applied('clients: {}'), '- client kept\ndone: 1 change, 0 unchanged');
+  });
+
+  test('is updated by grantd export in every form that apply reads, or is refused and stays', async () => {
+    const web = 'redirect_uris: ["http://127.0.0.1/cb"], token_endpoint_auth_method: none';
+    const json = JSON.stringify({
+      clients: { a: { redirect_uris: ['http://127.0.0.1/cb'], token_endpoint_auth_method: 'none' } },
+    });
+    const updated: Readonly<Record<string, string>> = {
+      json,
+      'json with a mark': `\ufeff${json}`,
+      'flow style': `{clients: {a: {${web}}}, scope_texts: {}}`,
+      'quoted names': `"clients":\n  'a': {${web}}\n`,
+      'explicit names': `? clients\n: a: {${web}}\n`,
+      'an end of the document': `---\nclients:\n  a: {${web}}\n...\n`,
+      'line ends of Windows': `clients:\r\n  a:\r\n    {${web}}\r\n`,
+      'an anchor that nothing uses': `clients: &all\n  a: {${web}}\n`,
+      'YAML 1.1': `%YAML 1.1\n---\nclients:\n  a: {${web}}\n`,
+      'only comments': '# nothing yet\n',
+      nothing: '',
+    };
+    const refused: Readonly<Record<string, readonly [file: string, message: RegExp]>> = {
+      'an alias': [
+        `clients:\n  a: &a {${web}}\n  b: *a\n`,
+        /:3:6: grantd export cannot update .* the alias \*a,/,
+      ],
+      'an alias of a list': [
+        'clients:\n  a: {redirect_uris: &u ["http://127.0.0.1/cb"], token_endpoint_auth_method: none}\n' +
+          '  b: {redirect_uris: *u, token_endpoint_auth_method: none}\n',
+        /the alias \*u,/,
+      ],
+      'a merge key of YAML 1.1': [
+        `%YAML 1.1\n---\nclients:\n  a: &a {${web}}\n  b: {<<: *a, client_name: B}\n`,
+        /the alias \*a,/,
+      ],
+      'a merge key': [
+        `clients:\n  a: &a {${web}}\n  b: {<<: *a}\n`,
+        /clients\.b\.<<: unknown name, because YAML 1\.2/,
+      ],
+      'several documents': [
+        `clients:\n  a: {${web}}\n---\nclients: {}\n`,
+        /expected one document, without a second ---/,
+      ],
+      'unknown sections': [`x: 1\nclients: {a: {${web}}}`, /x: unknown name/],
+    };
+    const folder = workbench.folder();
+    for (const [name, content] of [
+      ...Object.entries(updated),
+      ...Object.entries(refused).map(([form, [file]]) => [form, file] as const),
+    ]) {
+      const file = name.startsWith('json') ? 'state.json' : 'state.yaml';
+      writeFileSync(join(folder, file), content);
+      const apply = (...flags: string[]) => grantd(folder, ['apply', '-f', file, '--prune', ...flags]);
+      const isRead = (await apply('--yes')).code === 0;
+      await grantd(folder, ['client', 'remove', 'a']);
+      await grantdPrints(folder, ['client', 'add', 'c', '--public', '--redirect-uri', 'http://127.0.0.1/c']);
+      const { code, stderr } = await grantd(folder, ['export', file]);
+      const [, message] = refused[name] ?? [];
+      if (message === undefined) {
+        assert.deepEqual([isRead, code], [true, 0], `${name}: ${stderr}`);
+        const planned = await apply('--dry-run');
+        assert.match(planned.stdout, /^not applied: 0 changes, [1-9]/, `${name}: ${planned.stdout}`);
+        if (file === 'state.json') JSON.parse(readFileSync(join(folder, file), 'utf8'));
+      } else {
+        assert.equal(code, 2, name);
+        assert.match(stderr, message);
+        assert.equal(readFileSync(join(folder, file), 'utf8'), content);
+      }
+      for (const id of ['b', 'c']) await grantd(folder, ['client', 'remove', id]);
+    }
+    rmSync(join(folder, 'state.json'));
+    await grantdPrints(folder, ['export', 'state.json']);
+    assert.deepEqual(JSON.parse(readFileSync(join(folder, 'state.json'), 'utf8')), {
+      clients: {},
+      scope_texts: {},
+    });
   });
 
   test('fits the JSON Schema that grantd apply --schema prints, and a wrong one does not', async () => {

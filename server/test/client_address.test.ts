@@ -31,10 +31,19 @@ test('several trusted proxies in a row are looked through', () => {
   assert.equal(addressOf('10.1.2.3', '10.9.9.9'), '10.9.9.9');
 });
 
-test('a proxy that names no address counts as the client', () => {
+test('a client has the address of the proxy only if the proxy reports nothing', () => {
   assert.equal(addressOf('10.1.2.3'), '10.1.2.3');
-  assert.equal(addressOf('10.1.2.3', ''), '10.1.2.3');
-  assert.equal(addressOf('10.1.2.3', '192.0.2.1, unknown'), '10.1.2.3');
+  for (const reported of [
+    '',
+    'unknown',
+    '192.0.2.1, unknown',
+    '192.0.2.1,',
+    '10.9.9.9, [::1',
+    '10.1.2.3 x',
+    '_hidden',
+  ])
+    assert.equal(addressOf('10.1.2.3', reported), 'unknown', reported);
+  assert.equal(addressOf('192.0.2.1', 'nonsense'), '192.0.2.1', 'no trusted proxy');
 });
 
 test('an address is one, however it is written', () => {

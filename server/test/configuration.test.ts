@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ConfigurationError } from '@grantd/core';
-import { readConfigFile, readConfiguration, unknownVariableWarnings } from '../src/config/configuration.ts';
+import { readConfiguration, unknownVariableWarnings } from '../src/config/configuration.ts';
 import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from '../src/config/options.ts';
 import { ConfigurationRefused } from '../src/config/refused.ts';
 import { rethrowAsWritten } from '../src/instance/instance.ts';
@@ -632,7 +632,7 @@ test('broken JSON is refused with the line and column of the error, without the 
   }
 });
 
-test('a file with a secret is refused if others can read or write it, or if it belongs to another user', () => {
+test('a config file is refused if others can read or write it, but only if it contains a secret', () => {
   const withPassword = 'postgres://grantd:password@db.example/grantd';
   for (const [content, name] of [
     [{ secret: SECRET }, 'secret'],
@@ -640,16 +640,15 @@ test('a file with a secret is refused if others can read or write it, or if it b
     [{ database: withPassword }, 'the password of database'],
   ] as const) {
     const config = fileWith(content);
-    for (const mode of [0o644, 0o640, 0o604, 0o620, 0o602, 0o601]) {
+    for (const mode of [0o644, 0o604, 0o602, 0o601]) {
       chmodSync(config, mode);
       assert.throws(
         () => readConfiguration({ config }, {}),
         (error) => {
           assert.ok(error instanceof ConfigurationRefused);
-          const octal = mode.toString(8);
-          assert.equal(
+          assert.ok(
+            error.message.startsWith(`${name} in a file: ${config} is open to others`),
             error.message,
-            `${name} in ${config}: the file is open to others (mode ${octal}): run chmod 600 ${config}, and replace the secret if anyone else may have read it.`,
           );
           return true;
         },
@@ -657,13 +656,6 @@ test('a file with a secret is refused if others can read or write it, or if it b
     }
     chmodSync(config, 0o400);
     readConfiguration({ config }, {});
-    // Only root can change the owner of a file.
-    if (process.getuid?.() === 0) {
-      chownSync(config, 12_345, 0);
-      assert.throws(() => readConfigFile(config, 0), /: the file belongs to user 12345, who can read/);
-      chownSync(config, 0, 0);
-      readConfigFile(config, 12_345);
-    }
   }
   const open = fileWith({ port: 1, database: 'postgres://grantd@db.example/grantd' });
   chmodSync(open, 0o666);

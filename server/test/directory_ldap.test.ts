@@ -435,7 +435,7 @@ test('the start names the option that is wrong', async () => {
   );
   writeFileSync(join(folder, 'open'), 'secret', { mode: 0o644 });
   const exposed = readConfiguration(flagsOf({ ldapBindPasswordFile: join(folder, 'open') }), {});
-  await assert.rejects(openDirectory(exposed, {}), /--ldap-bind-password-file: .* can be read by others/);
+  await assert.rejects(openDirectory(exposed, {}), /--ldap-bind-password-file: .* is open to others/);
 });
 
 test('RFC 4514 §2 spellings of one distinguished name are the same', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -154,6 +155,33 @@ describe('a server with known requests', () => {
     const issued = [tokens, refreshed].flatMap((one) => Object.values(one) as unknown[]).filter(isLong);
     assert.ok(issued.length >= 6);
     for (const text of [...secret, ...issued]) assert.ok(!found.text.includes(text), text);
+  });
+
+  test('answers on loopback only to names of this machine, which no website can have', async () => {
+    const { port } = new URL(metricsUrl(server));
+    const statusFor = (host: string) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        get({ host: '127.0.0.1', port, path: '/metrics', headers: { host } }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        }).once('error', reject);
+      });
+    for (const host of [
+      `127.0.0.1:${port}`,
+      'localhost',
+      `localhost:${port}`,
+      '[::1]:9',
+      'a.localhost',
+      '10.0.0.1',
+    ])
+      assert.equal(await statusFor(host), 200, host);
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+    ])
+      assert.equal(await statusFor(host), 421, host);
   });
 
   test('answers GET and HEAD at /metrics alone', async () => {

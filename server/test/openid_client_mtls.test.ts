@@ -35,7 +35,7 @@ describe('FAPI 2.0 Security Profile with client certificates, with openid-client
       'tls.key': SERVER.pem.key,
       'clients.pem': CA.pem.cert,
     }))
-      writeFileSync(join(folder, name), content);
+      writeFileSync(join(folder, name), content, { mode: 0o600 });
     setDefaultCACertificates([...getCACertificates('default'), SERVER.pem.cert]);
     server = await workbench.start(folder, [
       ...['--profile', 'fapi2-security', '--tls-certificate', 'tls.pem', '--tls-key', 'tls.key'],

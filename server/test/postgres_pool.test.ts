@@ -6,7 +6,7 @@ import { migratePostgres, requireUsableTables } from '@grantd/core/internal/stor
 import { openPostgresStorage } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
-import { Refused } from '../src/config/refused.ts';
+import { ConfigurationRefused } from '../src/config/refused.ts';
 import { peopleTable } from '../src/data/people.ts';
 import { addressOf, openPool, postgresProgramTables } from '../src/data/postgres_database.ts';
 import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
@@ -26,7 +26,9 @@ test('a certificate that is not there is refused before anything is asked', () =
   assert.throws(
     () => addressOf('postgres://user:secret@db.example/name?sslrootcert=/nowhere.pem'),
     (error: unknown) =>
-      error instanceof Refused && /ENOENT/.test(error.message) && !/secret/.test(error.message),
+      error instanceof ConfigurationRefused &&
+      /sslrootcert: .nowhere\.pem: expected a readable file/.test(error.message) &&
+      !/secret/.test(error.message),
   );
 });
 

@@ -136,6 +136,67 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       assert.match(await grantdPrints(folder, words, '', environment), /shop|the tables are up to date/);
   });
 
+  test('that cannot hold every text is refused with its encoding', async () => {
+    const server = await sharedPostgres();
+    for (const encoding of ['LATIN1', 'SQL_ASCII']) {
+      const url = await disposableDatabase(server);
+      const name = new URL(url).pathname.slice(1);
+      await ask(server, `DROP DATABASE ${name}`);
+      await ask(
+        server,
+        `CREATE DATABASE ${name} OWNER grantd ENCODING '${encoding}' TEMPLATE template0 LOCALE_PROVIDER libc LOCALE 'C'`,
+      );
+      for (const { code, stderr } of await outcomes({ GRANTD_DATABASE: url, GRANTD_CREATE: 'true' })) {
+        assert.ok(
+          stderr.startsWith(`grantd: the database ${name} has the encoding ${encoding}, which`),
+          stderr,
+        );
+        assert.equal(code, 1);
+      }
+    }
+  });
+
+  test('whose role lacks a right is refused with the GRANT, and needs no right that it does not use', async () => {
+    const server = await sharedPostgres();
+    const role = `Role ${randomBytes(6).toString('hex')}`;
+    const { password } = new URL(server.url);
+    await ask(server, `CREATE ROLE "${role}" LOGIN PASSWORD '${password}'`);
+    const owned = await disposableDatabase(server);
+    const name = new URL(owned).pathname.slice(1);
+    const inside = { url: changed(server.url, (url) => Object.assign(url, { pathname: name })) };
+    const environment = {
+      GRANTD_DATABASE: changed(owned, (url) => Object.assign(url, { username: role })),
+      GRANTD_CREATE: 'true',
+      GRANTD_SECRET: 's'.repeat(40),
+    };
+    const add = () => grantd(workbench.folder(), ['client', 'add', 'x', '--public'], { environment });
+    const refused = async (problem: string) => {
+      const { code, stderr } = await add();
+      const [refusal] = stderr.split('\n').slice(-2);
+      assert.deepEqual([code, refusal], [1, `grantd: the role "${role}" may not ${problem}`]);
+      const [, grant = assert.fail(stderr)] = /: run (GRANT .*?)(?:, or .*)?\n$/.exec(stderr) ?? [];
+      return grant;
+    };
+    await refused(
+      `create the schema grantd in the database ${name}: run GRANT CREATE ON DATABASE ${name} TO "${role}", ` +
+        `or CREATE SCHEMA grantd AUTHORIZATION "${role}"`,
+    );
+    await ask(inside, 'CREATE SCHEMA grantd');
+    const grant = `GRANT USAGE, CREATE ON SCHEMA grantd TO "${role}"`;
+    assert.equal(await refused(`use the schema grantd: run ${grant}`), grant);
+    await ask(inside, `GRANT USAGE ON SCHEMA grantd TO "${role}"`);
+    assert.equal(await refused(`create tables in the schema grantd: run ${grant}`), grant);
+    await ask(inside, grant);
+    const done = await add();
+    assert.equal(done.code, 0, done.stderr);
+    await ask(inside, `REVOKE CREATE ON SCHEMA grantd FROM "${role}"`);
+    assert.equal((await grantd(workbench.folder(), ['client', 'list'], { environment })).code, 0);
+    await ask(inside, `REVOKE SELECT ON ALL TABLES IN SCHEMA grantd FROM "${role}"`);
+    const { code, stderr } = await grantd(workbench.folder(), ['client', 'list'], { environment });
+    assert.match(stderr, /^grantd: the role of postgres:.* may not use tables of grantd \(permission denied/);
+    assert.equal(code, 1);
+  });
+
   test('takes its password from PGPASSWORD, and warns of one among the arguments', async () => {
     const folder = workbench.folder();
     const url = await disposableDatabase(await sharedPostgres());

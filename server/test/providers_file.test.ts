@@ -64,9 +64,9 @@ describe('the file of the option providers', () => {
   });
 
   test('every member has an effect, and secrets come from files and variables', () => {
-    writeFileSync(join(folder, 'staff.secret'), 'from the file\n');
+    writeFileSync(join(folder, 'staff.secret'), 'from the file\n', { mode: 0o600 });
     const { privateKey } = generateKeyPairSync('ed25519');
-    writeFileSync(join(folder, 'key.pem'), pemOf(privateKey));
+    writeFileSync(join(folder, 'key.pem'), pemOf(privateKey), { mode: 0o600 });
     const [staff, keyed] = read({
       staff: {
         ...{ ...GENERIC, 'name#de': 'Personal', client_secret: { file: 'staff.secret' } },
@@ -132,7 +132,10 @@ describe('the file of the option providers', () => {
       { a: { ...GENERIC, client_secret: { env: 'UNSET' } } },
       /a\.client_secret: the variable UNSET is missing/,
     ],
-    [{ a: { ...GENERIC, client_secret: { file: 'none' } } }, /a\.client_secret: the file \S+none is missing/],
+    [
+      { a: { ...GENERIC, client_secret: { file: 'none' } } },
+      /a\.client_secret: \S+none: expected a readable file/,
+    ],
     [
       { a: { ...GENERIC, client_secret: undefined, private_key: { env: 'PROVIDER_SECRET' } } },
       /a\.private_key: expected a private key as PEM/,

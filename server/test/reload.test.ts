@@ -272,7 +272,7 @@ describe('a reload', () => {
     const [one, other] = [await serverCertificate(), await serverCertificate()];
     for (const [name, { pem }] of Object.entries({ one, other })) {
       writeFileSync(join(folder, `${name}.pem`), pem.cert);
-      writeFileSync(join(folder, `${name}.key`), pem.key);
+      writeFileSync(join(folder, `${name}.key`), pem.key, { mode: 0o600 });
     }
     const issuer = 'https://id.example';
     configure(folder, { issuer, tlsCertificate: 'one.pem', tlsKey: 'one.key' });

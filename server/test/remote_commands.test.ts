@@ -413,7 +413,7 @@ describe('commands with --url', () => {
     chmodSync(token, 0o644);
     const open = await remotely(list, '', withToken);
     assert.equal(open.code, 2);
-    assert.match(open.stderr, /^grantd: GRANTD_ADMIN_TOKEN_FILE: .* can be read by others/);
+    assert.match(open.stderr, /^grantd: GRANTD_ADMIN_TOKEN_FILE: .* is open to others/);
     chmodSync(token, 0o600);
     writeFileSync(token, 'wrong');
     const wrong = await remotely(list, '', withToken);

@@ -385,7 +385,7 @@ describe('grantd serve', () => {
     const folder = workbench.folder();
     await grantd(folder, ['client', 'add', 'x']);
     const path = join(folder, 'grantd-data', 'grantd.db.secret');
-    chmodSync(path, 0o640);
+    chmodSync(path, 0o604);
     const { code, stderr } = await grantd(folder, [
       'serve',
       '--port',
@@ -393,10 +393,10 @@ describe('grantd serve', () => {
       '--issuer',
       'http://localhost:4000',
     ]);
-    assert.equal(code, 1);
+    assert.equal(code, 2);
     assert.match(
       stderr,
-      /grantd\.db\.secret is open to others \(mode 640\): run chmod 600 \S+grantd\.db\.secret,/,
+      /the server’s secret: \S+grantd\.db\.secret is open to others .* mode 604\): run chown \d+ \S+ and chmod 600 \S+grantd\.db\.secret,/,
     );
   });
 

@@ -40,7 +40,7 @@ test('TLS has the same limits at both ports, and one for the handshake', async (
   const [tlsCertificate, tlsKey] = [join(folder, 'tls.pem'), join(folder, 'tls.key')];
   const { pem } = await serverCertificate();
   writeFileSync(tlsCertificate, pem.cert);
-  writeFileSync(tlsKey, pem.key);
+  writeFileSync(tlsKey, pem.key, { mode: 0o600 });
   const configuration = readConfiguration({ tlsCertificate, tlsKey, mtlsPort: '0' }, {});
   const limits = { request: 500, checkInterval: 50 };
   const { http, mtls, answerWith } = createHttpServer(new TlsFiles(configuration, {}), limits);

@@ -32,7 +32,7 @@ const MTLS = [...TLS, '--mtls-port', '0', '--tls-client-ca', 'clients.pem'];
 /** Replaces a file in one step. */
 function put(folder: string, name: string, content: string): void {
   const path = join(folder, name);
-  writeFileSync(`${path}.new`, content);
+  writeFileSync(`${path}.new`, content, { mode: 0o600 });
   renameSync(`${path}.new`, path);
 }
 

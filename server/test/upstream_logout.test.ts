@@ -80,7 +80,7 @@ describe('sign-in with oidc-provider, home-realm discovery, and logout in both d
     handle = provider.callback();
     const folder = workbench.folder();
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' });
-    writeFileSync(join(folder, 'key.pem'), key);
+    writeFileSync(join(folder, 'key.pem'), key, { mode: 0o600 });
     const of = { client_id: 'login', create_users: true };
     writeFileSync(
       join(folder, 'providers.json'),

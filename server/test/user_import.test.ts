@@ -8,7 +8,9 @@ import { ServerSecret } from '@grantd/core';
 import { newClient } from '../../core/test/storage/samples.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
 import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { requireClaims } from '../src/operations/people.ts';
 import { type LineReport, PeopleImport } from '../src/people/import.ts';
+import { readImportLine } from '../src/people/import_lines.ts';
 import { readPasswordHash } from '../src/people/password_formats.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { SessionEnding } from '../src/people/sessions.ts';
@@ -203,6 +205,23 @@ for (const database of ANY_DATABASE)
     }
     assert.equal(await opened.people.bySubject('billing'), undefined);
   });
+
+test('a member __proto__ is refused at any depth, in a line and in claims that a command sets', () => {
+  for (const claims of [
+    '{"__proto__":{"admin":true}}',
+    '{"address":{"__proto__":1}}',
+    '{"x":[{"\\u005f_proto__":1}]}',
+  ]) {
+    assert.deepEqual(readImportLine(JSON.parse(`{"username":"x","claims":${claims}}`)), {
+      username: 'x',
+      reason: '__proto__: expected no member of this name',
+    });
+    assert.throws(() => requireClaims(JSON.parse(claims)), /expected no member __proto__/);
+  }
+  const allowed = { nickname: 'my "__proto__": value', constructor: 'x' };
+  requireClaims(allowed);
+  assert.ok('claims' in readImportLine({ username: 'x', claims: allowed }));
+});
 
 test('hashes of absurd cost, of other kinds and damaged ones are refused, and say what is expected', () => {
   for (const [text, problem] of [

@@ -167,7 +167,8 @@ const MAX_DEPTH = 8;
 
 /**
  * Copies a value that JSON and every store can represent exactly.
- * @returns `undefined` for other values: dates, class instances, NaN, nested `undefined`, NUL, lone surrogates
+ * @returns `undefined` for other values: dates, class instances, NaN, nested `undefined`, NUL, lone surrogates, and a
+ *   member `__proto__`, which becomes the prototype of an object that a reader assigns it to
  */
 export function jsonCopy(value: unknown, depth = MAX_DEPTH): unknown {
   if (typeof value === 'string') return isStorable(value) ? value : undefined;
@@ -181,7 +182,9 @@ export function jsonCopy(value: unknown, depth = MAX_DEPTH): unknown {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return undefined;
   const members = Object.entries(value).map(([name, member]) => [name, jsonCopy(member, depth - 1)] as const);
-  const isPlain = members.every(([name, member]) => isStorable(name) && member !== undefined);
+  const isPlain = members.every(
+    ([name, member]) => isStorable(name) && name !== '__proto__' && member !== undefined,
+  );
   return isPlain ? Object.fromEntries(members) : undefined;
 }
 

@@ -213,12 +213,12 @@ export function permittedRequests(
  * it without a language.
  */
 export function requestedClaims(attributes: Claims, requested: RequestedClaims): Claims {
-  const given: Record<string, unknown> = {};
-  for (const [asked, request] of Object.entries(requested)) {
+  const given = Object.entries(requested).flatMap(([asked, request]) => {
     const name = hasValue(attributes, asked) ? asked : withoutLanguage(asked);
-    if (hasValue(attributes, name) && fits(attributes[name], request)) given[name] = attributes[name];
-  }
-  return given;
+    const isGiven = hasValue(attributes, name) && fits(attributes[name], request);
+    return isGiven ? [[name, attributes[name]] as const] : [];
+  });
+  return Object.fromEntries(given);
 }
 
 function withoutLanguage(name: string): string {

@@ -1,10 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, extname, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Command } from 'commander';
-import { Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
-import { Refused } from '../config/refused.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { readTextFile } from '../config/text_file.ts';
 import { isUsableSecret, SECRET_FORM } from '../operations/clients.ts';
 import {
@@ -105,9 +107,16 @@ const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 /** @throws {BadUsage} the file is unreadable or has no valid form, or a secret is missing */
 async function readFile(path: string): Promise<ReadFile> {
-  const name = path === '-' ? 'standard input' : path;
   const at = typedPath(process.env, path);
-  const text = path === '-' ? await readStandardInput('a YAML or JSON file') : contentOf(path, at);
+  const isInput = path === '-';
+  const text = isInput ? await readStandardInput('a YAML or JSON file') : contentOf(path, at);
+  const { content, state, report } = stateIn(isInput ? 'standard input' : path, text);
+  const folder = isInput ? typedPath(process.env, '.') : dirname(at);
+  return { document: content, state, report, secrets: secretsOf(state, folder, report) };
+}
+
+/** @throws {BadUsage} the text has no valid form */
+function stateIn(name: string, text: string) {
   const lines = new LineCounter();
   const document = parse(name, text, lines);
   const report = (problems: readonly FileProblem[]): BadUsage =>
@@ -122,13 +131,7 @@ async function readFile(path: string): Promise<ReadFile> {
   const content = contentIn(name, document);
   const read = readDesiredState(content);
   if ('problems' in read) throw report(read.problems);
-  const { state } = read;
-  return {
-    document: content,
-    state,
-    report,
-    secrets: secretsOf(state, path === '-' ? typedPath(process.env, '.') : dirname(at), report),
-  };
+  return { document, lines, content, state: read.state, report };
 }
 
 /** @throws {BadUsage} the aliases would make it too large */
@@ -160,7 +163,9 @@ function parse(name: string, text: string, lines = new LineCounter()): Document 
   const [error] = [...document.errors, ...document.warnings];
   if (error === undefined) return document;
   const { line, col } = lines.linePos(error.pos[0]);
-  throw new BadUsage(`${name}:${line}:${col}: ${error.message}`);
+  const problem =
+    error.code === 'MULTIPLE_DOCS' ? 'expected one document, without a second ---' : error.message;
+  throw new BadUsage(`${name}:${line}:${col}: ${problem}`);
 }
 
 /** `:LINE:COLUMN` of a member, or of the closest one around it. */
@@ -269,27 +274,33 @@ function secretsOf(
   const problems: FileProblem[] = [];
   for (const { id, secret } of clients) {
     if (secret === undefined) continue;
-    const [source, text = ''] =
-      'env' in secret
-        ? [`the variable ${secret.env}`, process.env[secret.env]]
-        : [`the file ${secret.file}`, secretIn(resolve(folder, secret.file))];
-    secrets.set(id, text);
-    const problem = text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`;
-    if (!isUsableSecret(text))
-      problems.push({ path: ['clients', id, 'secret'], problem: `${source} ${problem}` });
+    const found = secretOf(secret, folder);
+    if ('problem' in found) problems.push({ path: ['clients', id, 'secret'], ...found });
+    else secrets.set(id, found.secret);
   }
   if (problems.length > 0) throw report(problems);
   return secrets;
 }
 
-/** @returns `undefined` if the file does not exist */
-function secretIn(path: string): string | undefined {
+function secretOf(
+  reference: { readonly env: string } | { readonly file: string },
+  folder: string,
+): { readonly secret: string } | { readonly problem: string } {
+  const source = 'env' in reference ? `the variable ${reference.env}` : `the file ${reference.file}`;
+  let text: string;
   try {
-    return readTextFile(path).replace(/\r?\n$/, '');
+    text =
+      'env' in reference
+        ? (process.env[reference.env] ?? '')
+        : readPrivateText(resolve(folder, reference.file), 'a file');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new Refused(`the file ${path}, which a secret refers to, cannot be read.`);
+    if (error instanceof ConfigurationRefused) return { problem: error.message };
+    throw error;
   }
+  if (isUsableSecret(text)) return { secret: text };
+  return {
+    problem: `${source} ${text === '' ? 'is missing or empty' : `has no secret: expected ${SECRET_FORM}`}`,
+  };
 }
 
 // ── grantd export ─────────────────────────────────────────────────────────────────────────────────────────
@@ -324,9 +335,13 @@ const YAML_FORM = { lineWidth: 0, flowCollectionPadding: false } as const;
 
 async function writeExport(parts: AdministrationParts, path: string): Promise<void> {
   const at = typedPath(process.env, path);
-  const document = existsSync(at) ? parse(path, contentOf(path, at)) : undefined;
+  const present = existsSync(at) ? contentOf(path, at) : undefined;
+  const document = present === undefined ? undefined : updatable(path, present);
   const exported = await parts.admin.exportState(document ? groupsWithMembers(document) : new Set());
-  const text = document === undefined ? newFile(exported) : updatedFile(exported, document);
+  const text =
+    document === undefined
+      ? newFile(exported, extname(path) === '.json')
+      : updatedFile(path, exported, document, isJson(present));
   try {
     writeFileSync(at, text);
   } catch {
@@ -334,6 +349,37 @@ async function writeExport(parts: AdministrationParts, path: string): Promise<vo
   }
   const count = Object.keys(exported.clients).length;
   printOne(parts, { file: path, clients: count }, [`wrote ${counted(count, 'client')} to ${path}`]);
+}
+
+/**
+ * A file that can be updated without a change of its meaning.
+ * @throws {BadUsage} `grantd apply` does not accept the file, or it has aliases
+ */
+function updatable(path: string, text: string): Document {
+  const { document, lines } = stateIn(path, text);
+  visit(document, {
+    Alias(_, { source, range }) {
+      const { line, col } = lines.linePos(range?.[0] ?? 0);
+      throw new BadUsage(
+        `${path}:${line}:${col}: grantd export cannot update a file with the alias *${source}, because the other ` +
+          'places of its value would change too: write the value instead, or export to another file',
+      );
+    },
+  });
+  return document;
+}
+
+function isJson(text: string | undefined): boolean {
+  try {
+    JSON.parse(text ?? '');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function jsonOf(value: unknown): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
 }
 
 function groupsWithMembers(document: Document): ReadonlySet<string> {
@@ -347,12 +393,10 @@ function groupsWithMembers(document: Document): ReadonlySet<string> {
 }
 
 /** A new file. It shows where to add references to secrets. */
-function newFile({ groups, clients, scope_texts, withSecret }: ExportedState): string {
-  const document = new Document({
-    ...(Object.keys(groups).length > 0 && { groups }),
-    clients,
-    scope_texts,
-  });
+function newFile({ groups, clients, scope_texts, withSecret }: ExportedState, asJson = false): string {
+  const content = { ...(Object.keys(groups).length > 0 && { groups }), clients, scope_texts };
+  if (asJson) return jsonOf(content);
+  const document = new Document(content);
   for (const id of withSecret) {
     const client = document.getIn(['clients', id], true);
     if (isMap(client)) client.comment = ' secret: { env: VARIABLE } or { file: PATH }, for a new database';
@@ -360,14 +404,26 @@ function newFile({ groups, clients, scope_texts, withSecret }: ExportedState): s
   return document.toString(YAML_FORM);
 }
 
-/** Updates a file that was written before, and keeps what a person added to it. */
-function updatedFile({ groups, clients, scope_texts }: ExportedState, document: Document): string {
-  if (document.contents !== null && !isMap(document.contents))
-    throw new Refused('the file is not one of grantd apply: choose another.');
-  if (Object.keys(groups).length > 0 || document.has('groups')) update(document, ['groups'], groups);
+/**
+ * Updates a file that was written before, and keeps what a person added to it.
+ * @throws {Refused} the file would say something else than the server
+ */
+function updatedFile(
+  path: string,
+  { groups, clients, scope_texts }: ExportedState,
+  document: Document,
+  asJson: boolean,
+): string {
+  const hasGroups = Object.keys(groups).length > 0 || document.has('groups');
+  if (hasGroups) update(document, ['groups'], groups);
   update(document, ['clients'], clients, ['secret']);
   update(document, ['scope_texts'], scope_texts);
-  return document.toString(YAML_FORM);
+  const text = asJson ? jsonOf(document.toJS()) : document.toString(YAML_FORM);
+  const written = JSON.parse(JSON.stringify(contentIn(path, parse(path, text))));
+  for (const client of Object.values<Record<string, unknown>>(written.clients)) delete client.secret;
+  const expected = JSON.parse(JSON.stringify({ ...(hasGroups && { groups }), clients, scope_texts }));
+  if (isDeepStrictEqual(written, expected)) return text;
+  throw new Refused(`${path} has a form that grantd export cannot update: export to another file.`);
 }
 
 /**

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { addFlags, type GivenFlags, readOptions } from '../config/configuration.ts';
 import { OPTION_NAMES } from '../config/options.ts';
-import { readProviders } from '../config/providers.ts';
 import { serverWithoutDatabase } from '../instance/instance.ts';
 import { shownOption } from '../operations/configuration.ts';
 import { printList, printOne } from './command.ts';
@@ -40,15 +39,9 @@ function show(flags: GivenFlags): void {
 
 async function check(flags: GivenFlags): Promise<void> {
   const configuration = serverConfiguration(flags);
-  const [{ directoryOf, tlsFilesOf }, { readOperator }, { readCatalogues }] = await Promise.all([
-    import('../serve/serve.ts'),
-    import('../pages/operator.ts'),
-    import('../pages/languages.ts'),
-  ]);
+  const { directoryOf, readFiles, tlsFilesOf } = await import('../serve/serve.ts');
   await tlsFilesOf(configuration, process.env);
-  const { theme } = await readOperator(configuration, process.env);
-  await readCatalogues(configuration, process.env, theme);
-  readProviders(configuration, process.env);
+  await readFiles(configuration, process.env);
   await serverWithoutDatabase(configuration, 'server');
   (await directoryOf(configuration, process.env))?.close();
   printOne({ isJson: flags.json === true }, { valid: true }, ['the configuration is valid']);

@@ -220,11 +220,11 @@ function requireIssuer(url: string): void {
 
 /** @throws {BadUsage} no variable gives access */
 async function senderOf(url: string, audience: string, environment: NodeJS.ProcessEnv): Promise<Send> {
-  const read = (variable: string, noun: string) => {
+  const read = (variable: string) => {
     const path = environment[variable];
-    return path ? readPrivateText(typedPath(environment, path), variable, noun) : undefined;
+    return path ? readPrivateText(typedPath(environment, path), variable) : undefined;
   };
-  const token = read(ADMIN_VARIABLES.token, 'token');
+  const token = read(ADMIN_VARIABLES.token);
   if (token !== undefined)
     return (to, method, headers, body) => {
       headers.set('authorization', `Bearer ${token.trim()}`);
@@ -235,8 +235,8 @@ async function senderOf(url: string, audience: string, environment: NodeJS.Proce
       });
     };
   const clientId = environment[ADMIN_VARIABLES.clientId];
-  const key = read(ADMIN_VARIABLES.key, 'key');
-  const secret = read(ADMIN_VARIABLES.secret, 'secret');
+  const key = read(ADMIN_VARIABLES.key);
+  const secret = read(ADMIN_VARIABLES.secret);
   if (!clientId || (key === undefined) === (secret === undefined))
     throw new BadUsage(
       `--url: set ${ADMIN_VARIABLES.token}, or ${ADMIN_VARIABLES.clientId} with ${ADMIN_VARIABLES.key} or ${ADMIN_VARIABLES.secret}`,

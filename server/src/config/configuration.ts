@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs';
+import { closeSync, constants, openSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import {
   describeOption,
@@ -22,7 +22,7 @@ import {
   type Settings,
   variableOf,
 } from './options.ts';
-import { readPrivateText } from './private_file.ts';
+import { exposureOf, readPrivateText } from './private_file.ts';
 import { ConfigurationRefused } from './refused.ts';
 import { readTextFile } from './text_file.ts';
 
@@ -89,7 +89,7 @@ function withSecretOfFile(
     throw new ConfigurationRefused(`${source}: expected no ${sourceOf('secret')} with it`);
   const path = typedPath(environment, settings.secretFile);
   const { kind } = OPTIONS.secret;
-  const secret = kind.fromText(readPrivateText(path, source, 'secret').trim());
+  const secret = kind.fromText(readPrivateText(path, source).trim());
   if (secret === undefined) throw new ConfigurationRefused(`${source}: ${path}: expected ${kind.expected}`);
   return {
     settings: { ...settings, secret },
@@ -163,19 +163,19 @@ function textOf(value: unknown): string | undefined {
 
 /**
  * Reads a config file.
- * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
  * @throws {ConfigurationRefused} the file is unreadable or not a JSON object, has an unknown member, or exposes a
  * secret
  */
-export function readConfigFile(path: string, user = process.getuid?.()): Readonly<Record<string, unknown>> {
-  const { text, status } = read(path);
+export function readConfigFile(path: string): Readonly<Record<string, unknown>> {
+  const { text, exposure } = read(path);
   const content = parse(path, text);
   if (!isJsonObject(content)) throw new ConfigurationRefused(`${path}: expected a JSON object`);
   const unknown = unknownOption(content);
   if (unknown !== undefined)
     throw new ConfigurationRefused(unknownName(`${unknown} in ${path}`, unknown, OPTION_NAMES));
-  if (user !== undefined) requirePrivate(path, content, status, user);
-  return content;
+  const secret = secretIn(content);
+  if (secret === undefined || exposure === undefined) return content;
+  throw new ConfigurationRefused(`${secret} in a file: ${exposure}`);
 }
 
 function unknownOption(content: Readonly<Record<string, unknown>>): string | undefined {
@@ -196,12 +196,12 @@ export function readJsonFile(path: string, source: string): unknown {
   }
 }
 
-function read(path: string): { text: string; status: Stats } {
+function read(path: string): { text: string; exposure: string | undefined } {
   try {
     // Without O_NONBLOCK, opening a named pipe waits until something is written to it.
     const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
-      return { text: readTextFile(file), status: fstatSync(file) };
+      return { text: readTextFile(file), exposure: exposureOf(file, path) };
     } finally {
       closeSync(file);
     }
@@ -218,29 +218,6 @@ function parse(path: string, text: string): unknown {
     const before = text.slice(0, jsonErrorAt(text)).split('\n');
     const column = (before.at(-1) ?? '').length + 1;
     throw new ConfigurationRefused(`${path}:${before.length}:${column}: expected valid JSON`);
-  }
-}
-
-/** A file with a secret must be private to its owner, like the secret file next to an SQLite database. */
-function requirePrivate(
-  path: string,
-  content: Readonly<Record<string, unknown>>,
-  { uid, mode }: Stats,
-  user: number,
-): void {
-  const secret = secretIn(content);
-  if (secret === undefined) return;
-  if (uid !== user && uid !== 0) {
-    throw new ConfigurationRefused(
-      `${secret} in ${path}: the file belongs to user ${uid}, who can read and change it, but grantd runs as user ${user}: ` +
-        `run chown ${user} ${path}, or set the value in a GRANTD_… variable instead.`,
-    );
-  }
-  if ((mode & 0o077) !== 0) {
-    throw new ConfigurationRefused(
-      `${secret} in ${path}: the file is open to others (mode ${(mode & 0o777).toString(8)}): ` +
-        `run chmod 600 ${path}, and replace the secret if anyone else may have read it.`,
-    );
   }
 }
 

@@ -231,7 +231,7 @@ export const OPTIONS = {
   secretFile: optionWithoutDefault(
     'Server',
     FILE,
-    'File with the value of secret, instead of secret. Only its owner may read it. The server reads it again at SIGHUP, so a rotation needs no restart (docs/secrets.md).',
+    'File with the value of secret, instead of secret. Others must not be able to read it. The server reads it again at SIGHUP, so a rotation needs no restart (docs/secrets.md).',
     'none',
   ),
   pairwiseSecret: optionWithoutDefault(
@@ -357,7 +357,7 @@ export const OPTIONS = {
   backupPassphraseFile: optionWithoutDefault(
     'Backups',
     FILE,
-    'File with a passphrase that encrypts backups, instead of public keys. Only its owner may read it.',
+    'File with a passphrase that encrypts backups, instead of public keys. Others must not be able to read it (docs/secrets.md).',
     'none',
   ),
   backupPassphrase: optionWithoutDefault(
@@ -374,7 +374,12 @@ export const OPTIONS = {
     'PEM file of the server’s certificate, followed by its intermediates. The server then serves https itself, and loads a changed file within seconds.',
     'plain http, for a proxy that ends TLS',
   ),
-  tlsKey: optionWithoutDefault('TLS', FILE, 'PEM file of the certificate’s private key.', 'none'),
+  tlsKey: optionWithoutDefault(
+    'TLS',
+    FILE,
+    'PEM file of the certificate’s private key. Others must not be able to read it (docs/secrets.md).',
+    'none',
+  ),
   mtlsPort: optionWithoutDefault(
     'TLS',
     wholeNumber(0, 65535),
@@ -601,7 +606,7 @@ export const OPTIONS = {
   ldapBindPasswordFile: optionWithoutDefault(
     'Directory',
     FILE,
-    'File with the password of the account in ldapBindDn. Only its owner may read it.',
+    'File with the password of the account in ldapBindDn. Others must not be able to read it (docs/secrets.md).',
     'none',
   ),
   ldapBindPassword: optionWithoutDefault(

@@ -5,8 +5,8 @@ import { basename, dirname, resolve } from 'node:path';
 import { isJsonObject, unknownName } from '@grantd/core/options';
 import { type Configuration, readJsonFile, typedPath } from './configuration.ts';
 import { isDomain, isLoopback } from './options.ts';
+import { readPrivateText } from './private_file.ts';
 import { ConfigurationRefused } from './refused.ts';
-import { readTextFile } from './text_file.ts';
 
 /** Whether a provider speaks OpenID Connect, or is GitHub, which only has OAuth 2.0 and an API. */
 export type ProviderProtocol = 'openid' | 'github';
@@ -309,22 +309,18 @@ function credentialOf(
   };
 }
 
-/** @throws {ConfigurationRefused} the secret is missing */
+/** @throws {ConfigurationRefused} the secret is missing, or others can read its file */
 function textOf(reference: Reference, member: string, { place, folder, environment }: Origin): string {
-  const source =
-    'env' in reference ? `the variable ${reference.env}` : `the file ${resolve(folder, reference.file)}`;
-  const text = 'env' in reference ? environment[reference.env] : contentOf(resolve(folder, reference.file));
+  const [source, text] =
+    'env' in reference
+      ? [`the variable ${reference.env}`, environment[reference.env]]
+      : [
+          `the file ${reference.file}`,
+          readPrivateText(resolve(folder, reference.file), `${place}.${member}`),
+        ];
   const trimmed = text?.trim() ?? '';
   if (trimmed !== '') return trimmed;
-  throw new ConfigurationRefused(`${place}.${member}: ${source} is missing, unreadable or empty`);
-}
-
-function contentOf(path: string): string | undefined {
-  try {
-    return readTextFile(path);
-  } catch {
-    return undefined;
-  }
+  throw new ConfigurationRefused(`${place}.${member}: ${source} is missing or empty`);
 }
 
 const KEY_FORM = 'a private key as PEM: RSA of at least 2048 bits, EC with P-256, or Ed25519';

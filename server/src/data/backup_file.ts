@@ -6,7 +6,6 @@ import { type Configuration, typedPath } from '../config/configuration.ts';
 import { isPassphrase, PASSPHRASE_FORM } from '../config/options.ts';
 import { readPrivateText } from '../config/private_file.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
 
 // A backup is a tar archive in an age file (ADR 86). With `age --decrypt FILE | tar x` it can be read without grantd.
 
@@ -268,29 +267,29 @@ export function passphraseOf(
 }
 
 /**
- * Reads a file with a passphrase, which only its owner may read.
+ * Reads a file with a passphrase.
  * @param source the option or flag that names the file
- * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
+ * @throws {ConfigurationRefused} the file cannot be used
  */
-export function readPassphrase(path: string, source: string, user = process.getuid?.()): string {
-  const text = readPrivateText(path, source, 'passphrase', user);
+export function readPassphrase(path: string, source: string): string {
+  const text = readPrivateText(path, source);
   if (isPassphrase(text)) return text;
   throw new ConfigurationRefused(`${source}: ${path}: expected ${PASSPHRASE_FORM}`);
 }
 
-/** The secret keys in an age identity file, which has one per line and comments. */
+/**
+ * The secret keys in an age identity file, which has one per line and comments.
+ * @throws {ConfigurationRefused} the file cannot be used
+ */
 export function identitiesIn(path: string): readonly string[] {
-  let text: string;
-  try {
-    text = readTextFile(path);
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new Refused(`the identity file ${path} cannot be read: ${code}.`);
-  }
-  const lines = text.split('\n').map((line) => line.trim());
+  const lines = readPrivateText(path, '--identity-file')
+    .split('\n')
+    .map((line) => line.trim());
   const identities = lines.filter((line) => line !== '' && !line.startsWith('#'));
   if (identities.length === 0 || !identities.every((line) => line.startsWith('AGE-SECRET-KEY-')))
-    throw new Refused(`${path}: expected age identities, one line AGE-SECRET-KEY-… each.`);
+    throw new ConfigurationRefused(
+      `--identity-file: ${path}: expected age identities, one line AGE-SECRET-KEY-… each`,
+    );
   return identities;
 }
 

@@ -3,20 +3,22 @@ import { flagOf, hasPassword, isPostgresUrl, type Settings } from '../config/opt
 import { Refused } from '../config/refused.ts';
 import type { Database } from './database.ts';
 import type { PostgresLimits } from './postgres_database.ts';
+import { connectionOf } from './postgres_url.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
 
 /**
  * The database of the option `database`. Neither opens nor creates it.
  * @param onConnectionLost receives the error when an idle connection is lost
- * @throws {Refused} the URL names a file or setting that does not exist on this machine
+ * @throws {ConfigurationRefused} the URL has an unknown parameter, or a file that cannot be read here
  */
 export async function databaseOf(
-  { settings }: Configuration,
+  { settings, sourceOf }: Configuration,
   environment: NodeJS.ProcessEnv,
   onConnectionLost: (error: Error) => void = () => {},
 ): Promise<Database> {
   const { database: url, auditTokens: recordsIssuance } = settings;
   if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment), { recordsIssuance });
+  connectionOf(url, sourceOf('database'), environment);
   // Loaded on demand, so that commands on SQLite start faster.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {

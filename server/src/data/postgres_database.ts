@@ -29,6 +29,7 @@ import {
   type Schemas,
 } from './database.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
+import { connectionOf } from './postgres_url.ts';
 import { programData } from './program_data.ts';
 import {
   actorOf,
@@ -55,7 +56,7 @@ interface PostgresDatabaseOptions extends PostgresLimits {
 
 /**
  * A PostgreSQL database, which any number of processes on any number of machines can share. Does not connect yet.
- * @throws {Refused} the URL names a file or setting that is not available here
+ * @throws {ConfigurationRefused} the URL has an unknown parameter, or a file that cannot be read here
  */
 export function postgresDatabase(url: string, options: PostgresDatabaseOptions): Database {
   const address = addressOf(url);
@@ -280,9 +281,9 @@ const MAX_CLOSE_MS = 1000;
 
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** @throws {Refused} the URL names a file, such as a certificate, that cannot be read here */
+/** @throws {ConfigurationRefused} the URL has an unknown parameter, or a file that cannot be read here */
 export function addressOf(url: string): PostgresAddress {
-  const { host, port, user, database } = clientOf(url);
+  const { host, port, user, database } = new Client(connectionOf(url));
   const authority = `${user === undefined ? '' : `${encodeURIComponent(user)}@`}${hostInUrl(host)}:${port}`;
   return { name: `postgres://${authority}/${encodeURIComponent(database ?? '')}`, host, port };
 }
@@ -298,7 +299,7 @@ export function openPool(
 ): ClosablePool {
   const sockets = new Set<Socket>();
   const pool = new Pool({
-    connectionString: url,
+    ...connectionOf(url),
     max: connections,
     connectionTimeoutMillis: connectTimeoutMs,
     application_name: APPLICATION,
@@ -333,21 +334,12 @@ export function openPool(
   };
 }
 
-/** A client that never connects. Only the driver knows how it interprets a URL. */
-function clientOf(url: string): Client {
-  try {
-    return new Client({ connectionString: url });
-  } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? `${error.code}` : 'the URL cannot be read';
-    throw new Refused(`the database URL contains an invalid file or setting: ${reason}`);
-  }
-}
-
 function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : encodeURIComponent(host);
 }
 
 const CHECK_ADDRESS = 'check that PostgreSQL runs there and that the URL is right';
+const CHECK_CA = 'name the CA of the server in the URL, as in ?sslmode=verify-full&sslrootcert=FILE';
 const CHECK_PASSWORD = 'check the password, in PGPASSWORD or in the URL';
 
 /** Advice by system error code or by the SQLSTATE of a refused connection. */
@@ -363,12 +355,18 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '3D000': 'create the database first (createdb)',
   '53300': 'allow more connections in PostgreSQL, or fewer in grantd (--database-connections)',
   '57P03': 'try again when PostgreSQL has started',
+  DEPTH_ZERO_SELF_SIGNED_CERT: CHECK_CA,
+  SELF_SIGNED_CERT_IN_CHAIN: CHECK_CA,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: CHECK_CA,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: CHECK_CA,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'connect to a name that the certificate of the server contains',
 };
 
 /** Advice by message, for the driver’s own errors, which have no code. */
 const REMEDIES_BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/password/, CHECK_PASSWORD],
   [/timeout/, CHECK_ADDRESS],
+  [/does not support SSL/, 'turn TLS on in PostgreSQL, or set sslmode=disable in the URL'],
 ];
 
 /** @throws {Refused} the connection fails */
@@ -383,15 +381,23 @@ export function requireConnection(pool: Pool, address: PostgresAddress): Promise
   });
 }
 
+/** SQLSTATE of a statement that the role may not run. */
+const INSUFFICIENT_PRIVILEGE = '42501';
+
 /** SQLSTATEs of missing tables and columns. */
 const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
 
-/** @throws {Refused} one of grantd’s tables or columns is missing */
+/** @throws {Refused} one of grantd’s tables or columns is missing, or the role may not use it */
 export async function asDatabase<T>({ name }: PostgresAddress, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const reasons = error instanceof Error ? [error, error.cause] : [];
+    const denied = reasons.find((reason) => codeOf(reason) === INSUFFICIENT_PRIVILEGE);
+    if (denied !== undefined)
+      throw new Refused(
+        `the role of ${name} may not use tables of grantd (${messageOf(denied)}): use the role that owns them.`,
+      );
     const missing = reasons.find((reason) => MISSING.has(codeOf(reason)));
     if (missing === undefined) throw error;
     throw new Refused(

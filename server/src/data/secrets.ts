@@ -2,20 +2,18 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import {
   closeSync,
   constants,
-  fstatSync,
   fsyncSync,
   linkSync,
   openSync,
   renameSync,
   rmSync,
-  type Stats,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type { ServerSecret } from '@grantd/core';
 import { makeFolder } from '@grantd/core/internal/storage/sqlite/connection';
-import { Refused } from '../config/refused.ts';
-import { readTextFile } from '../config/text_file.ts';
+import { readPrivateText } from '../config/private_file.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import { type ProgramTables, recorded, type TableRow } from './tables.ts';
 
 /** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
@@ -163,21 +161,16 @@ export function secretFileOf(database: string): string {
 
 /**
  * Reads the server’s secret next to a database: one or several, newest first. `undefined` if there is no file.
- * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
- * @throws {Refused} the file is unreadable, not a regular file, too short or not private
+ * @throws {ConfigurationRefused} the file is unreadable, not a regular file or not private
+ * @throws {Refused} the secret is too short
  */
-export function readSecretFile(database: string, user = process.getuid?.()): readonly string[] | undefined {
+export function readSecretFile(database: string): readonly string[] | undefined {
   const path = secretFileOf(database);
-  const file = openOrRefuse(path);
-  if (file === undefined) return undefined;
   try {
-    // Checks the opened file, because the path may lead to another file by now.
-    const status = fstatSync(file);
-    if (!status.isFile()) throw new Refused(`the server's secret ${path} is not a regular file`);
-    if (user !== undefined) requirePrivate(path, status, user);
-    return secretsIn(readTextFile(file).trim(), path);
-  } finally {
-    closeSync(file);
+    return secretsIn(readPrivateText(path, 'the server’s secret').trim(), path);
+  } catch (error) {
+    if (error instanceof ConfigurationRefused && isErrno(error.cause, 'ENOENT')) return undefined;
+    throw error;
   }
 }
 
@@ -205,31 +198,6 @@ function parsed(content: string): unknown {
     return JSON.parse(content);
   } catch {
     return undefined;
-  }
-}
-
-function openOrRefuse(path: string): number | undefined {
-  try {
-    // Without O_NONBLOCK, opening a named pipe waits until something is written to it.
-    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return undefined;
-    throw new Refused(`the server's secret ${path} cannot be read: ${errnoOf(error)}`, { cause: error });
-  }
-}
-
-function requirePrivate(path: string, { uid, mode }: Stats, user: number): void {
-  if (uid !== user) {
-    throw new Refused(
-      `the server's secret ${path} belongs to user ${uid}, but grantd runs as user ${user}: run grantd as the owner, ` +
-        `run chown ${user} ${path} if you know where the file comes from, or set GRANTD_SECRET.`,
-    );
-  }
-  if ((mode & 0o077) !== 0) {
-    throw new Refused(
-      `the server's secret ${path} is open to others (mode ${(mode & 0o777).toString(8)}): ` +
-        `run chmod 600 ${path}, and replace the secret if anyone else may have read it.`,
-    );
   }
 }
 

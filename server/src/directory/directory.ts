@@ -168,7 +168,7 @@ function accountOf(
     refuse('ldapBindPasswordFile', `expected only one of it and ${sourceOf('ldapBindPassword')}`);
   const source = file === undefined ? 'ldapBindPassword' : 'ldapBindPasswordFile';
   const password =
-    file === undefined ? value : readPrivateText(typedPath(environment, file), sourceOf(source), 'password');
+    file === undefined ? value : readPrivateText(typedPath(environment, file), sourceOf(source));
   if (dn === undefined)
     return password === undefined ? undefined : refuse(source, `expected ${sourceOf('ldapBindDn')} with it`);
   // A bind with a name and an empty password is an anonymous one (RFC 4513 §5.1.2).

@@ -125,6 +125,9 @@ const ELSEWHERE: ReadonlyMap<string, string> = new Map(
   }),
 );
 
+/** A section with nothing below it is often a mistake, and `--prune` would remove everything. */
+const OR_NONE = 'or {} for none';
+
 const CLIENT_ID = /^[\x21-\x7E]{1,200}$/;
 
 // ── Reading ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,9 +142,8 @@ export function readDesiredState(
     return undefined;
   };
   const entriesOf = (path: FilePath, value: unknown): readonly (readonly [string, unknown])[] => {
-    if (value === null) return [];
     if (isJsonObject(value)) return Object.entries(value);
-    wrong(path, 'expected names with values');
+    wrong(path, value === null ? `expected names with values, ${OR_NONE}` : 'expected names with values');
     return [];
   };
 
@@ -171,8 +173,10 @@ export function readDesiredState(
     if (!CLIENT_ID.test(id)) wrong(path, 'expected a client ID of visible ASCII characters, at most 200');
     const given = Object.fromEntries(entriesOf(path, value));
     const { secret, disabled = false, scope_texts: scopeTexts, ...members } = given;
-    for (const name of Object.keys(members))
+    for (const [name, member] of Object.entries(members)) {
       if (!isSettable(name)) wrong([...path, name], unknownMember(name));
+      else if (member === null) wrong([...path, name], 'expected a value. Omit the member for its default');
+    }
     if (typeof disabled !== 'boolean') wrong([...path, 'disabled'], 'expected true or false');
     if (scopeTexts !== undefined && members.resource === undefined)
       wrong([...path, 'scope_texts'], 'expected an API, which has a resource URI');
@@ -217,7 +221,8 @@ export function readDesiredState(
     };
   };
 
-  const sections = Object.fromEntries(entriesOf([], content));
+  // A file with nothing but comments changes nothing.
+  const sections = Object.fromEntries(content === null ? [] : entriesOf([], content));
   for (const name of Object.keys(sections))
     if (!Object.hasOwn(SECTIONS, name))
       wrong([name], ELSEWHERE.get(name) ?? unknownName(name, Object.keys(SECTIONS)));
@@ -252,6 +257,7 @@ function unknownMember(name: string): string {
 }
 
 function unknownName(name: string, names: readonly string[]): string {
+  if (name === '<<') return 'unknown name, because YAML 1.2 has no merge keys: write the members';
   const similar = similarName(name, names);
   return similar === undefined ? 'unknown name' : `unknown name. Did you mean ${similar}?`;
 }
@@ -290,7 +296,7 @@ export function schemaOfFile(): object {
         description: SECTIONS.groups,
         type: 'object',
         additionalProperties: {
-          type: ['object', 'null'],
+          type: 'object',
           properties: Object.fromEntries(
             Object.entries(GROUP_MEMBERS).map(([name, { about, schema }]) => [
               name,
@@ -304,7 +310,7 @@ export function schemaOfFile(): object {
         description: SECTIONS.clients,
         type: 'object',
         additionalProperties: {
-          type: ['object', 'null'],
+          type: 'object',
           properties: {
             ...Object.fromEntries(
               members.map(([name, { kind }]) => [

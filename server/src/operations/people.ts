@@ -16,7 +16,7 @@ import type { UpstreamIdentity } from '../data/upstream_identities.ts';
 import type { Instance } from '../instance/instance.ts';
 import { counts } from '../people/consents.ts';
 import { setDisabled } from '../people/enabling.ts';
-import { claimTypeOf, isOfClaimType } from '../people/import_lines.ts';
+import { claimTypeOf, hasPrototypeMember, isOfClaimType } from '../people/import_lines.ts';
 import { isAddress, type MailParameters, MailQueue } from '../people/mailing.ts';
 import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import { PersonRemoval } from '../people/removal.ts';
@@ -86,6 +86,7 @@ export function addressProblem(claim: string, value: unknown): string | undefine
 export function requireClaims(claims: Claims): void {
   if (JSON.stringify(claims).length > MAX_CLAIMS_LENGTH)
     throw new InvalidInput('claims', `expected at most ${MAX_CLAIMS_LENGTH} characters of JSON`);
+  if (hasPrototypeMember(claims)) throw new InvalidInput('claims', 'expected no member __proto__');
   for (const [name, value] of Object.entries(claims)) {
     if (name === 'sub') throw new InvalidInput('claims.sub', 'sub is random and cannot be chosen');
     const kind = claimTypeOf(name);

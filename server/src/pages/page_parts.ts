@@ -197,6 +197,9 @@ type ClientAddress = (request: {
   readonly headers: IncomingHttpHeaders;
 }) => string;
 
+/** Stands for the client’s address if a trusted proxy reports something else. It belongs to no network. */
+const UNKNOWN_ADDRESS = 'unknown';
+
 /**
  * Determines client addresses: the address of the connection, or behind trusted proxies the address that they report.
  * Each proxy appends to `X-Forwarded-For`, so the entries before the last trusted one can be forged.
@@ -207,9 +210,7 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
     let address = plainAddress(socket.remoteAddress ?? '') ?? '';
     for (const forwarded of forwardedFor(headers).reverse()) {
       if (!isTrusted(address)) return address;
-      const next = plainAddress(forwarded);
-      if (next === undefined) return address;
-      address = next;
+      address = plainAddress(forwarded) ?? UNKNOWN_ADDRESS;
     }
     return address;
   };

@@ -99,11 +99,17 @@ export function readImportLine(value: unknown, found: readonly string[] = []): I
   return { ...line, digest, warnings };
 }
 
+/** Whether JSON has a member `__proto__` at any depth, which becomes the prototype of an object that a reader assigns it to. */
+export function hasPrototypeMember(json: object): boolean {
+  return JSON.stringify(json).includes('"__proto__":');
+}
+
 function problemOf(value: Fields): string | undefined {
   const { username, subject, claims, groups, disabled, password_hash: passwordHash, links, invite } = value;
   const other = Object.keys(value).find((name) => !MEMBERS.includes(name));
   if (other !== undefined)
     return `${other}: unknown member: expected ${MEMBERS.slice(0, -1).join(', ')} or ${MEMBERS.at(-1)}`;
+  if (hasPrototypeMember(value)) return '__proto__: expected no member of this name';
   if (typeof username !== 'string') return 'username: expected a text';
   if (!isName(username)) return `username: expected ${nameProblem(username)}`;
   if (subject !== undefined && !(typeof subject === 'string' && SUBJECT.test(subject)))

@@ -1,7 +1,8 @@
 // The listener for metrics, on a port of its own. Loaded only if the option metricsPort is set.
 import { createServer, type ServerResponse } from 'node:http';
+import { isIP } from 'node:net';
 import { pathOf } from '@grantd/core';
-import type { Settings } from '../config/options.ts';
+import { isLoopback, type Settings } from '../config/options.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { Snapshot } from '../monitoring/meter.ts';
 import { prometheusText, TEXT_FORMAT } from '../monitoring/prometheus.ts';
@@ -32,6 +33,8 @@ export async function serveMetrics(
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
     (request, response) => {
+      if (isLoopback(host) && !isThisMachine(request.headers.host))
+        return refuse(response, 421, 'use localhost or an IP address as the host\n');
       if (pathOf({ url: request.url ?? '' }) !== PATH)
         return refuse(response, 404, `metrics are at ${PATH}\n`);
       if (request.method !== 'GET' && request.method !== 'HEAD') {
@@ -56,6 +59,16 @@ export async function serveMetrics(
       server.closeAllConnections();
     },
   };
+}
+
+/**
+ * Whether a request names this machine. The page of a website can send its visitor’s browser to loopback under a name of
+ * the website (DNS rebinding), and would read the response.
+ */
+function isThisMachine(host = ''): boolean {
+  const url = `http://${host}`;
+  const { hostname } = URL.canParse(url) ? new URL(url) : { hostname: '' };
+  return isLoopback(hostname) || isIP(hostname.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }
 
 function refuse(response: ServerResponse, status: number, text: string): void {

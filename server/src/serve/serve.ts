@@ -5,12 +5,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AuthorizationServer, FetchDocument, GetUserClaims } from '@grantd/core';
 import { tlsCertificateOf } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
-import { isMeasured, type OptionName, type Settings } from '../config/options.ts';
+import { isMeasured, isPostgresUrl, type OptionName, type Settings } from '../config/options.ts';
 import { type Provider, readProviders } from '../config/providers.ts';
 import { Refused } from '../config/refused.ts';
 import { ClockWatch } from '../data/clock_watch.ts';
-import { databaseOf, type StoredIn, storedIn } from '../data/database_of.ts';
+import { databaseOf, databasePath, type StoredIn, storedIn } from '../data/database_of.ts';
 import type { People } from '../data/people.ts';
+import { connectionOf } from '../data/postgres_url.ts';
+import { readSecretFile } from '../data/secrets.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Directory } from '../directory/contract.ts';
 import {
@@ -313,6 +315,21 @@ interface ServiceRole extends Pick<Role, 'log' | 'monitor' | 'history' | 'tracin
   isEnding(): boolean;
 }
 
+/**
+ * Reads the files that the options name, except those for TLS and the directory.
+ * @throws {ConfigurationRefused} a file is unreadable, has another form than expected, or exposes a secret
+ */
+export async function readFiles(configuration: Configuration, environment: NodeJS.ProcessEnv) {
+  const operator = await readOperator(configuration, environment);
+  const catalogues = await readCatalogues(configuration, environment, operator.theme);
+  const providers = readProviders(configuration, environment);
+  const backupPlan = await planOfBackups(configuration, environment);
+  const { settings, sourceOf } = configuration;
+  if (isPostgresUrl(settings.database)) connectionOf(settings.database, sourceOf('database'), environment);
+  else if (settings.secret === undefined) readSecretFile(databasePath(settings.database, environment));
+  return { operator, catalogues, providers, backupPlan };
+}
+
 /** @throws {Refused} the database cannot be served */
 export async function openService(
   configuration: Configuration,
@@ -320,11 +337,8 @@ export async function openService(
   { log, monitor, history, tracing, sweeps, secretOfStart, users, isReload, isEnding }: ServiceRole,
 ): Promise<Service> {
   const { settings } = configuration;
-  const operator = await readOperator(configuration, environment);
-  const catalogues = await readCatalogues(configuration, environment, operator.theme);
-  const providers = readProviders(configuration, environment);
+  const { operator, catalogues, providers, backupPlan } = await readFiles(configuration, environment);
   const clientCertificate = await certificateSource(settings, log);
-  const backupPlan = await planOfBackups(configuration, environment);
   const directory = users?.directory ?? (await directoryOf(configuration, environment));
   const bare = await databaseOf(configuration, environment, (error) =>
     log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),

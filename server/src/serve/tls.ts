@@ -2,12 +2,12 @@
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import type { ServerOptions } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import { createSecureContext, createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { type Configuration, typedPath } from '../config/configuration.ts';
 import type { OptionName } from '../config/options.ts';
+import { readPrivateBytes } from '../config/private_file.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 import { utf8Of } from '../config/text_file.ts';
 import { causeOf, type Log } from '../log/log.ts';
@@ -127,13 +127,10 @@ export class TlsFiles {
    */
   keepFresh(log: Log, signal: AbortSignal, onOtherCas: () => void): void {
     let refused: string | undefined;
-    const look = async (): Promise<void> => {
+    const look = () => {
       try {
         this.#warnOfExpiry(log);
-        const paths = this.#paths;
-        const content = await contentOf(paths);
-        // A reload has replaced the paths in the meantime.
-        if (paths !== this.#paths) return;
+        const content = contentOf(this.#paths, (name) => name);
         if (FILE_OPTIONS.every((name) => areSame(content[name], this.#content[name]))) return;
         const fault = faultIn(content);
         if (fault !== undefined) throw new ConfigurationRefused(`${fault.option}: ${fault.expected}`);
@@ -148,10 +145,8 @@ export class TlsFiles {
         log.error({ event: 'tls_reload_failed', cause });
       }
     };
-    let looking = look();
-    const timer = setInterval(() => {
-      looking = looking.then(look);
-    }, LOOK_EVERY_MS).unref();
+    look();
+    const timer = setInterval(look, LOOK_EVERY_MS).unref();
     signal.addEventListener('abort', () => clearInterval(timer), { once: true });
   }
 
@@ -185,26 +180,33 @@ function filesOf(
   environment: NodeJS.ProcessEnv,
 ): { readonly paths: Paths; readonly content: Content } {
   const paths: Partial<Record<FileOption, string>> = {};
-  const content: Partial<Record<FileOption, Buffer>> = {};
   for (const name of FILE_OPTIONS) {
     const given = settings[name];
-    if (given === undefined) continue;
-    const path = typedPath(environment, given);
-    paths[name] = path;
-    try {
-      content[name] = utf8Of(readFileSync(path));
-    } catch (error) {
-      throw new ConfigurationRefused(`${sourceOf(name)}: expected a readable file`, { cause: error });
-    }
+    if (given !== undefined) paths[name] = typedPath(environment, given);
   }
+  const content = contentOf(paths, sourceOf);
   const fault = faultIn(content);
   if (fault !== undefined) throw new ConfigurationRefused(`${sourceOf(fault.option)}: ${fault.expected}`);
   return { paths, content };
 }
 
-async function contentOf(paths: Paths): Promise<Content> {
-  const entries = Object.entries(paths).map(async ([name, path]) => [name, utf8Of(await readFile(path))]);
-  return Object.fromEntries(await Promise.all(entries));
+function contentOf(paths: Paths, sourceOf: (name: FileOption) => string): Content {
+  const content: Partial<Record<FileOption, Buffer>> = {};
+  for (const name of FILE_OPTIONS) {
+    const path = paths[name];
+    if (path === undefined) continue;
+    const source = sourceOf(name);
+    content[name] = name === 'tlsKey' ? readPrivateBytes(path, source) : readBytes(path, source);
+  }
+  return content;
+}
+
+function readBytes(path: string, source: string): Buffer {
+  try {
+    return utf8Of(readFileSync(path));
+  } catch (error) {
+    throw new ConfigurationRefused(`${source}: expected a readable file`, { cause: error });
+  }
 }
 
 /** The first file that is not as it should be. */

@@ -11,7 +11,7 @@ import { watch } from './watch.ts';
 const folder = mkdtempSync(join(tmpdir(), 'grantd-providers-'));
 const provider = await IdentityProvider.open();
 const file = join(folder, 'providers.json');
-writeFileSync(join(folder, 'secret'), 'the secret of the client at the provider');
+writeFileSync(join(folder, 'secret'), 'the secret of the client at the provider', { mode: 0o600 });
 writeFileSync(
   file,
   JSON.stringify({

@@ -41,7 +41,8 @@ const LOOK_AGAIN_MS = 1000;
 /**
  * Migrates tables. If several processes start together, one migrates and the others wait for it.
  * @returns the version that the tables had before; 0 if there were none
- * @throws Error if a newer program has changed them so that this one cannot use them, or if an expansion or a
+ * @throws Error if the database or the role lacks what the tables need,
+ *   if a newer program has changed them so that this one cannot use them, or if an expansion or a
  *   contraction has waited a second for the lock of a table (its `code` is `55P03`); nothing is changed then
  */
 export async function migratePostgres(
@@ -49,8 +50,10 @@ export async function migratePostgres(
   tables: PostgresTables,
   direction: MigrationDirection = 'up',
 ): Promise<number> {
+  const rights = await rightsOn(connections, tables);
   const state = await usableState(connections, tables);
   if (migrationPlan(direction, state, tables.migrations).scripts.length === 0) return state.version;
+  requireRightToCreate(rights);
   return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables, direction);
 }
 
@@ -76,6 +79,67 @@ export async function storedState(
   return stateOf(rowsOf(await connections.read([sql.state])));
 }
 
+/** What a role may do, with names as SQL writes them. */
+interface Rights {
+  readonly role: string;
+  readonly database: string;
+  readonly encoding: string;
+  readonly schema: string;
+  readonly has_schema: boolean;
+  readonly may_use: boolean;
+  readonly may_create_tables: boolean;
+  readonly may_create_schema: boolean;
+}
+
+/**
+ * Looks at the database before anything is read from its tables or created.
+ * @throws Error if it cannot hold every text, or if the role may not use the schema
+ */
+async function rightsOn(
+  connections: PostgresConnections,
+  { versions }: Pick<PostgresTables, 'versions'>,
+): Promise<Rights> {
+  const sql = await namedStatements(rightsStatements(schemaOf(versions)));
+  const [rights] = rowsOf<Rights>(await connections.read([sql.rights]));
+  if (rights === undefined) throw new TypeError('PostgreSQL does not list its current database');
+  const { role, database, encoding, schema, has_schema, may_use } = rights;
+  if (encoding !== 'UTF8')
+    throw new Error(
+      `the database ${database} has the encoding ${encoding}, which cannot hold every text: create another one with ` +
+        "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+    );
+  if (has_schema && !may_use)
+    throw new Error(
+      `the role ${role} may not use the schema ${schema}: run GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${role}`,
+    );
+  return rights;
+}
+
+/** @throws Error if the role may not create the schema, or tables in it */
+function requireRightToCreate(rights: Rights): void {
+  const { role, database, schema, has_schema, may_create_tables, may_create_schema } = rights;
+  if (has_schema ? may_create_tables : may_create_schema) return;
+  throw new Error(
+    has_schema
+      ? `the role ${role} may not create tables in the schema ${schema}: run GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${role}`
+      : `the role ${role} may not create the schema ${schema} in the database ${database}: ` +
+          `run GRANT CREATE ON DATABASE ${database} TO ${role}, or CREATE SCHEMA ${schema} AUTHORIZATION ${role}`,
+  );
+}
+
+function rightsStatements(schema: string) {
+  return {
+    rights: `
+      SELECT quote_ident(current_user) AS role, quote_ident(d.datname) AS database, '${schema}' AS schema,
+        pg_encoding_to_char(d.encoding) AS encoding, n.oid IS NOT NULL AS has_schema,
+        has_database_privilege(d.oid, 'CREATE') AS may_create_schema,
+        coalesce(has_schema_privilege(n.oid, 'USAGE'), false) AS may_use,
+        coalesce(has_schema_privilege(n.oid, 'CREATE'), false) AS may_create_tables
+      FROM pg_database d LEFT JOIN pg_namespace n ON n.nspname = '${schema}'
+      WHERE d.datname = current_database()`,
+  };
+}
+
 const FIRST_ISSUER_SQL = { first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1' };
 
 /**
@@ -88,6 +152,7 @@ export async function readStoredIssuer(
   deadlines: PostgresDeadlines = {},
 ): Promise<string | undefined> {
   const connections = new PostgresConnections(pool, deadlines);
+  await rightsOn(connections, STORE_TABLES);
   if ((await usableState(connections, STORE_TABLES)).version === 0) return undefined;
   const sql = await namedStatements(FIRST_ISSUER_SQL);
   return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
@@ -145,10 +210,15 @@ async function migrate(
   );
 }
 
-function statementsOn({ versions }: Pick<PostgresTables, 'versions'>) {
+/** @throws {TypeError} the name of the table has another form */
+function schemaOf(versions: string): string {
   const [, schema] = /^([a-z_]\w*)\.[a-z_]\w*$/.exec(versions) ?? [];
-  if (schema === undefined || versions !== versions.toLowerCase())
-    throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);
+  if (schema !== undefined && versions === versions.toLowerCase()) return schema;
+  throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);
+}
+
+function statementsOn({ versions }: Pick<PostgresTables, 'versions'>) {
+  const schema = schemaOf(versions);
   return {
     isThere: `SELECT to_regclass('${versions}') IS NOT NULL AS is_there`,
     // Databases of early versions have no column for the floor.
@@ -157,7 +227,11 @@ function statementsOn({ versions }: Pick<PostgresTables, 'versions'>) {
       FROM ${versions} v ORDER BY version DESC LIMIT 1`,
     // Any number that other programs are unlikely to lock.
     lock: `SELECT pg_advisory_xact_lock(hashtext('${versions}'))`,
-    createSchema: `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+    // `CREATE SCHEMA IF NOT EXISTS` needs the right to create one, even if it exists.
+    createSchema: `
+      DO $$ BEGIN
+        IF to_regnamespace('${schema}') IS NULL THEN CREATE SCHEMA IF NOT EXISTS ${schema}; END IF;
+      END $$`,
     createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY, floor integer)`,
     forgetLater: `DELETE FROM ${versions} WHERE version > $1`,
     store: `

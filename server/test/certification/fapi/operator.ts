@@ -47,7 +47,7 @@ export async function startFapiOperator({ profile, variants }: FapiPlan): Promis
     'tls.key': SERVER.pem.key,
     'clients.pem': CA.pem.cert,
   }))
-    writeFileSync(join(folder, name), content);
+    writeFileSync(join(folder, name), content, { mode: 0o600 });
   const server = await workbench.start(folder, [
     ...['--profile', profile, '--tls-certificate', 'tls.pem', '--tls-key', 'tls.key'],
     ...['--mtls-port', '0', '--tls-client-ca', 'clients.pem'],
