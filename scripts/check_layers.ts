@@ -13,9 +13,8 @@ type Layers = readonly (readonly string[])[];
 
 const LAYERS: Readonly<Record<string, Layers>> = {
   'core/src/': [
-    ['supported_node.ts', 'environment.ts', 'cache.ts'],
+    ['platform/'],
     ['http/'],
-    ['option_kinds.ts'],
     ['protocol/'],
     ['crypto/'],
     ['storage/contract.ts', 'storage/columns.ts', 'storage/faults.ts', 'storage/migrations.ts'],
@@ -26,8 +25,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['tokens/'],
     ['previous_server/', 'clients/'],
     ['confirmation/'],
-    ['context.ts'],
-    ['serve.ts'],
+    ['request/'],
     [
       'introspection/',
       'revocation/',
@@ -39,14 +37,10 @@ const LAYERS: Readonly<Record<string, Layers>> = {
       'discovery/',
       'operator/',
     ],
-    ['endpoints.ts'],
-    ['authorization_server_options.ts'],
-    ['options.ts'],
-    ['option_texts.ts', 'resolved_options.ts'],
-    ['operations.ts'],
-    ['authorization_server.ts'],
+    ['options/'],
+    ['server/'],
     ['adapters/'],
-    ['index.ts', 'program_options.ts'],
+    ['index.ts'],
   ],
   'protect/src/': [
     ['verified_access_token.ts', 'issuer_metadata.ts', 'introspection_credentials.ts'],
@@ -110,12 +104,12 @@ const INTERNAL = '@grantd/core/internal/';
 
 /** The files of the core that protect's package may hold: nothing of an authorization server. */
 const CARRIED = [
-  'core/src/supported_node.ts',
-  'core/src/environment.ts',
-  'core/src/cache.ts',
+  'core/src/platform/supported_node.ts',
+  'core/src/platform/environment.ts',
+  'core/src/platform/cache.ts',
   'core/src/crypto/',
   'core/src/http/',
-  'core/src/option_kinds.ts',
+  'core/src/protocol/option_kinds.ts',
   'core/src/protocol/claims.ts',
   'core/src/protocol/client_metadata.ts',
   'core/src/tokens/jwt.ts',
@@ -125,7 +119,7 @@ const CARRIED = [
 
 /** The files of the core that `embed` may hold beside its library, as a second copy: they keep no state in their modules. */
 const OF_STORES =
-  /^(?:cache|storage\/migrations|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
+  /^(?:platform\/cache|storage\/migrations|storage\/sqlite\/(?:connection|export|files|import|queues|schema)|storage\/postgres\/(?:connections|export|import|schema))$/;
 
 /** In code, not in comments. `Date.now` without a call is the default of a clock that can be passed in. */
 const READS_CLOCK = /^(?! *(?:\/?\*|\/\/)).*(?:\bDate\.now\(\)|\bnew Date\(\))/m;

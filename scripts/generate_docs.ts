@@ -24,7 +24,10 @@ process.chdir(dirname(import.meta.dirname));
 const isCheck = process.argv.includes('--check');
 let isStale = false;
 for (const [path, text] of [
-  ['core/src/authorization_server_options.ts', optionsInterfaces('core/src/authorization_server_options.ts')],
+  [
+    'core/src/options/authorization_server_options.generated.ts',
+    optionsInterfaces('core/src/options/authorization_server_options.generated.ts'),
+  ],
   ['docs/configuration.md', configuration()],
   ['docs/client_metadata.md', clientMetadata()],
   ['docs/certification.md', certificationPage()],

@@ -1,5 +1,5 @@
-import { ENDPOINTS } from '../core/src/endpoints.ts';
-import { DEFAULT_PATHS } from '../core/src/options.ts';
+import { DEFAULT_PATHS } from '../core/src/options/options.ts';
+import { ENDPOINTS } from '../core/src/server/endpoints.ts';
 import { openApiDocument } from '../server/src/admin/openapi.ts';
 
 const ISSUER = 'https://login.example.com';

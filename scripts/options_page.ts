@@ -3,16 +3,16 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { describeOption, type Option } from '@grantd/core/options';
-import { described, type OptionTable } from '../core/src/option_kinds.ts';
+import { ALL_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from '../core/src/options/options.ts';
 import {
   HOST_OPTION_TEXTS,
   OIDC_OPTION_TEXTS,
   REGISTRATION_OPTION_TEXTS,
   SHARED_OPTION_TEXTS,
-} from '../core/src/option_texts.ts';
-import { ALL_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from '../core/src/options.ts';
+} from '../core/src/options/texts.ts';
+import { described, type OptionTable } from '../core/src/protocol/option_kinds.ts';
 
-const TABLES_IN = 'core/src/options.ts';
+const TABLES_IN = 'core/src/options/options.ts';
 
 /** The option tables by the name of the interface that is generated from them. */
 const OPTION_TABLES: Readonly<
@@ -45,7 +45,7 @@ const OPTION_TABLES: Readonly<
   },
 };
 
-/** The source of the interfaces behind `new AuthorizationServer()`, from the tables in core/src/options.ts. */
+/** The source of the interfaces behind `new AuthorizationServer()`, from the tables in core/src/options/options.ts. */
 export function optionsInterfaces(path: string): string {
   const interfaces = Object.entries(OPTION_TABLES).map(
     ([name, { about, table, parameters = '' }]) =>

@@ -3,12 +3,6 @@
 export type { Approval } from './authorization/approval.ts';
 export type { AuthorizationRequest } from './authorization/authorization_request.ts';
 export type { AuthorizationRefusal } from './authorization/authorization_response.ts';
-export { AuthorizationServer } from './authorization_server.ts';
-export type {
-  AuthorizationServerOptions,
-  OidcOptions,
-  RegistrationOptions,
-} from './authorization_server_options.ts';
 export {
   authenticationMethodsOf,
   hasSecret,
@@ -16,8 +10,6 @@ export {
   usableSecrets,
 } from './clients/authentication.ts';
 export type { AuthorizationClient, DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
-export type { IntrospectionPolicy, OpenTo } from './context.ts';
-export type { Clock, RandomSource } from './environment.ts';
 export type { TokenScheme } from './http/bearer.ts';
 export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
@@ -59,7 +51,13 @@ export type { LogoutRequest } from './logout/logout.ts';
 export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notification.ts';
 export type { Explanation } from './operator/explanation.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
-export { DEFAULT_PATHS, isIssuer } from './options.ts';
+export type {
+  AuthorizationServerOptions,
+  OidcOptions,
+  RegistrationOptions,
+} from './options/authorization_server_options.generated.ts';
+export { DEFAULT_PATHS, isIssuer } from './options/options.ts';
+export type { Clock, RandomSource } from './platform/environment.ts';
 export type { PreviousServer, PreviousTokenRepository } from './previous_server/previous_jwts.ts';
 export type { PreviousToken } from './previous_server/previous_tokens.ts';
 export type {
@@ -143,7 +141,9 @@ export {
   signingAlgorithmsOf,
 } from './registration/client_document.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
+export type { IntrospectionPolicy, OpenTo } from './request/context.ts';
 export type { RevocationOptions, RevocationResult } from './revocation/revocation.ts';
+export { AuthorizationServer } from './server/authorization_server.ts';
 export type {
   AdministrableStorage,
   ApiNames,

@@ -13,9 +13,9 @@ import {
 import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt, decodeProtectedHeader, exportJWK, exportPKCS8, importPKCS8, SignJWT } from 'jose';
 import { sha256 } from '#crypto';
-import { ALL_OPTIONS, REGISTRATION_OPTIONS } from '../src/options.ts';
+import { ALL_OPTIONS, REGISTRATION_OPTIONS } from '../src/options/options.ts';
+import { resolveOptions } from '../src/options/resolved.ts';
 import { PROFILES } from '../src/protocol/profile.ts';
-import { resolveOptions } from '../src/resolved_options.ts';
 import { codeIn, exactly, refusalOf, refused, shown, USUAL } from './harness/authorization_endpoint.ts';
 import { newCertificate, presented } from './harness/certificates.ts';
 import { clientKey } from './harness/client_keys.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as node from '../src/crypto/node.ts';
 import * as web from '../src/crypto/web.ts';
-import { equalInConstantTime } from '../src/environment.ts';
+import { equalInConstantTime } from '../src/platform/environment.ts';
 
 const TEXTS = [
   '',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemRandom } from '../src/environment.ts';
+import { systemRandom } from '../src/platform/environment.ts';
 import { newIdentifier, newTimedIdentifier } from '../src/tokens/opaque_token.ts';
 
 test('no identifier begins with a dash, which a command would take for a flag', () => {

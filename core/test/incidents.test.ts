@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import type { NewToken } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { decodeJwt } from 'jose';
-import { equalInConstantTime } from '../src/environment.ts';
+import { equalInConstantTime } from '../src/platform/environment.ts';
 import { TOKENS_SQL } from '../src/storage/sqlite/tokens.ts';
 import { BreakableStore } from './harness/breakable_store.ts';
 import type { Place } from './harness/places.ts';

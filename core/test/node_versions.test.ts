@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { OLDEST_NODE, requireSupportedNode } from '../src/supported_node.ts';
+import { OLDEST_NODE, requireSupportedNode } from '../src/platform/supported_node.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 

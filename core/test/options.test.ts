@@ -12,7 +12,7 @@ import {
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { resolveOptions } from '../src/resolved_options.ts';
+import { resolveOptions } from '../src/options/resolved.ts';
 import { ON_MEMORY } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {

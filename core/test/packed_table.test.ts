@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { PackedTable, type Packing } from '../src/cache.ts';
+import { PackedTable, type Packing } from '../src/platform/cache.ts';
 
 const TEXTS: Packing<string> = { pack: (value) => value, unpack: (text) => text };
 const NUMBERS: Packing<number> = { pack: String, unpack: Number };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RecentlyUsed } from '../src/cache.ts';
+import { RecentlyUsed } from '../src/platform/cache.ts';
 
 const LIMIT = 100;
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorResponse, type HttpRequest } from '@grantd/core';
-import { ENDPOINTS } from '../src/endpoints.ts';
+import { ENDPOINTS } from '../src/server/endpoints.ts';
 import { openRegistration, register } from './harness/registration.ts';
 import { openWorld } from './harness/world.ts';
 

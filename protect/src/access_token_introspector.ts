@@ -1,9 +1,11 @@
 // Checks access tokens by asking the authorization server.
-import { RecentlyUsed } from '@grantd/core/internal/cache';
-import type { Clock } from '@grantd/core/internal/environment';
+
 import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
+import { RecentlyUsed } from '@grantd/core/internal/platform/cache';
+import type { Clock } from '@grantd/core/internal/platform/environment';
+import { type Claims, dpopKeyOf } from '@grantd/core/internal/protocol/claims';
 import {
   anyFunction,
   anyText,
@@ -12,8 +14,7 @@ import {
   type KindsOf,
   requireKinds,
   trueOrFalse,
-} from '@grantd/core/internal/option_kinds';
-import { type Claims, dpopKeyOf } from '@grantd/core/internal/protocol/claims';
+} from '@grantd/core/internal/protocol/option_kinds';
 import { sha256 } from '#crypto';
 import {
   type Authentication,

@@ -1,9 +1,15 @@
 // Verifies JWT access tokens in the API, without a request per token. § refers to RFC 9068.
 import type { Verifies } from '@grantd/core/internal/crypto/port';
-import type { Clock } from '@grantd/core/internal/environment';
 import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import type { FetchDocument } from '@grantd/core/internal/http/fetch_document';
+import type { Clock } from '@grantd/core/internal/platform/environment';
+import type { Claims } from '@grantd/core/internal/protocol/claims';
+import {
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  signingAlgorithmOf,
+} from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyFunction,
   anyText,
@@ -11,13 +17,7 @@ import {
   anyValue,
   type KindsOf,
   requireKinds,
-} from '@grantd/core/internal/option_kinds';
-import type { Claims } from '@grantd/core/internal/protocol/claims';
-import {
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  signingAlgorithmOf,
-} from '@grantd/core/internal/protocol/client_metadata';
+} from '@grantd/core/internal/protocol/option_kinds';
 import { claimsOfJwt, isSignedWith, JWT_TYPES, readJwtHeader } from '@grantd/core/internal/tokens/jwt';
 import {
   keyThatSigned,

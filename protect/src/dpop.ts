@@ -1,5 +1,5 @@
 // Checks the proofs of tokens that are bound to a key. § refers to RFC 9449.
-import { RecentlyUsed } from '@grantd/core/internal/cache';
+
 import {
   currentNonce,
   type DpopProof,
@@ -10,9 +10,12 @@ import {
   requireNonce,
   verifyDpopProof,
 } from '@grantd/core/internal/confirmation/dpop_proof';
-import { CLIENT_CLOCK_AHEAD, type Clock } from '@grantd/core/internal/environment';
 import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 import { type HttpRequest, headerValue, pathOf } from '@grantd/core/internal/http/http';
+import { RecentlyUsed } from '@grantd/core/internal/platform/cache';
+import { CLIENT_CLOCK_AHEAD, type Clock } from '@grantd/core/internal/platform/environment';
+import { dpopKeyOf } from '@grantd/core/internal/protocol/claims';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
 import {
   anyFunction,
   anyText,
@@ -20,9 +23,7 @@ import {
   anyValue,
   type KindsOf,
   requireKinds,
-} from '@grantd/core/internal/option_kinds';
-import { dpopKeyOf } from '@grantd/core/internal/protocol/claims';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
+} from '@grantd/core/internal/protocol/option_kinds';
 import { derivedKey, sha256 } from '#crypto';
 import { requireAlgorithms, requireBetween, requireUrl } from './issuer_metadata.ts';
 import { AuthorizationServerFault, type VerifiedAccessToken } from './verified_access_token.ts';

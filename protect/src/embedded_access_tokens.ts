@@ -1,8 +1,8 @@
 // Checks access tokens with an authorization server in the same process.
 import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
-import { anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/option_kinds';
 import type { Claims } from '@grantd/core/internal/protocol/claims';
+import { anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/protocol/option_kinds';
 import { requireAudience } from './issuer_metadata.ts';
 import {
   type AccessTokens,

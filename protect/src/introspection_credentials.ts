@@ -1,9 +1,15 @@
 // Authenticates the API to the authorization server.
 import type { Signs } from '@grantd/core/internal/crypto/port';
-import { type Clock, secondsOf } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
-import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '@grantd/core/internal/option_kinds';
+import { type Clock, secondsOf } from '@grantd/core/internal/platform/environment';
 import { type SigningAlgorithm, signingAlgorithmOf } from '@grantd/core/internal/protocol/client_metadata';
+import {
+  anyText,
+  anyValue,
+  type KindsOf,
+  oneOf,
+  requireKinds,
+} from '@grantd/core/internal/protocol/option_kinds';
 import { signedJwt } from '@grantd/core/internal/tokens/jwt';
 import { withoutUse } from '@grantd/core/internal/tokens/public_keys';
 import type { JWK } from 'jose';

@@ -1,5 +1,5 @@
 // Reads the authorization server's metadata, and sends the requests to it.
-import type { Clock } from '@grantd/core/internal/environment';
+
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import {
   DOCUMENT_LIMITS,
@@ -10,8 +10,14 @@ import {
   withinTime,
 } from '@grantd/core/internal/http/fetch_document';
 import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
-import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '@grantd/core/internal/option_kinds';
+import type { Clock } from '@grantd/core/internal/platform/environment';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core/internal/protocol/client_metadata';
+import {
+  anyFunction,
+  anyValue,
+  type KindsOf,
+  trueOrFalse,
+} from '@grantd/core/internal/protocol/option_kinds';
 
 /** Milliseconds after which metadata is fetched again. If that fails, the old metadata stays in use. */
 const METADATA_LIFETIME_MS = 60 * 60 * 1000;

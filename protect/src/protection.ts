@@ -1,6 +1,5 @@
 // Protects an API's routes: reads and checks the access token. § refers to RFC 6750.
-import { RecentlyUsed } from '@grantd/core/internal/cache';
-import { type Clock, observe } from '@grantd/core/internal/environment';
+
 import {
   bareChallenges,
   bearerChallenges,
@@ -25,6 +24,8 @@ import {
   type NodeHeaders,
   queryOf,
 } from '@grantd/core/internal/http/http';
+import { RecentlyUsed } from '@grantd/core/internal/platform/cache';
+import { type Clock, observe } from '@grantd/core/internal/platform/environment';
 import {
   anyFunction,
   anyText,
@@ -34,7 +35,7 @@ import {
   requireKinds,
   seconds,
   textList,
-} from '@grantd/core/internal/option_kinds';
+} from '@grantd/core/internal/protocol/option_kinds';
 import { sha256 } from '#crypto';
 import { type DpopOptions, DpopProofs } from './dpop.ts';
 import { requireUrl } from './issuer_metadata.ts';

@@ -1,6 +1,7 @@
 // Requirements on how and when the user signed in. § refers to RFC 9470.
-import { type Clock, secondsOf } from '@grantd/core/internal/environment';
+
 import { OAuthError } from '@grantd/core/internal/http/errors';
+import { type Clock, secondsOf } from '@grantd/core/internal/platform/environment';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface StepUpOptions {

@@ -1,9 +1,10 @@
 // What a checked access token permits, and the errors of checking one.
-import { frozen } from '@grantd/core/internal/cache';
+
 import type { TokenScheme } from '@grantd/core/internal/http/bearer';
 import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal/http/errors';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
 import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
+import { frozen } from '@grantd/core/internal/platform/cache';
 import { bindingRefusal, type Claims } from '@grantd/core/internal/protocol/claims';
 import { hasResource } from '@grantd/core/internal/protocol/client_metadata';
 

@@ -115,7 +115,7 @@ test('the code of the exercises compiles', async () => {
   symlinkSync('../../core', join(folder, 'node_modules', '@grantd', 'core'));
   // `npm run docs` writes the types of the options, as the exercise says.
   const { optionsInterfaces } = await import('../../scripts/options_page.ts');
-  const types = 'core/src/authorization_server_options.ts';
+  const types = 'core/src/options/authorization_server_options.generated.ts';
   const written = [...sources, [join(ROOT, types), optionsInterfaces(join(ROOT, types))] as const];
   for (const [path, source] of written) writeFileSync(join(folder, relative(ROOT, path)), source);
   const include = ['core/src', 'server/src'];

@@ -1,5 +1,5 @@
 // Options and routing that all adapters share.
-import type { MountedServer } from '../authorization_server.ts';
+
 import { type OnFault, printFault } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import {
@@ -9,7 +9,8 @@ import {
   pathOf,
   queryOf,
 } from '../http/http.ts';
-import { anyFunction, anyText, type KindsOf, oneOf } from '../option_kinds.ts';
+import { anyFunction, anyText, type KindsOf, oneOf } from '../protocol/option_kinds.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 
 /**
  * Options of every adapter.

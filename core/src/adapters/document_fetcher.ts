@@ -10,7 +10,7 @@ import {
   type OutgoingRequest,
   withinTime,
 } from '../http/fetch_document.ts';
-import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../option_kinds.ts';
+import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../protocol/option_kinds.ts';
 
 export interface DocumentFetcherOptions {
   /**

@@ -1,6 +1,7 @@
 /** Adapter for Express 5 and 4. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import type { HttpRequest } from '../http/http.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
   type ConnectMiddleware,

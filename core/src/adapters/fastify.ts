@@ -1,9 +1,10 @@
 /** Adapter for Fastify 5. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import { rendered } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
-import { requireKinds } from '../option_kinds.ts';
+import { requireKinds } from '../protocol/option_kinds.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,

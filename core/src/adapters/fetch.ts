@@ -1,6 +1,7 @@
 /** Adapter for Fetch: takes a `Request`, returns a `Response`, and runs on every runtime. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
 import { mountedExchange, operationExchange } from './fetch_exchange.ts';

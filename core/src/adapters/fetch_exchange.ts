@@ -1,9 +1,10 @@
 // Request and response of every adapter whose framework is built on Fetch.
-import type { MountedServer } from '../authorization_server.ts';
+
 import { rendered } from '../http/error_response.ts';
 import { fromHttpResponse } from '../http/fetch_response.ts';
 import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, type ParsedForm } from '../http/http.ts';
-import { anyFunction, anyText, type KindsOf, requireKinds } from '../option_kinds.ts';
+import { anyFunction, anyText, type KindsOf, requireKinds } from '../protocol/option_kinds.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,

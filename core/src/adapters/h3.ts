@@ -1,6 +1,7 @@
 /** Adapter for h3 2, on every runtime that h3 supports. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import type { Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
 import {

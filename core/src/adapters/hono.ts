@@ -1,6 +1,7 @@
 /** Adapter for Hono 4, on every runtime that Hono supports. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import type { HttpRequest, HttpResponse, ParsedForm } from '../http/http.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import type { Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions, ReadBody } from './fetch_exchange.ts';
 import {

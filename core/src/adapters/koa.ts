@@ -1,8 +1,9 @@
 /** Adapter for Koa 3. */
-import type { MountedServer } from '../authorization_server.ts';
+
 import { rendered } from '../http/error_response.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
-import { requireKinds } from '../option_kinds.ts';
+import { requireKinds } from '../protocol/option_kinds.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,

@@ -1,5 +1,5 @@
 /** Adapter for route handlers of the Next.js app router. */
-import type { MountedServer } from '../authorization_server.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import { type FetchHandler, mount as mountFetch } from './fetch.ts';
 import type { FetchMountOptions } from './fetch_exchange.ts';
 

@@ -1,7 +1,7 @@
 /** Adapter for `node:http`. */
 import type { ServerResponse } from 'node:http';
-import type { MountedServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
   hostedByNode,

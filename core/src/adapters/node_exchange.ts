@@ -1,8 +1,6 @@
 // Request and response of every adapter whose framework is built on `node:http`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { MountedServer } from '../authorization_server.ts';
-import { defined } from '../environment.ts';
 import { rendered } from '../http/error_response.ts';
 import {
   type ClientCertificate,
@@ -13,7 +11,9 @@ import {
   MAX_BODY_BYTES,
   type ParsedForm,
 } from '../http/http.ts';
-import { requireKinds } from '../option_kinds.ts';
+import { defined } from '../platform/environment.ts';
+import { requireKinds } from '../protocol/option_kinds.ts';
+import type { MountedServer } from '../server/authorization_server.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,

@@ -2,9 +2,9 @@
 import { sha256 } from '#crypto';
 import { mayUse, resourcesWithDetails } from '../clients/access.ts';
 import type { ClientContext } from '../clients/client.ts';
-import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsIn } from '../protocol/authorization_details.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { lifetimeFor } from '../protocol/profile.ts';

@@ -1,15 +1,15 @@
 // First step of the authorization endpoint: validates a request. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { type AuthorizationClient, noteUse, requireNamedClient } from '../clients/client.ts';
-import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type Form, readQueryOrForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import type { Prompt, ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClaimsRequest, Confirmation } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { callOf } from '../serve.ts';
+import { callOf } from '../request/serve.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import { readAuthorizationParameters } from './parameters.ts';
 import { expiryError, newRequestId, REQUEST_ID } from './request_end.ts';

@@ -1,9 +1,10 @@
 // Responses of the authorization endpoint, which the browser carries to the client.
-import { secondsOf } from '../environment.ts';
+
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import type { RefusalReason } from '../http/errors.ts';
 import { type ErrorCode, OAuthError } from '../http/errors.ts';
 import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
 import { RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';

@@ -1,9 +1,9 @@
 // Stores pushed requests, and makes sure that each authorization request is answered only once.
 import { sha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
-import { secondsOf } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
+import { secondsOf } from '../platform/environment.ts';
 import { lifetimeFor } from '../protocol/profile.ts';
 import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';

@@ -1,9 +1,9 @@
 // Signed request objects, by value and by reference. § refers to RFC 9101.
 import type { ClientContext } from '../clients/client.ts';
-import { CLIENT_CLOCK_AHEAD, secondsOf } from '../environment.ts';
 import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
 import { DocumentError, fetchBody } from '../http/fetch_document.ts';
 import type { Form } from '../http/form.ts';
+import { CLIENT_CLOCK_AHEAD, secondsOf } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
 import { algorithmsOf, profileOf } from '../protocol/profile.ts';

@@ -1,10 +1,10 @@
 // What the methods have in common that authenticate a client by a JWT (RFC 7521 §4.2). § refers to RFC 7523.
 import * as base64url from 'jose/base64url';
 import { sha256 } from '#crypto';
-import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
 import type { RefusalReason } from '../http/errors.ts';
 import type { Call, Operation } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
+import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import type { AssertionAlgorithm, AuthenticationMethod } from '../protocol/client_metadata.ts';

@@ -1,10 +1,10 @@
 // Client authentication by secret, key, certificate or identifier. § refers to RFC 6749.
 import * as base64url from 'jose/base64url';
-import type { RandomSource } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
+import type { RandomSource } from '../platform/environment.ts';
 import type { ClientMetadata } from '../protocol/client_members.ts';
 import {
   type AssertionAlgorithm,

@@ -1,9 +1,9 @@
 // Looks up clients, and checks and stores their secrets.
 import { hmacSha256, sha256 } from '#crypto';
-import { RecentlyUsed } from '../cache.ts';
-import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
+import { RecentlyUsed } from '../platform/cache.ts';
+import { type Clock, equalInConstantTime } from '../platform/environment.ts';
 import type { AssertionAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import {

@@ -1,9 +1,9 @@
 // DPoP at the server's endpoints: which requests need a proof, its single use, and nonces. § refers to RFC 9449.
 import { sha256 } from '#crypto';
 import { type ClientContext, type EndpointPaths, takeOnce } from '../clients/client.ts';
-import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
+import { CLIENT_CLOCK_AHEAD } from '../platform/environment.ts';
 import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import { algorithmsOf } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';

@@ -1,11 +1,11 @@
 // Reads and verifies DPoP proofs, at the server and in APIs. § refers to RFC 9449.
 import type { JWK } from 'jose';
 import { hmacSha256, sha256, verifierOf } from '#crypto';
-import { RecentlyUsed } from '../cache.ts';
 import type { Verifies } from '../crypto/port.ts';
-import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
+import { RecentlyUsed } from '../platform/cache.ts';
+import { CLIENT_CLOCK_AHEAD, equalInConstantTime } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { namesOf, type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/jwt.ts';

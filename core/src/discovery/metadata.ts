@@ -1,7 +1,6 @@
 // The server's metadata document and its public keys.
 import { acceptedAlgorithms, provesNothing, supportedMethods } from '../clients/authentication.ts';
 import { proofAlgorithms } from '../confirmation/dpop_proof.ts';
-import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import {
@@ -16,6 +15,7 @@ import {
 } from '../protocol/client_metadata.ts';
 import { PROFILES } from '../protocol/profile.ts';
 import { endpointUrl, urlAt } from '../protocol/redirect_uri.ts';
+import type { Context } from '../request/context.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 
 /** What the metadata document says about the server. */

@@ -1,5 +1,5 @@
 // Turns errors into responses. All adapters use it.
-import { observe } from '../environment.ts';
+import { observe } from '../platform/environment.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 import { OAuthError, type OAuthErrorDetails, StorageFault } from './errors.ts';
 import { DocumentError } from './fetch_document.ts';

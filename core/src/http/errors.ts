@@ -1,5 +1,5 @@
 // Every entry point loads this file, so it also checks the version of Node.
-import '../supported_node.ts';
+import '../platform/supported_node.ts';
 import type { BrowserDelivery } from './http.ts';
 
 /** Every error code on the wire with its HTTP status, grouped by the defining specification. */

@@ -2,16 +2,16 @@
 
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import type { Context, IntrospectionPolicy } from '../context.ts';
-import { inParallel, secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
+import { inParallel, secondsOf } from '../platform/environment.ts';
 import { type AuthorizationDetails, detailsFor, detailsIn } from '../protocol/authorization_details.ts';
 import type { Confirmation } from '../protocol/claims.ts';
 import { hasResource } from '../protocol/client_metadata.ts';
 import { type ClientRecord, formatScope, isUnchecked } from '../protocol/records.ts';
+import type { Context, IntrospectionPolicy } from '../request/context.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';

@@ -1,9 +1,10 @@
 // Tells clients that a session has ended. § refers to Back-Channel Logout.
-import type { Context } from '../context.ts';
+
 import { OAuthError } from '../http/errors.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
 import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import type { Context } from '../request/context.ts';
 import { type ClientTokenContext, mintLogoutToken } from '../tokens/mint.ts';
 
 /** An ended session, and a client that knows it from an ID token. */

@@ -1,7 +1,7 @@
 // The option `previousServer`: recognizes and verifies JWTs of the server that grantd replaces.
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
-import { requireOptions } from '../option_kinds.ts';
 import { type Claims, readConfirmation } from '../protocol/claims.ts';
+import { requireOptions } from '../protocol/option_kinds.ts';
 import { formatScope, isTokenKind, type TokenKind, type TokenRecord } from '../protocol/records.ts';
 import type { Found, Storage, TokenName, TokenRepository } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';

@@ -1,5 +1,5 @@
 // Keeps tokens of a previous server and tokens of this server consistent.
-import type { Clock } from '../environment.ts';
+import type { Clock } from '../platform/environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import {
   type NewToken,

@@ -4,7 +4,6 @@
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
-import { type Kind, oneOf, seconds, text, trueOrFalse } from '../option_kinds.ts';
 import { RESPONSE_MODES, type ResponseMode } from './authorization_parameters.ts';
 import {
   ACCEPTED_ALGORITHMS,
@@ -26,6 +25,7 @@ import {
   signingAlgorithmOf,
   TOKEN_FORMATS,
 } from './client_metadata.ts';
+import { type Kind, oneOf, seconds, text, trueOrFalse } from './option_kinds.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
 /** The type of a member's value. */

@@ -1,6 +1,6 @@
 // Security profiles: what each requires of the server's options, of its clients and of their requests.
 // § refers to FAPI 2.0 Security Profile.
-import type { Narrowing, Rule } from '../option_kinds.ts';
+
 import { RESPONSE_MODES } from './authorization_parameters.ts';
 import { type ClientMetadata, type MemberName, memberOf } from './client_members.ts';
 import {
@@ -9,6 +9,7 @@ import {
   type ProfileName,
   type SigningAlgorithm,
 } from './client_metadata.ts';
+import type { Narrowing, Rule } from './option_kinds.ts';
 import type { ClientRecord } from './records.ts';
 import { isExposedRedirectUri, isOwnMachine } from './redirect_uri.ts';
 

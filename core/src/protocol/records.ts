@@ -1,9 +1,9 @@
 // Records that storage keeps: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z.
 import type { JWK } from 'jose';
-import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
 import type { AuthorizationDetails } from './authorization_details.ts';
 import type { Claims, ClaimsRequest, Confirmation } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';

@@ -1,11 +1,11 @@
 // Decides who may register a client, and issues and checks initial access tokens.
 import { hmacSha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
-import type { Context, ResolvedRegistration } from '../context.ts';
-import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';
+import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
+import type { Context, ResolvedRegistration } from '../request/context.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
 

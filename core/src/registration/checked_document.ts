@@ -1,12 +1,12 @@
 // Checks a client's metadata as a whole, whether an operator or the client itself wrote it.
 import { supportedMethods } from '../clients/authentication.ts';
-import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { JsonObject } from '../http/http.ts';
 import { type ClientDocument, isMemberName, memberOf, withoutTag } from '../protocol/client_members.ts';
 import { GRANT_TYPES } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
+import type { Context, ResolvedRegistration } from '../request/context.ts';
 import { ClientMetadataError, documentOf, readDocument } from './client_document.ts';
 import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';

@@ -1,15 +1,15 @@
 // Endpoints where clients register themselves and manage their registration. § refers to RFC 7591.
 import { hmacSha256, sha256 } from '#crypto';
 import { type ClientContext, findNamedClient } from '../clients/client.ts';
-import type { Context, ResolvedRegistration } from '../context.ts';
-import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readJsonObject } from '../http/form.ts';
 import type { JsonObject } from '../http/http.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../http/http.ts';
+import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import type { Context, ResolvedRegistration } from '../request/context.ts';
 import type { RegistrationLimits } from '../storage/contract.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';

@@ -3,13 +3,13 @@
 import { sha256 } from '#crypto';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { ClientContext } from '../clients/client.ts';
-import type { Context } from '../context.ts';
-import { inParallel } from '../environment.ts';
 import type { ReasonCode } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
+import { inParallel } from '../platform/environment.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
+import type { Context } from '../request/context.ts';
 import type { FoundToken, TokenContext } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';

@@ -4,20 +4,6 @@ import { ConfigurationError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
 import {
-  anyText,
-  anyValue,
-  hostValue,
-  type Kind,
-  type KindsOf,
-  listOf,
-  oneOf,
-  requireKinds,
-  text,
-  textList,
-  trueOrFalse,
-  wholeNumber,
-} from '../option_kinds.ts';
-import {
   type ClientMetadata,
   isMemberName,
   LANGUAGE_TAG,
@@ -32,6 +18,20 @@ import {
   SIGNING_ALGORITHMS,
   TOKEN_FORMATS,
 } from '../protocol/client_metadata.ts';
+import {
+  anyText,
+  anyValue,
+  hostValue,
+  type Kind,
+  type KindsOf,
+  listOf,
+  oneOf,
+  requireKinds,
+  text,
+  textList,
+  trueOrFalse,
+  wholeNumber,
+} from '../protocol/option_kinds.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { NewClient } from './contract.ts';

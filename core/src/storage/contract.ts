@@ -1,5 +1,5 @@
 // The storage contract: what the server needs of a store, and what an administrator needs in addition.
-import type { CacheUse } from '../cache.ts';
+import type { CacheUse } from '../platform/cache.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthenticationMethod, SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type {

@@ -1,5 +1,5 @@
 // Removes unused clients that registered themselves.
-import { secondsOf } from '../environment.ts';
+import { secondsOf } from '../platform/environment.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { AdministrableStorage, Awaitable } from './contract.ts';
 

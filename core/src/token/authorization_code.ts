@@ -10,10 +10,10 @@ import {
   type Proofs,
   requireSameConfirmation,
 } from '../confirmation/confirmation.ts';
-import { equalInConstantTime } from '../environment.ts';
 import type { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
+import { equalInConstantTime } from '../platform/environment.ts';
 import { AUTHORIZATION_DETAILS } from '../protocol/authorization_details.ts';
 import { isUnsafeRedirectUri } from '../protocol/profile.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';

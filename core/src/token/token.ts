@@ -4,11 +4,11 @@ import { authenticateClient, isConfidential } from '../clients/authentication.ts
 import { type ClientContext, noteUse } from '../clients/client.ts';
 import { type Proofs, proofsOf } from '../confirmation/confirmation.ts';
 import { checkProof } from '../confirmation/dpop.ts';
-import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
+import { secondsOf } from '../platform/environment.ts';
 import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { formatScope } from '../protocol/records.ts';
 import { findToken } from '../tokens/state.ts';

@@ -3,7 +3,6 @@
 import { dereference, format as FORMATS, type Schema, Validator } from '@cfworker/json-schema';
 import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject } from '../http/http.ts';
-import { requireOptions } from '../option_kinds.ts';
 import {
   type AuthorizationDetail,
   type AuthorizationDetails,
@@ -14,6 +13,7 @@ import {
   refusedDetails,
   selectedDetails,
 } from '../protocol/authorization_details.ts';
+import { requireOptions } from '../protocol/option_kinds.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/faults.ts';

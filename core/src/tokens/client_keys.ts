@@ -1,7 +1,7 @@
 // Finds public keys of clients.
 import type { CryptoKey, JWK } from 'jose';
-import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument } from '../http/fetch_document.ts';
+import type { Clock } from '../platform/environment.ts';
 import { type EncryptionAlgorithm, MOST_KEYS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import {

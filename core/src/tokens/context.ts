@@ -1,6 +1,7 @@
 // What finding, checking and issuing tokens depends on.
-import type { Clock, RandomSource } from '../environment.ts';
+
 import type { InactiveReason } from '../http/errors.ts';
+import type { Clock, RandomSource } from '../platform/environment.ts';
 import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
 import type { ProfileName, SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';

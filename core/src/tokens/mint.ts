@@ -3,7 +3,7 @@
 
 import * as base64url from 'jose/base64url';
 import { hmacSha256, sha256 } from '#crypto';
-import { defined, secondsOf } from '../environment.ts';
+import { defined, secondsOf } from '../platform/environment.ts';
 import type { AuthorizationDetails } from '../protocol/authorization_details.ts';
 import {
   type Claims,

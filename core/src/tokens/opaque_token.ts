@@ -1,6 +1,6 @@
 // Opaque tokens and identifiers.
 import * as base64url from 'jose/base64url';
-import type { Clock, RandomSource } from '../environment.ts';
+import type { Clock, RandomSource } from '../platform/environment.ts';
 
 /** Prefixes tell the kind, also to secret scanners. After them come 256 random bits in base64url. */
 const OPAQUE_PREFIXES = {

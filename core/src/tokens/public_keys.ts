@@ -2,9 +2,9 @@
 import type { CryptoKey, JWK } from 'jose';
 import { importJWK } from 'jose/key/import';
 import { sha256 } from '#crypto';
-import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
+import type { Clock } from '../platform/environment.ts';
 import {
   ENCRYPTION_ALGORITHMS,
   type EncryptionAlgorithm,

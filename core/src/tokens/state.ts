@@ -1,9 +1,9 @@
 // Finds tokens, and decides whether they are alive.
 import { sha256 } from '#crypto';
-import { equalInConstantTime, secondsOf } from '../environment.ts';
 import type { TokenScheme } from '../http/bearer.ts';
 import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';
+import { equalInConstantTime, secondsOf } from '../platform/environment.ts';
 import { bindingRefusal, type Claims, type Confirmation } from '../protocol/claims.ts';
 import {
   ALIVE,

@@ -2,12 +2,11 @@
 
 import { sha256 } from '#crypto';
 import { requireProofOfToken } from '../confirmation/dpop.ts';
-import type { Context } from '../context.ts';
-import { inParallel } from '../environment.ts';
 import { readAccessToken } from '../http/bearer.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
+import { inParallel } from '../platform/environment.ts';
 import {
   type Claims,
   dpopKeyOf,
@@ -19,6 +18,7 @@ import {
 import { hasResource } from '../protocol/client_metadata.ts';
 import { underProfile } from '../protocol/profile.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import type { Context } from '../request/context.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
 import { confirmationOf, personOf } from '../tokens/state.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { EventOrigin, MigrationAssumption } from '@grantd/core';
-import { CachedRows } from '@grantd/core/internal/cache';
+import { CachedRows } from '@grantd/core/internal/platform/cache';
 import { openSqliteConnection } from '@grantd/core/internal/storage/sqlite/connection';
 import {
   migrateSqlite,

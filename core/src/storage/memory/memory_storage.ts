@@ -1,4 +1,6 @@
 // The memory store: clients, keys, one-time identifiers, pushed requests and sweeping.
+
+import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import {
   anyFunction,
   anyText,
@@ -7,8 +9,7 @@ import {
   requireKinds,
   trueOrFalse,
   wholeNumber,
-} from '../../option_kinds.ts';
-import { hasResource, type SigningAlgorithm } from '../../protocol/client_metadata.ts';
+} from '../../protocol/option_kinds.ts';
 import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';

@@ -1,5 +1,5 @@
 // Tokens, codes, grants and principals of the memory store.
-import { frozen } from '../../cache.ts';
+import { frozen } from '../../platform/cache.ts';
 import {
   type AuthorizationCodeRecord,
   type ClientRecord,

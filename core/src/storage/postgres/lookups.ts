@@ -1,5 +1,5 @@
 // Lookups of tokens and clients in PostgreSQL, in batches.
-import { frozen } from '../../cache.ts';
+import { frozen } from '../../platform/cache.ts';
 import type { ClientRecord, EventOrigin, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,

@@ -7,7 +7,7 @@ import {
   milliseconds,
   requireKinds,
   wholeNumber,
-} from '../../option_kinds.ts';
+} from '../../protocol/option_kinds.ts';
 import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';

@@ -6,7 +6,7 @@ import {
   PackedTable,
   type Packing,
   RecentlyUsed,
-} from '../../cache.ts';
+} from '../../platform/cache.ts';
 import { PRINCIPALS, type Principal, type TokenRecord } from '../../protocol/records.ts';
 import { repeatedIn, TOKENS } from '../columns.ts';
 import { LARGE_NUMBERS } from '../statements.ts';

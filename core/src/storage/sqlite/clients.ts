@@ -1,5 +1,5 @@
 // Clients in SQLite.
-import type { CachedRows } from '../../cache.ts';
+import type { CachedRows } from '../../platform/cache.ts';
 import { isSameResource, lowerCaseSpellings } from '../../protocol/client_metadata.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';

@@ -1,5 +1,5 @@
 // Opens SQLite files durably.
-import '../../supported_node.ts';
+import '../../platform/supported_node.ts';
 import {
   type BigIntStats,
   closeSync,

@@ -1,6 +1,6 @@
 // Opens a SQLite store.
 import type { DatabaseSync } from 'node:sqlite';
-import { CachedRows } from '../../cache.ts';
+import { CachedRows } from '../../platform/cache.ts';
 import {
   anyFunction,
   anyText,
@@ -9,7 +9,7 @@ import {
   milliseconds,
   requireKinds,
   wholeNumber,
-} from '../../option_kinds.ts';
+} from '../../protocol/option_kinds.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { AdministrableStorage, AuditOptions, MigrationAssumption } from '../contract.ts';
 import { unguarded } from '../faults.ts';

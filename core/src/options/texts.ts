@@ -1,8 +1,9 @@
 // What each option does, in words: for editors, the help of the command line and the documentation. The tables in
 // options.ts have the rest. A server does not load this file.
-import type { TextsOf } from './option_kinds.ts';
+
+import { ASSERTION_ALGORITHMS, SIGNING_ALGORITHMS } from '../protocol/client_metadata.ts';
+import type { TextsOf } from '../protocol/option_kinds.ts';
 import type { HOST_OPTIONS, OIDC_OPTIONS, REGISTRATION_OPTIONS, SHARED_OPTIONS } from './options.ts';
-import { ASSERTION_ALGORITHMS, SIGNING_ALGORITHMS } from './protocol/client_metadata.ts';
 
 /** Texts of the options that a text or a number can express. */
 export const SHARED_OPTION_TEXTS: TextsOf<typeof SHARED_OPTIONS> = {

@@ -1,20 +1,19 @@
 // The table of all endpoints, and their paths.
-import { pushedAuthorizationRequest } from './authorization/pushed_authorization_request.ts';
-import { proofAlgorithms } from './confirmation/dpop_proof.ts';
-import type { Context } from './context.ts';
-import { jwks, metadata } from './discovery/metadata.ts';
+import { pushedAuthorizationRequest } from '../authorization/pushed_authorization_request.ts';
+import { proofAlgorithms } from '../confirmation/dpop_proof.ts';
+import { jwks, metadata } from '../discovery/metadata.ts';
 import {
   bearerChallenges,
   type Challenge,
   clientChallenges,
   dpopChallenges,
   schemeOf,
-} from './http/bearer.ts';
-import type { OAuthError } from './http/errors.ts';
-import { type HttpRequest, headerValue } from './http/http.ts';
-import { introspection } from './introspection/introspection.ts';
-import { clientConfiguration, registration } from './registration/registration.ts';
-import { revocation } from './revocation/revocation.ts';
+} from '../http/bearer.ts';
+import type { OAuthError } from '../http/errors.ts';
+import { type HttpRequest, headerValue } from '../http/http.ts';
+import { introspection } from '../introspection/introspection.ts';
+import { clientConfiguration, registration } from '../registration/registration.ts';
+import type { Context } from '../request/context.ts';
 import {
   ANY_SEGMENT,
   type ChallengeContext,
@@ -23,9 +22,10 @@ import {
   type Route,
   type Routes,
   routeTo,
-} from './serve.ts';
-import { token } from './token/token.ts';
-import { userInfo } from './userinfo/userinfo.ts';
+} from '../request/serve.ts';
+import { revocation } from '../revocation/revocation.ts';
+import { token } from '../token/token.ts';
+import { userInfo } from '../userinfo/userinfo.ts';
 
 const clientChallenge = (context: ChallengeContext, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];

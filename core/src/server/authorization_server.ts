@@ -1,50 +1,51 @@
 // The authorization server for hosts: checks the options, wires the parts, and offers each endpoint as an operation.
-import type { AuthorizationServerOptions } from './authorization_server_options.ts';
-import { ClientSecrets, ClientSecretUses } from './clients/client.ts';
-import type { Context } from './context.ts';
-import { serverMetadata } from './discovery/metadata.ts';
-import { ENDPOINTS, routesOf } from './endpoints.ts';
-import { observe } from './environment.ts';
-import { asOAuthError, errorResponse } from './http/error_response.ts';
-import { ConfigurationError } from './http/errors.ts';
-import type { ServerEvent } from './http/events.ts';
-import { fetchNothing } from './http/fetch_document.ts';
-import type { HttpRequest, HttpResponse } from './http/http.ts';
+
+import { ClientSecrets, ClientSecretUses } from '../clients/client.ts';
+import { serverMetadata } from '../discovery/metadata.ts';
+import { asOAuthError, errorResponse } from '../http/error_response.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import type { ServerEvent } from '../http/events.ts';
+import { fetchNothing } from '../http/fetch_document.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import {
   type IntrospectionOptions,
   type IntrospectionResult,
   introspectToken,
-} from './introspection/introspection.ts';
+} from '../introspection/introspection.ts';
+import type { AuthorizationServerOptions } from '../options/authorization_server_options.generated.ts';
+import {
+  publishedAlgorithms,
+  type ResolvedOptions,
+  requiredAlgorithms,
+  resolveOptions,
+} from '../options/resolved.ts';
+import { observe } from '../platform/environment.ts';
+import { PreviousJwts, previousTokenFinder } from '../previous_server/previous_jwts.ts';
+import { withPreviousTokens } from '../previous_server/previous_tokens.ts';
+import type { Claims } from '../protocol/claims.ts';
+import { PROFILES } from '../protocol/profile.ts';
+import type { Context } from '../request/context.ts';
+import { callOf, perform, type Routes, report, requireGroups, routeOf } from '../request/serve.ts';
+import { type RevocationOptions, type RevocationResult, revokeToken } from '../revocation/revocation.ts';
+import type { AuthorizingStorage, IssuingStorage, Storage } from '../storage/contract.ts';
+import { guarded, guardedCall, guardedClaims } from '../storage/faults.ts';
+import type { StorageGroup } from '../storage/groups.ts';
+import { hostStorage, type ReadableStorage } from '../storage/host_storage.ts';
+import { ClientKeys } from '../tokens/client_keys.ts';
+import type { TokenContext } from '../tokens/context.ts';
+import { hostAccessTokens, hostJwtService } from '../tokens/host_verifiers.ts';
+import { SigningKeys, StoredKeysJwtService, withAlgorithms } from '../tokens/jwt_service.ts';
+import { ServerSecret } from '../tokens/server_secret.ts';
+import { type AccessTokenVerifier, StoredAccessTokenVerifier } from '../tokens/state.ts';
+import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
+import { userInfoOf } from '../userinfo/userinfo.ts';
+import { ENDPOINTS, routesOf } from './endpoints.ts';
 import {
   AuthorizationOperations,
   LogoutOperations,
   OperatorOperations,
   type OperatorParts,
 } from './operations.ts';
-import { PreviousJwts, previousTokenFinder } from './previous_server/previous_jwts.ts';
-import { withPreviousTokens } from './previous_server/previous_tokens.ts';
-import type { Claims } from './protocol/claims.ts';
-import { PROFILES } from './protocol/profile.ts';
-import {
-  publishedAlgorithms,
-  type ResolvedOptions,
-  requiredAlgorithms,
-  resolveOptions,
-} from './resolved_options.ts';
-import { type RevocationOptions, type RevocationResult, revokeToken } from './revocation/revocation.ts';
-import { callOf, perform, type Routes, report, requireGroups, routeOf } from './serve.ts';
-import type { AuthorizingStorage, IssuingStorage, Storage } from './storage/contract.ts';
-import { guarded, guardedCall, guardedClaims } from './storage/faults.ts';
-import type { StorageGroup } from './storage/groups.ts';
-import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
-import { ClientKeys } from './tokens/client_keys.ts';
-import type { TokenContext } from './tokens/context.ts';
-import { hostAccessTokens, hostJwtService } from './tokens/host_verifiers.ts';
-import { SigningKeys, StoredKeysJwtService, withAlgorithms } from './tokens/jwt_service.ts';
-import { ServerSecret } from './tokens/server_secret.ts';
-import { type AccessTokenVerifier, StoredAccessTokenVerifier } from './tokens/state.ts';
-import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
-import { userInfoOf } from './userinfo/userinfo.ts';
 
 /** The operations of a group of storage methods that the storage lacks. Calling one throws `MissingGroup`. */
 export interface MissingOperations<Group extends StorageGroup> {

@@ -1,53 +1,53 @@
 // The operations of an authorization server that are not endpoints, in groups: around the host's sign-in page, around its
 // logout page, and for operators.
-import { type Approval, completeAuthorization } from './authorization/approval.ts';
+import { type Approval, completeAuthorization } from '../authorization/approval.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
   validateAuthorizationRequest,
-} from './authorization/authorization_request.ts';
+} from '../authorization/authorization_request.ts';
 import {
   type AuthorizationRefusal,
   REASON_OF_HOST_REFUSAL,
   refusedAuthorization,
-} from './authorization/authorization_response.ts';
-import { isExpectedPerson } from './authorization/parameters.ts';
-import { endRequest } from './authorization/request_end.ts';
-import type { AuthorizationContext } from './authorization/target.ts';
-import { newClientSecret, readsSecret, shortestSecret } from './clients/authentication.ts';
-import type { Context } from './context.ts';
-import { errorResponse } from './http/error_response.ts';
-import type { HttpRequest, HttpResponse } from './http/http.ts';
+} from '../authorization/authorization_response.ts';
+import { isExpectedPerson } from '../authorization/parameters.ts';
+import { endRequest } from '../authorization/request_end.ts';
+import type { AuthorizationContext } from '../authorization/target.ts';
+import { newClientSecret, readsSecret, shortestSecret } from '../clients/authentication.ts';
+import { errorResponse } from '../http/error_response.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import {
   completeLogout,
   isHintedSession,
   type LogoutRequest,
   resumeLogoutRequest,
   validateLogoutRequest,
-} from './logout/logout.ts';
+} from '../logout/logout.ts';
 import {
   type EndedSession,
   type LogoutContext,
   type LogoutDelivery,
   notifyLogout,
-} from './logout/notification.ts';
-import { type Explanation, explainToken } from './operator/explanation.ts';
-import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
-import type { ClientMetadata } from './protocol/client_members.ts';
-import type { SigningAlgorithm } from './protocol/client_metadata.ts';
-import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
-import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
-import { documentByOperator } from './registration/checked_document.ts';
+} from '../logout/notification.ts';
+import { type Explanation, explainToken } from '../operator/explanation.ts';
+import { type IssuedByOperator, issueByOperator, type OperatorIssue } from '../operator/operator_issue.ts';
+import type { ClientMetadata } from '../protocol/client_members.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { ClientRecord, ClientSecretRecord } from '../protocol/records.ts';
+import { type InitialAccessOrder, newInitialAccessToken } from '../registration/admission.ts';
+import { documentByOperator } from '../registration/checked_document.ts';
 import {
   type ClientIdentity,
   ClientMetadataError,
   recordOf,
   signingAlgorithmsOf,
-} from './registration/client_document.ts';
-import { callOf, report, reported, requireGroups, requireMethod } from './serve.ts';
-import type { Awaitable, NewClient } from './storage/contract.ts';
-import type { SigningKeys } from './tokens/jwt_service.ts';
-import { type SecretDependents, secretDependents } from './tokens/server_secret.ts';
+} from '../registration/client_document.ts';
+import type { Context } from '../request/context.ts';
+import { callOf, report, reported, requireGroups, requireMethod } from '../request/serve.ts';
+import type { Awaitable, NewClient } from '../storage/contract.ts';
+import type { SigningKeys } from '../tokens/jwt_service.ts';
+import { type SecretDependents, secretDependents } from '../tokens/server_secret.ts';
 
 /**
  * The authorization endpoint (RFC 6749 §3.1). The host owns its URL and its pages: it validates the request, signs the

@@ -1,10 +1,11 @@
 /** `@grantd/core/options`: lets a program declare its options in the same way as those of the core. */
 
-import { type Described, described } from './option_kinds.ts';
-import { REGISTRATION_OPTION_TEXTS, SHARED_OPTION_TEXTS } from './option_texts.ts';
+import { type Described, described } from '../protocol/option_kinds.ts';
 import { REGISTRATION_OPTIONS as REGISTRATION, SHARED_OPTIONS as SHARED } from './options.ts';
+import { REGISTRATION_OPTION_TEXTS, SHARED_OPTION_TEXTS } from './texts.ts';
 
-export { isJsonObject } from './http/http.ts';
+export { isJsonObject } from '../http/http.ts';
+export { MEMBER_TEXTS, type MemberText } from '../protocol/client_member_texts.ts';
 export {
   block,
   describeOption,
@@ -25,10 +26,9 @@ export {
   unknownName,
   type ValuesOf,
   wholeNumber,
-} from './option_kinds.ts';
+} from '../protocol/option_kinds.ts';
+export { narrowingBy } from '../protocol/profile.ts';
 export { isHttpsOrigin } from './options.ts';
-export { MEMBER_TEXTS, type MemberText } from './protocol/client_member_texts.ts';
-export { narrowingBy } from './protocol/profile.ts';
 
 /** Options that a text or a number can express. The program offers them as flags, variables and config file members. */
 export const SHARED_OPTIONS: Described<typeof SHARED> = described(SHARED, SHARED_OPTION_TEXTS);

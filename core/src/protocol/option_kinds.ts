@@ -1,6 +1,6 @@
 // Kinds of option values, and how options are read and checked.
-import { ConfigurationError } from './http/errors.ts';
-import { isJsonObject, parseJson } from './http/http.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import { isJsonObject, parseJson } from '../http/http.ts';
 
 /** A kind of value: its type, how it is written as text and in JSON, and what a message says was expected. */
 export interface Kind<V> {

@@ -1,20 +1,30 @@
-// The table of all options, without their texts (option_texts.ts). The interface, checks, flags and documentation follow
+// The table of all options, without their texts (texts.ts). The interface, checks, flags and documentation follow
 // from both.
 
-import type {
-  AuthorizationServerOptions,
-  OidcOptions,
-  RegistrationOptions,
-} from './authorization_server_options.ts';
-import { DEFAULT_CACHED_TOKENS } from './cache.ts';
-import type { DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
-import type { CertificateReader } from './clients/distinguished_name.ts';
-import type { IntrospectionPolicy, OpenTo } from './context.ts';
-import { type Clock, type RandomSource, systemRandom } from './environment.ts';
-import type { ServerEvent } from './http/events.ts';
-import type { FetchDocument } from './http/fetch_document.ts';
-import { isScopeToken } from './http/form.ts';
-import { isJsonObject } from './http/http.ts';
+import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
+import type { CertificateReader } from '../clients/distinguished_name.ts';
+import type { ServerEvent } from '../http/events.ts';
+import type { FetchDocument } from '../http/fetch_document.ts';
+import { isScopeToken } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
+import { DEFAULT_CACHED_TOKENS } from '../platform/cache.ts';
+import { type Clock, type RandomSource, systemRandom } from '../platform/environment.ts';
+import type { PreviousServer } from '../previous_server/previous_jwts.ts';
+import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from '../protocol/claims.ts';
+import {
+  ASSERTION_ALGORITHMS,
+  ASSERTION_AUDIENCES,
+  type AssertionAlgorithm,
+  type AssertionAudience,
+  GRANT_TYPES,
+  type GrantType,
+  isResourceUri,
+  PROFILE_NAMES,
+  type ProfileName,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  type TokenFormat,
+} from '../protocol/client_metadata.ts';
 import {
   functionOf,
   hostValue,
@@ -31,30 +41,20 @@ import {
   textOrList,
   trueOrFalse,
   wholeNumber,
-} from './option_kinds.ts';
-import type { PreviousServer } from './previous_server/previous_jwts.ts';
-import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
-import {
-  ASSERTION_ALGORITHMS,
-  ASSERTION_AUDIENCES,
-  type AssertionAlgorithm,
-  type AssertionAudience,
-  GRANT_TYPES,
-  type GrantType,
-  isResourceUri,
-  PROFILE_NAMES,
-  type ProfileName,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  type TokenFormat,
-} from './protocol/client_metadata.ts';
-import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
-import type { AuthorizingStorage, Awaitable, Storage } from './storage/contract.ts';
-import type { ApplicationClaims } from './tokens/application_claims.ts';
-import type { DetailsTypes } from './tokens/authorization_details.ts';
-import type { GetUserClaims, SubjectState } from './tokens/context.ts';
-import type { JwtService, JwtVerifier } from './tokens/jwt_service.ts';
-import type { AccessTokenVerifier } from './tokens/state.ts';
+} from '../protocol/option_kinds.ts';
+import { LONGEST_ID_TOKEN_LIFETIME } from '../protocol/records.ts';
+import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
+import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';
+import type { ApplicationClaims } from '../tokens/application_claims.ts';
+import type { DetailsTypes } from '../tokens/authorization_details.ts';
+import type { GetUserClaims, SubjectState } from '../tokens/context.ts';
+import type { JwtService, JwtVerifier } from '../tokens/jwt_service.ts';
+import type { AccessTokenVerifier } from '../tokens/state.ts';
+import type {
+  AuthorizationServerOptions,
+  OidcOptions,
+  RegistrationOptions,
+} from './authorization_server_options.generated.ts';
 
 /** Default paths below the issuer. */
 export const DEFAULT_PATHS: EndpointPaths = {

@@ -1,13 +1,13 @@
 // What endpoints receive: the checked options, and the services made from them.
-import type { ClientContext } from './clients/client.ts';
-import type { FetchDocument } from './http/fetch_document.ts';
-import type { AssertionAudience, GrantType, SigningAlgorithm } from './protocol/client_metadata.ts';
-import type { ClientRecord } from './protocol/records.ts';
-import type { Awaitable } from './storage/contract.ts';
-import type { RegistrableClients } from './storage/host_storage.ts';
-import type { FoundToken } from './tokens/context.ts';
-import type { SigningKeys } from './tokens/jwt_service.ts';
-import type { AccessTokenVerifier } from './tokens/state.ts';
+import type { ClientContext } from '../clients/client.ts';
+import type { FetchDocument } from '../http/fetch_document.ts';
+import type { AssertionAudience, GrantType, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import type { RegistrableClients } from '../storage/host_storage.ts';
+import type { FoundToken } from '../tokens/context.ts';
+import type { SigningKeys } from '../tokens/jwt_service.ts';
+import type { AccessTokenVerifier } from '../tokens/state.ts';
 
 /**
  * Decides whether a caller may introspect a token. To the caller, a refused token looks like any inactive token.

@@ -1,12 +1,11 @@
-// `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
-import type { DpopNonces, EndpointPaths, MayUseClient } from './clients/client.ts';
-import type { CertificateReader } from './clients/distinguished_name.ts';
-import type { IntrospectionPolicy, OpenTo } from './context.ts';
-import type { Clock, RandomSource } from './environment.ts';
-import type { ServerEvent } from './http/events.ts';
-import type { FetchDocument } from './http/fetch_document.ts';
-import type { PreviousServer } from './previous_server/previous_jwts.ts';
-import type { ClaimsByScope } from './protocol/claims.ts';
+// `npm run docs` writes this file from the tables in core/src/options/options.ts. Change those.
+import type { DpopNonces, EndpointPaths, MayUseClient } from '../clients/client.ts';
+import type { CertificateReader } from '../clients/distinguished_name.ts';
+import type { ServerEvent } from '../http/events.ts';
+import type { FetchDocument } from '../http/fetch_document.ts';
+import type { Clock, RandomSource } from '../platform/environment.ts';
+import type { PreviousServer } from '../previous_server/previous_jwts.ts';
+import type { ClaimsByScope } from '../protocol/claims.ts';
 import type {
   AssertionAlgorithm,
   AssertionAudience,
@@ -14,13 +13,14 @@ import type {
   ProfileName,
   SigningAlgorithm,
   TokenFormat,
-} from './protocol/client_metadata.ts';
-import type { AuthorizingStorage, Awaitable, Storage } from './storage/contract.ts';
-import type { ApplicationClaims } from './tokens/application_claims.ts';
-import type { DetailsTypes } from './tokens/authorization_details.ts';
-import type { GetUserClaims, SubjectState } from './tokens/context.ts';
-import type { JwtService, JwtVerifier } from './tokens/jwt_service.ts';
-import type { AccessTokenVerifier } from './tokens/state.ts';
+} from '../protocol/client_metadata.ts';
+import type { IntrospectionPolicy, OpenTo } from '../request/context.ts';
+import type { AuthorizingStorage, Awaitable, Storage } from '../storage/contract.ts';
+import type { ApplicationClaims } from '../tokens/application_claims.ts';
+import type { DetailsTypes } from '../tokens/authorization_details.ts';
+import type { GetUserClaims, SubjectState } from '../tokens/context.ts';
+import type { JwtService, JwtVerifier } from '../tokens/jwt_service.ts';
+import type { AccessTokenVerifier } from '../tokens/state.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions<S extends Storage = AuthorizingStorage> {
   /** URL that names this server, and is the base of its other URLs (RFC 8414 §2). */

@@ -1,27 +1,28 @@
 // Checks the options and adds their defaults.
-import type { AuthorizationServerOptions, OidcOptions } from './authorization_server_options.ts';
-import type { EndpointPaths } from './clients/client.ts';
-import type { IntrospectionPolicy, ResolvedRegistration } from './context.ts';
-import { ConfigurationError } from './http/errors.ts';
-import { audiencePolicy, defaultPolicy } from './introspection/introspection.ts';
-import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
-import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
-import { type ResolvedPreviousServer, resolvePreviousServer } from './previous_server/previous_jwts.ts';
+
+import type { EndpointPaths } from '../clients/client.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import { audiencePolicy, defaultPolicy } from '../introspection/introspection.ts';
+import { type ResolvedPreviousServer, resolvePreviousServer } from '../previous_server/previous_jwts.ts';
 import {
   type AssertionAlgorithm,
   PROFILE_NAMES,
   type ProfileName,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
-} from './protocol/client_metadata.ts';
-import { narrowingBy, usualAlgorithm } from './protocol/profile.ts';
-import type { ClientRepository, Storage } from './storage/contract.ts';
-import { groupsOf, isIssuing, requireStorage } from './storage/groups.ts';
-import type { RegistrableClients } from './storage/host_storage.ts';
-import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
-import type { DetailsTypes } from './tokens/authorization_details.ts';
-import type { Lifetimes } from './tokens/context.ts';
-import { REFRESH_TOKEN_ALGORITHM } from './tokens/mint.ts';
+} from '../protocol/client_metadata.ts';
+import { readOptions, requireKnownNames, type ValuesOf } from '../protocol/option_kinds.ts';
+import { narrowingBy, usualAlgorithm } from '../protocol/profile.ts';
+import type { IntrospectionPolicy, ResolvedRegistration } from '../request/context.ts';
+import type { ClientRepository, Storage } from '../storage/contract.ts';
+import { groupsOf, isIssuing, requireStorage } from '../storage/groups.ts';
+import type { RegistrableClients } from '../storage/host_storage.ts';
+import { type DeclaredClaims, resolveApplicationClaims } from '../tokens/application_claims.ts';
+import type { DetailsTypes } from '../tokens/authorization_details.ts';
+import type { Lifetimes } from '../tokens/context.ts';
+import { REFRESH_TOKEN_ALGORITHM } from '../tokens/mint.ts';
+import type { AuthorizationServerOptions, OidcOptions } from './authorization_server_options.generated.ts';
+import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
 
 /** Printable ASCII without query and fragment, because paths go into headers and are compared byte by byte. */
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
