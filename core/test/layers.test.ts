@@ -97,7 +97,7 @@ const PLANTED: readonly (readonly [
   ],
   [
     'the core by path in protect',
-    { 'protect/src/protection.ts': "import '../src/http/http.ts';" },
+    { 'protect/src/protection.ts': "import '../../core/src/http/http.ts';" },
     /protect\/src\/protection\.ts imports core\/src\/http\/http\.ts by path/,
   ],
   [
