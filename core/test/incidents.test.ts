@@ -622,7 +622,7 @@ incident('Every 401 has a challenge', async (world) => {
     assert.equal(response.status, 401);
     assert.match(
       response.headers['www-authenticate'] ?? '',
-      /^Bearer error="invalid_token", error_description="[^"]+"$/,
+      /^Bearer error="invalid_token", error_description="[^"]+"(?:, DPoP algs="[^"]+")?$/,
     );
   }
   for (const path of ['/token', '/token/introspect', '/token/revoke']) {

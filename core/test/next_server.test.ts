@@ -35,7 +35,6 @@ const ENV: NodeJS.ProcessEnv = {
   NEXT_IGNORE_INCORRECT_LOCKFILE: '1',
   GRANTD_SECRET: 's'.repeat(32),
   DATABASE: join(FOLDER, 'tokens.db'),
-  PUBLIC_KEY,
 };
 
 const MACHINE = { authorization: `Basic ${btoa('machine:its%20secret')}` };
@@ -53,6 +52,7 @@ before(
       cpSync(part, FOLDER, { recursive: true, filter: (path) => !path.endsWith('.next') });
     }
     for (const form of FORMS) await addRoutes(form);
+    writeFileSync(join(FOLDER, 'public_key.pem'), PUBLIC_KEY);
     const place = { env: ENV, cwd: FOLDER };
     await promisify(execFile)(process.execPath, [NEXT, 'build', FOLDER], { ...place, timeout: 120_000 });
     const args = [NEXT, 'start', FOLDER, '--hostname', '127.0.0.1', '--port', '0'];

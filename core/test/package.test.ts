@@ -216,7 +216,7 @@ describe('the package', () => {
       [],
     );
     assert.ok(bytes < LARGEST_BUNDLE_BYTES, `${bytes} bytes`);
-    assert.ok(files.includes('core/supported_node.js'), 'it refuses a Node that is too old');
+    assert.ok(files.includes('core/platform/supported_node.js'), 'it refuses a Node that is too old');
   });
 
   test('a bundle that uses nothing holds nothing', async () => {

@@ -832,7 +832,6 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
       { jkt: await thumbprintOf(), kid: 'key' },
       { jkt: 1 },
       { 'x5t#S256': 1 },
-      {},
     ]) {
       const changed = (found: TokenRecord) => ({ ...found, confirmation }) as TokenRecord;
       const server = await secondServer(
@@ -846,14 +845,16 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
       assert.deepEqual((await introspected(server, access_token)).cnf, confirmation);
     }
     // A record that cannot be read says nothing about the token.
-    const changed = (found: TokenRecord) => ({ ...found, confirmation: 'text' }) as never;
-    const server = await secondServer(
-      world,
-      { oidc: { getUserClaims: () => ({}) } },
-      withTokens(world.storage, changed),
-    );
-    assert.equal((await server.userInfo(access_token)).status, 503);
-    assert.equal((await server.introspect(access_token)).status, 503);
+    for (const confirmation of ['text', {}]) {
+      const changed = (found: TokenRecord) => ({ ...found, confirmation }) as never;
+      const server = await secondServer(
+        world,
+        { oidc: { getUserClaims: () => ({}) } },
+        withTokens(world.storage, changed),
+      );
+      assert.equal((await server.userInfo(access_token)).status, 503);
+      assert.equal((await server.introspect(access_token)).status, 503);
+    }
   });
 
   spec(
@@ -880,7 +881,7 @@ specification('DPoP: proofs (RFC 9449)', ON_MEMORY, (spec) => {
 
   spec('§6 a token of type DPoP whose record names no key is inactive everywhere', async (world) => {
     const { access_token } = await world.grant();
-    for (const confirmation of [undefined, { 'x5t#S256': 'certificate' }, {}]) {
+    for (const confirmation of [undefined, { 'x5t#S256': 'certificate' }]) {
       const changed = (found: TokenRecord) => ({ ...found, tokenType: 'DPoP', confirmation }) as TokenRecord;
       const server = await secondServer(
         world,

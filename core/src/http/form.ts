@@ -154,19 +154,32 @@ function fromParsed(parsed: ParsedForm): Form {
   return form;
 }
 
-/** Parsers make other values of names such as `a[b]`. Parameters that no endpoint reads are ignored (RFC 6749 §3.2). */
+/**
+ * Parsers make other values of names such as `a[b]`. Parameters that no endpoint reads are ignored (RFC 6749 §3.2). Who
+ * reads all of them, reads these too.
+ */
 class ParametersOfParser extends Map<string, string> {
   readonly misfits = new Set<string>();
 
   /** @throws {OAuthError} `invalid_request`: the value is not a string */
   override get(name: string): string | undefined {
     if (!this.misfits.has(name)) return super.get(name);
-    throw new OAuthError('invalid_request', 'a parameter must be a string', { reason: 'parameter_invalid' });
+    throw noString();
   }
 
   override has(name: string): boolean {
     return this.get(name) !== undefined;
   }
+
+  /** @throws {OAuthError} `invalid_request`: a value is not a string */
+  override [Symbol.iterator](): MapIterator<[string, string]> {
+    if (this.misfits.size > 0) throw noString();
+    return super[Symbol.iterator]();
+  }
+}
+
+function noString(): OAuthError {
+  return new OAuthError('invalid_request', 'a parameter must be a string', { reason: 'parameter_invalid' });
 }
 
 /** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is no parameter. */
