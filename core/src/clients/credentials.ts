@@ -15,8 +15,8 @@ import type { ClientContext } from './client.ts';
  */
 export interface ClientAuthenticationMethod {
   /**
-   * What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). A certificate is a property of
-   * the connection, which can have one for other reasons, so that it is no second credential.
+   * What proves the client's identity. Clients without proof are public (RFC 6749 §2.1). A certificate can be
+   * there for other reasons, so it is no second credential.
    */
   readonly proof: 'secret' | 'key' | 'certificate' | 'nothing';
   /** Whether the server must be able to read the client's secret, so that it is also stored sealed. */
@@ -54,8 +54,7 @@ export interface Claim {
   readonly method: AuthenticationMethod;
   readonly clientId: string;
   /**
-   * Checks the credentials. It takes the same time with and without a client, so that timing does not reveal which
-   * clients exist.
+   * Checks the credentials. It takes the same time without a client, so that timing does not reveal which exist.
    * @param client the client, if it is registered for this method. Without one, the result is ignored.
    * @throws {DocumentError} the client's keys cannot be fetched at the moment
    */
@@ -75,7 +74,7 @@ export type Verdict =
       accept?(client: ClientRecord, beforeUse: () => Awaitable<unknown>): Awaitable<void>;
     };
 
-/** All failures have the same description, so that it does not reveal which clients exist. */
+/** All failures have one description, which does not reveal which clients exist. */
 export function refusedClient(
   reason: RefusalReason,
   client?: Pick<ClientRecord, 'id'>,

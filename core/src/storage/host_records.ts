@@ -217,9 +217,7 @@ export function authorizationCodeRecord(found: AuthorizationCodeRecord): Authori
 function readBinding(confirmation: Confirmation): Confirmation {
   const members = withoutNulls(confirmation);
   if (Object.keys(members).length > 0) return members;
-  throw fault(
-    'confirmation in the record of a token: expected jkt or x5t#S256, or null without a binding, found neither',
-  );
+  throw fault('confirmation in the record of a token: expected jkt or x5t#S256, or null, found neither');
 }
 
 function withoutNulls<T extends object>(members: T): T {
@@ -350,7 +348,7 @@ function wrong(what: string, member: string, expected: string, found: unknown): 
   return fault(`${member} in the record of a ${what}: expected ${expected}, found ${shown(found)}`);
 }
 
-/** A text can be a secret that is in the wrong column, so it is not shown. */
+/** A text can be a secret in the wrong column. */
 function shown(value: unknown): string {
   if (value instanceof Date)
     return Number.isNaN(value.getTime()) ? 'an invalid Date' : `the Date ${value.toISOString()}`;

@@ -39,7 +39,7 @@ export interface ApplicationClaim {
  * }
  */
 export interface ApplicationClaims {
-  /** Claims by name. Names of `PROTECTED_CLAIMS`, which OAuth and OpenID Connect define, are not allowed. */
+  /** By name. Names of `PROTECTED_CLAIMS` are not allowed. */
   readonly claims: Readonly<Record<string, ApplicationClaim>>;
   /**
    * Returns the values, at most 4096 characters of JSON in total. Omit claims without a value. A rejection is an outage
